@@ -1,19 +1,20 @@
 //! Documents of a stored ledger, by a replay of its events, whether its run ended or was killed.
 //! Must not print: the caller does.
 
-use crate::bench::{self, BenchFacts, OutgoingRound};
-use crate::capacity::CapacityFacts;
-use crate::check::CheckFacts;
-use crate::compare::{CompareFacts, Comparison};
-use crate::fault::{FaultAnalysis, FaultFacts};
-use crate::lambda::{Invocations, LambdaFacts};
-use crate::requirement::Document;
-use crate::scenario::ScenarioFacts;
-use crate::timeline::Timeline;
-use crate::traffic::{self, ObservedFacts, TrafficAnalysis};
+use crate::kinds::document_of;
+use intact_document::requirement::Document;
 use intact_experiment::AxisError;
+use intact_experiments::bench::{self, BenchFacts, OutgoingRound};
+use intact_experiments::capacity::CapacityFacts;
+use intact_experiments::compare::{CompareFacts, Comparison};
+use intact_experiments::lambda::{Invocations, LambdaFacts};
+use intact_experiments::scenario::ScenarioFacts;
 use intact_ledger::store::{self, Reader, StoreError};
 use intact_ledger::{Caveat, Event, Exchange, Row, Rows, Run, Sink, Tally};
+use intact_servers::check::CheckFacts;
+use intact_servers::fault::{FaultAnalysis, FaultFacts};
+use intact_traffic::timeline::Timeline;
+use intact_traffic::{self, ObservedFacts, TrafficAnalysis};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -58,7 +59,7 @@ pub enum Stored {
     /// A check.
     Check(Box<StoredRun<CheckFacts>>),
     /// Observed traffic.
-    Observed(Box<StoredRun<ObservedFacts, traffic::Charts>>),
+    Observed(Box<StoredRun<ObservedFacts, intact_traffic::Charts>>),
     /// What a program did under faults.
     Faults(Box<StoredRun<FaultFacts>>),
     /// A comparison of programs.
@@ -83,7 +84,7 @@ pub type StoredBench = StoredRun<BenchFacts, bench::Charts>;
 impl Stored {
     /// Reads a ledger as the document of its producer.
     pub fn read(folder: &Path, reader: &Reader) -> Result<Stored, StoredError> {
-        Ok(match Document::of(reader.run()) {
+        Ok(match document_of(reader.run()) {
             Document::Bench => Stored::Bench(Box::new(read_bench(folder, reader)?)),
             Document::Scenario => {
                 let record = bench_record(reader)?;
@@ -139,7 +140,7 @@ pub fn traffic(reader: &Reader) -> Result<TrafficAnalysis, StoredError> {
 pub fn bench(folder: &Path) -> Result<StoredBench, StoredError> {
     let reader = Reader::open(folder)?;
     let run = reader.run();
-    if Document::of(run) != Document::Bench {
+    if document_of(run) != Document::Bench {
         let command = match run.scenario {
             Some(_) => "bench --scenario".to_owned(),
             None if run.capacity.is_some() => "bench --find-max".to_owned(),

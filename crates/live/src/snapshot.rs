@@ -1,9 +1,9 @@
 //! The state of the connections that the view shows: facts and rates, updated once a second by the
 //! thread that records.
 
-use intact_findings::Finding;
-use intact_findings::traffic::ObservedFacts;
+use intact_document::Finding;
 use intact_ledger::{Event, Sink};
+use intact_traffic::ObservedFacts;
 use intact_units::foreign_text::escape;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

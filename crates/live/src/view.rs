@@ -4,8 +4,8 @@
 
 use super::pane::Pane;
 use super::snapshot::Shown;
-use intact_findings::traffic::ObservedFacts;
-use intact_findings::{Finding, Severity};
+use intact_document::{Finding, Severity};
+use intact_traffic::ObservedFacts;
 use intact_units::number::{count, percent, time};
 use intact_units::plural::counted;
 use ratatui::backend::TermionBackend;

@@ -2,8 +2,8 @@
 
 use crate::chain::{Call, Chain, Http, Service, Tls};
 use crate::predict::{Counting, handshake_trips};
-use intact_findings::traffic::{Destination, ObservedFacts};
 use intact_ledger::{Caveat, Handshake, TlsVersion};
+use intact_traffic::{Destination, ObservedFacts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

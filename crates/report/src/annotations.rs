@@ -1,8 +1,8 @@
 //! Lines that a CI turns into marks on its own page: GitHub's workflow commands, Azure's logging
 //! commands. Must not look at the environment: the caller says which CI it is.
 
-use intact_findings::requirement::Verdict;
-use intact_findings::{Finding, Severity};
+use intact_document::requirement::Verdict;
+use intact_document::{Finding, Severity};
 use intact_units::foreign_text::is_hidden;
 
 /// A CI that understands annotations.

@@ -1,7 +1,7 @@
 //! The metrics of `--require`, from findings' own table: a list for a terminal.
 
 use crate::terminal::wrap;
-use intact_findings::requirement::{Dimension, Document, METRICS, SELECTORS};
+use intact_document::requirement::{Dimension, Document, METRICS, SELECTORS};
 use std::fmt::Write;
 
 /// The grammar of a requirement.

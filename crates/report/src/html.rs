@@ -12,7 +12,7 @@ use super::{sequence, svg};
 use askama::Template;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use intact_findings::requirement::Verdict;
+use intact_document::requirement::Verdict;
 use intact_units::plural::counted;
 use sha2::{Digest, Sha256};
 

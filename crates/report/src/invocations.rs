@@ -1,6 +1,6 @@
 //! The invocations of a function as CSV, a row for each.
 
-use intact_findings::lambda::{FrozenConnection, InvocationFacts};
+use intact_experiments::lambda::{FrozenConnection, InvocationFacts};
 use intact_ledger::Run;
 use intact_ledger::export::csv::quote;
 use std::fmt::Write as _;

@@ -1,20 +1,20 @@
 //! JSON documents: `schema`, `run`, then the facts as they are.
 
 use crate::documents::InputFacts;
-use intact_findings::bench::BenchFacts;
-use intact_findings::body_arrival::BodyArrivalFacts;
-use intact_findings::capacity::CapacityFacts;
-use intact_findings::chain::ChainFacts;
-use intact_findings::check::CheckFacts;
-use intact_findings::compare::CompareFacts;
-use intact_findings::fault::FaultFacts;
+use intact_document::body_arrival::BodyArrivalFacts;
+use intact_experiments::bench::BenchFacts;
+use intact_experiments::capacity::CapacityFacts;
+use intact_experiments::compare::CompareFacts;
+use intact_experiments::lambda::LambdaFacts;
+use intact_experiments::scenario::ScenarioFacts;
 use intact_findings::fleet::{CampaignFacts, CardsFacts, Outlier};
-use intact_findings::lambda::LambdaFacts;
-use intact_findings::scenario::ScenarioFacts;
-use intact_findings::traffic::{LevelShift, ObservedFacts};
 use intact_fix::{Advice, Catalogue, Client, HangLimit, LifeLimit, Measurement, Role};
 use intact_ledger::{CampaignProgress, Host, Run, Sockets};
 use intact_model::{Fit, Forecast};
+use intact_servers::chain::ChainFacts;
+use intact_servers::check::CheckFacts;
+use intact_servers::fault::FaultFacts;
+use intact_traffic::{LevelShift, ObservedFacts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -4,8 +4,8 @@
 //! There is no standard; what is written here is the part that Jenkins, GitLab, GitHub's reporters
 //! and Azure all read: `testsuites` > `testsuite` > `testcase` > `failure`.
 
-use intact_findings::requirement::Verdict;
-use intact_findings::{Finding, Severity};
+use intact_document::requirement::Verdict;
+use intact_document::{Finding, Severity};
 use intact_units::foreign_text::is_hidden;
 use std::fmt::Write;
 

@@ -2,13 +2,13 @@
 //! describe what the types do not have.
 
 use crate::json::{self, Document};
-use intact_findings::capacity::CapacityFacts;
-use intact_findings::chain::ChainFacts;
-use intact_findings::check::CheckFacts;
-use intact_findings::compare::CompareFacts;
-use intact_findings::fault::FaultFacts;
-use intact_findings::lambda::LambdaFacts;
-use intact_findings::scenario::ScenarioFacts;
+use intact_experiments::capacity::CapacityFacts;
+use intact_experiments::compare::CompareFacts;
+use intact_experiments::lambda::LambdaFacts;
+use intact_experiments::scenario::ScenarioFacts;
+use intact_servers::chain::ChainFacts;
+use intact_servers::check::CheckFacts;
+use intact_servers::fault::FaultFacts;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 

@@ -4,7 +4,7 @@ use crate::catalogue::{FORM, units};
 use crate::markdown;
 use crate::page::{Rows, Table, Text};
 use crate::terminal::wrap;
-use intact_findings::requirement::{Document, METRICS, MetricEntry, SELECTORS, SelectorEntry};
+use intact_document::requirement::{Document, METRICS, MetricEntry, SELECTORS, SelectorEntry};
 use std::fmt::Write;
 
 /// Compares a page of docs/ with what is made from the code. `INTACT_UPDATE` rewrites it.
@@ -129,7 +129,7 @@ fn requirements() -> String {
     format!(
         "# Requirements
 
-Generated from the tables in `crates/findings/src/requirement/catalogue.rs`; a test compares this page with them.
+Generated from the tables in `crates/document/src/requirement/catalogue.rs`; a test compares this page with them.
 
 `--require '{FORM}'` makes a command exit 1 if the requirement is not met. It may be repeated. `op` is one of
 `<`, `<=`, `>`, `>=`, `==`, `!=`.
@@ -165,7 +165,7 @@ fn rules() -> String {
     let mut out = String::from(
         "# Rules
 
-Generated from the rules (`crates/findings/src/rules/`, one file each); a test compares this page with them.
+Generated from the rules (`crates/traffic/src/rules/`, one file each); a test compares this page with them.
 
 A rule is a fold over the events of a ledger, so `watch`, `audit`, `serve` and every other observer get the same findings. A finding states the case, the
 evidence, the cost, the remedy and its risk.
@@ -188,7 +188,7 @@ end of its name (`setup_each_ms`, `idle_limit_ms`, `reused_share`, `carried_byte
 `--require 'findings.RULE == 0'` requires that a run has no finding of a rule; `--fail-on warning` and `--fail-on error` cover all rules.
 ",
     );
-    for rule in intact_findings::rules::all() {
+    for rule in intact_traffic::rules::all() {
         let doc = rule.doc();
         let [fix, risk] = [doc.fix, doc.risk].map(|text| text.trim_end_matches('.'));
         let _ = write!(

@@ -2,10 +2,10 @@
 //! workers that stand out.
 
 use super::{CardsFacts, Outlier};
-use crate::bench::BenchFacts;
-use crate::check::CheckFacts;
 use intact_experiment::AxisError;
+use intact_experiments::bench::BenchFacts;
 use intact_ledger::{CampaignProgress, Run, Tally};
+use intact_servers::check::CheckFacts;
 
 /// All that is known of a campaign.
 pub struct CampaignFacts {

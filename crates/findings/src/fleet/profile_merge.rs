@@ -3,8 +3,8 @@
 //!
 //! A fold: of each profile only its figures are kept.
 
-use crate::check::CheckFacts;
-use crate::finding::Severity;
+use intact_document::finding::Severity;
+use intact_servers::check::CheckFacts;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

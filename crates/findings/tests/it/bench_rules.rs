@@ -1,8 +1,8 @@
 //! The findings of a bench: why connections end, and what reuse delays.
 
+use intact_document::{Finding, Severity};
 use intact_experiment::{AxisValues, ConnectionSettings, TlsChoice};
-use intact_findings::bench::BenchFacts;
-use intact_findings::{Finding, Severity};
+use intact_experiments::bench::BenchFacts;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
     Exchange, Failure, Nanos, Outcome, Probes, Producer, Protocol, Reuse, Round, Run, Side, Sink,

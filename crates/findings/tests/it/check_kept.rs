@@ -1,12 +1,12 @@
 //! Servers that keep only a part of their connections, and ends of connections that are no limits.
 
 use crate::check_limits::{OK, at, found, idle, limits, passes, profile};
-use intact_findings::Severity;
-use intact_findings::check::CheckFacts;
+use intact_document::Severity;
 use intact_ledger::server_profile::{
     Ended, ErrorClose, IdleWait, MaxAge, RequestLimit, ServerProfile, WATERFALL,
 };
 use intact_ledger::{CloseKind, ConnectionId, Exchange, Nanos, Protocol, Reuse, Row, Side, Span};
+use intact_servers::check::CheckFacts;
 
 /// The end of a connection that the last response announced; `status` if that was an error.
 fn closed(status: Option<u16>, requests: u32) -> Ended {

@@ -1,13 +1,13 @@
 //! What the limits of a connection mean where a request after them got no response.
 
-use intact_findings::check::CheckFacts;
-use intact_findings::requirement::Requirement;
-use intact_findings::{Finding, Severity};
+use intact_document::requirement::Requirement;
+use intact_document::{Finding, Severity};
 use intact_ledger::server_profile::{
     FirstRequest, IdleLimits, IdleWait, MaxAge, NextRequest, RequestLimit, ServerProfile,
     VersionResult,
 };
 use intact_ledger::{Failure, Nanos, Outcome, Protocol, Span};
+use intact_servers::check::CheckFacts;
 
 const S: u64 = 1_000_000_000;
 

@@ -1,9 +1,9 @@
 //! What the limits of a connection mean where the server stopped accepting connections.
 
 use crate::check_limits::{OK, at, found, idle, limits, passes, profile};
-use intact_findings::check::CheckFacts;
 use intact_ledger::server_profile::{Ended, Outage, ServerProfile};
 use intact_ledger::{CloseKind, Failure, Side, Span};
+use intact_servers::check::CheckFacts;
 
 fn closed(how: CloseKind) -> Ended {
     Ended {

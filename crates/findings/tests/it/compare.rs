@@ -1,16 +1,17 @@
 //! Two programs over interleaved rounds: the old one opens a connection for each request, the new
 //! one keeps one.
 
-use intact_findings::compare::{
+use intact_document::requirement::{Document, METRICS, MetricSource, Requirement, SELECTORS};
+use intact_experiments::compare::{
     CompareFacts, Comparison, CountStatistic, FindingState, TimeStatistic,
 };
-use intact_findings::requirement::{Document, METRICS, MetricSource, Requirement, SELECTORS};
-use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
+use intact_findings::kinds::check_requirement;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, DialFailure,
     Event, Exchange, Failure, Handshake, Nanos, Origin, Probes, Producer, Reuse, Round, Run,
     Scheme, Setup, SetupPhase, Side, Sink, Span, Tls, Vantage, Variant,
 };
+use intact_traffic::{ObservedFacts, TrafficAnalysis};
 
 const MS: u64 = 1_000_000;
 
@@ -410,7 +411,7 @@ fn every_metric_of_compare_has_a_value_and_no_other_has() {
             .replace("<kind>", "refused")
             .replace("<code>", "2xx");
         let requirement: Requirement = format!("{name} >= 0").parse().unwrap();
-        let listed = requirement.check_for(Document::Compare).is_ok();
+        let listed = check_requirement(&requirement, Document::Compare).is_ok();
         let measured = facts.value(0, requirement.metric());
         assert_eq!(measured.is_ok(), listed, "{name}: {measured:?}");
     }

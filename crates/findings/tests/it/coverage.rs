@@ -6,7 +6,7 @@
 //! the promise.
 
 use intact_experiment::{Rng, order::balanced};
-use intact_findings::stats::{
+use intact_statistics::{
     Confidence, RoundPercentile, adjust, normal_quantile, paired_difference,
     paired_percentile_difference, paired_share_saved,
 };

@@ -1,8 +1,8 @@
 //! Clients that close idle connections: by a limit of time, or because the pool is full.
 
 use super::traffic_rules::{closed, exchange, facts, of_rule, opened};
-use intact_findings::Severity;
-use intact_findings::traffic::ObservedFacts;
+use intact_document::Severity;
+use intact_traffic::ObservedFacts;
 use serde_json::{Value, json};
 
 const HOSTS: u64 = 12;

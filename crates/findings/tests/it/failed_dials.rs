@@ -2,7 +2,7 @@
 //! them.
 
 use super::traffic_rules::{closed, exchange, facts, meets, opened};
-use intact_findings::requirement::Requirement;
+use intact_document::requirement::Requirement;
 use serde_json::{Value, json};
 
 /// A connection to a proxy that refused the tunnel.

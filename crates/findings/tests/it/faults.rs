@@ -3,9 +3,10 @@
 //! is, which runs there are, what the card must hold, and which requirements are met or not; the
 //! others are rows of a ledger.
 
-use intact_findings::fault::{AXIS, FaultAnalysis, FaultFacts};
-use intact_findings::requirement::{Document, Requirement};
+use intact_document::requirement::{Document, Requirement};
+use intact_findings::kinds::check_requirement;
 use intact_ledger::{Producer, Row, Run, Sink, Vantage, Variant};
+use intact_servers::fault::{AXIS, FaultAnalysis, FaultFacts};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -69,7 +70,7 @@ fn facts(runs: &[String], rows: &[Row]) -> FaultFacts {
 
 fn passes(expression: &str, facts: &FaultFacts) -> bool {
     let requirement: Requirement = expression.parse().unwrap_or_else(|error| panic!("{error}"));
-    requirement.check_for(Document::Fault).unwrap();
+    check_requirement(&requirement, Document::Fault).unwrap();
     requirement.evaluate(facts).passed()
 }
 

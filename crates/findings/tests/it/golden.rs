@@ -4,10 +4,11 @@
 //! `not-observable.jsonl`, is a recording that lacks what the rule needs: a gate on the rule does
 //! not pass on it.
 
-use intact_findings::requirement::Requirement;
-use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
-use intact_findings::{Finding, rules};
+use intact_document::Finding;
+use intact_document::requirement::Requirement;
 use intact_ledger::{Host, Identity, Producer, Row, Run, Sink, Vantage};
+use intact_traffic::rules;
+use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,12 +1,12 @@
 //! What holds for every stream of events, however odd: counts fit together, claims never exceed
 //! what was avoidable, memory is bounded.
 
-use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
     Exchange, Failure, Fingerprint, Lookup, Nanos, Origin, Outcome, Owner, Producer, Protocol,
     Reuse, Row, Run, Scheme, Setup, Side, Sink, Span, Vantage,
 };
+use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -149,7 +149,7 @@ fn check(facts: &ObservedFacts) {
         totals.requests.total,
         totals.requests.ok + totals.requests.failures()
     );
-    let sums = |of: fn(&intact_findings::traffic::Figures) -> u64| -> u64 {
+    let sums = |of: fn(&intact_traffic::Figures) -> u64| -> u64 {
         facts.destinations.iter().map(|one| of(&one.figures)).sum()
     };
     assert_eq!(totals.requests.total, sums(|one| one.requests.total));

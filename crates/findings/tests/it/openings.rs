@@ -1,7 +1,7 @@
 //! Why connections are opened, and how many were needed.
 
 use super::traffic_rules::{closed, exchange, facts, meets, of_rule, opened};
-use intact_findings::Severity;
+use intact_document::Severity;
 use serde_json::{Value, json};
 
 #[test]

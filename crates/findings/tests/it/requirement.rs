@@ -1,11 +1,12 @@
 //! Requirements as a person writes them, and their results as a page prints them.
 
-use intact_findings::Unobserved;
-use intact_findings::requirement::{
+use intact_document::Unobserved;
+use intact_document::requirement::{
     Dimension, Document, FindingSelector, METRICS, Measured, Metric, MetricKey, MetricSource,
     NoData, Op, Outcome, ParseErrorKind, Requirement, SELECTORS, Statistic, StatusSelector,
     Subject, TrafficMetric, Unit,
 };
+use intact_findings::kinds::{check_requirement, rules_of};
 use intact_ledger::Failure;
 use proptest::prelude::*;
 use std::num::NonZero;
@@ -123,7 +124,7 @@ fn a_selector_with_fixed_values_is_written_with_a_dot_or_alone() {
         assert!(said.contains(expected), "{wrong}: {said}");
     }
     for document in [Document::Watch, Document::Bench] {
-        let refused = parse("fault: duplicated == 0").check_for(document);
+        let refused = check_requirement(&parse("fault: duplicated == 0"), document);
         let said = refused.unwrap_err().to_string();
         assert!(said.contains("watch --fault"), "{said}");
     }
@@ -159,11 +160,16 @@ fn families_take_their_parameter() {
         "failed. == 0",
         "failed.A == 0",
         "failed.timout == 0",
-        "findings.stale-reus == 0",
+        "findings.Stale == 0",
         "p99.x < 1s",
     ] {
         assert!(wrong.parse::<Requirement>().is_err(), "{wrong}");
     }
+    let refused = check_requirement(&parse("findings.stale-reus == 0"), Document::Watch);
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "`intact watch` has no rule `stale-reus`; did you mean `stale-reuse`?\n  findings.stale-reus == 0\n           ^^^^^^^^^^"
+    );
 }
 
 #[test]
@@ -229,7 +235,7 @@ fn a_caret_stands_under_the_fault_and_the_nearest_name_next_to_it() {
 #[test]
 fn a_metric_of_another_command_is_refused_before_the_run() {
     let requirement = parse("http=2: idle-timeout >= 60s");
-    let refused = requirement.check_for(Document::Bench).unwrap_err();
+    let refused = check_requirement(&requirement, Document::Bench).unwrap_err();
     assert!(matches!(
         refused.kind(),
         ParseErrorKind::NotInDocument {
@@ -243,12 +249,12 @@ fn a_metric_of_another_command_is_refused_before_the_run() {
     );
     assert!(
         parse("idle-timeout >= 60s")
-            .check_for(Document::Check)
+            .check_for(Document::Check, rules_of)
             .is_ok()
     );
     assert!(
         parse("keepalive=on: ok > 0")
-            .check_for(Document::Watch)
+            .check_for(Document::Watch, rules_of)
             .is_err()
     );
 }
@@ -479,7 +485,7 @@ proptest! {
             Ok(requirement) => {
                 prop_assert_eq!(&parse(&requirement.to_string()), &requirement);
                 for document in [Document::Check, Document::Bench, Document::Watch] {
-                    drop(requirement.check_for(document).map_err(|fault| fault.to_string()));
+                    drop(check_requirement(&requirement, document).map_err(|fault| fault.to_string()));
                 }
             }
             Err(fault) => prop_assert!(fault.to_string().contains('^')),
@@ -491,7 +497,7 @@ proptest! {
 fn a_rule_that_a_document_does_not_apply_is_refused() {
     let fault = |expression: &str, document: Document| {
         let requirement = expression.parse::<Requirement>();
-        let refused = requirement.and_then(|one| one.check_for(document));
+        let refused = requirement.and_then(|one| check_requirement(&one, document));
         refused.map_err(|error| error.to_string().lines().next().unwrap().to_owned())
     };
     let rule = "findings.connection-close-sent == 0";
@@ -505,6 +511,6 @@ fn a_rule_that_a_document_does_not_apply_is_refused() {
     assert!(fault(rule, Document::Watch).is_err());
     assert_eq!(
         fault("findings.conection-not-kept == 0", Document::Check).unwrap_err(),
-        "unknown metric `findings.conection-not-kept`; did you mean `findings.connection-not-kept`?"
+        "`intact check` has no rule `conection-not-kept`; did you mean `connection-not-kept`?"
     );
 }

@@ -1,7 +1,7 @@
 //! Why clients of HTTP/2 open several connections: a GOAWAY after a number of requests, a race.
 
 use super::traffic_rules::{closed, exchange, facts, of_rule, opened};
-use intact_findings::Severity;
+use intact_document::Severity;
 use serde_json::{Value, json};
 
 /// Bursts of 8 streams on connections that take 5 each: the server refuses the rest, which the

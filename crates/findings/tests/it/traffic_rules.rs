@@ -1,10 +1,10 @@
 //! Cases that one golden ledger for each rule does not hold: destinations under several names, and
 //! findings about the fix of another.
 
-use intact_findings::requirement::Requirement;
-use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
-use intact_findings::{Finding, Severity};
+use intact_document::requirement::Requirement;
+use intact_document::{Finding, Severity};
 use intact_ledger::{Producer, Row, Run, Sink, Vantage};
+use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use serde_json::{Value, json};
 
 const MS: u64 = 1_000_000;

@@ -2,13 +2,14 @@
 //! evidence.
 
 use crate::golden::{golden, replay};
-use intact_findings::requirement::Requirement;
-use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
+use intact_document::requirement::Requirement;
 use intact_ledger::{
     Certainty, Close, CloseKind, Closed, Connection, ConnectionBytes, ConnectionId, DialFailure,
     Event, Exchange, Failure, Nanos, Origin, Outcome, Owner, Probes, Producer, Protocol, Reuse,
     Run, Scheme, Setup, SetupPhase, Side, Sink, Span, Vantage,
 };
+use intact_traffic::rules;
+use intact_traffic::{ObservedFacts, TrafficAnalysis};
 
 const MS: u64 = 1_000_000;
 const CLEAR: &str = "Nothing to gain";
@@ -296,7 +297,7 @@ fn what_a_recording_lacks_passes_no_gate() {
     ] {
         assert!(passes(&log, expression), "{expression}");
     }
-    assert!(!log.totals.unobserved.can_judge("stale-reuse"));
+    assert!(!log.totals.unobserved.can_judge(rules::needs("stale-reuse")));
     let all = recorded(|run| run.vantage = Vantage::Client, &requests);
     for expression in ["lookups == 0", "stale == 0", "findings.stale-reuse == 0"] {
         assert!(passes(&all, expression), "{expression}");

@@ -1,12 +1,12 @@
 //! A window judges a part of a run alone: what ran before changes its verdict only through the
 //! connections that it uses.
 
-use intact_findings::requirement::Requirement;
-use intact_findings::traffic::{ObservedFacts, TrafficAnalysis, Window};
+use intact_document::requirement::Requirement;
 use intact_ledger::{
     Caveat, Connection, ConnectionId, Event, Exchange, Nanos, Origin, Outcome, Owner, Producer,
     Protocol, Reuse, Run, Scheme, Setup, Sink, Span, Vantage,
 };
+use intact_traffic::{ObservedFacts, TrafficAnalysis, Window};
 
 const MS: u64 = 1_000_000;
 

@@ -16,12 +16,12 @@ use indicatif::ProgressBar;
 use intact_audit::{
     Audit, AuditError, Input, InputOptions, InputSummary, KeyLog, LadderSelection, Options, Pattern,
 };
-use intact_findings::body_arrival::BodyArrival;
-use intact_findings::requirement::Document;
-use intact_findings::traffic::TrafficAnalysis;
+use intact_document::body_arrival::BodyArrival;
+use intact_document::requirement::Document;
 use intact_ledger::{Caveat, Event, Producer, Rows, Run, Sink, Vantage, input_file};
 use intact_report::documents::{InputFacts, LadderFacts, Source, TrafficRun};
 use intact_report::terminal::Length;
+use intact_traffic::TrafficAnalysis;
 use intact_units::plural::counted;
 use std::path::PathBuf;
 use std::process::ExitCode;

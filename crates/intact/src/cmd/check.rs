@@ -25,12 +25,12 @@ use intact_check::{
 };
 use intact_client::Clock;
 use intact_client::tls::Verify;
-use intact_findings::check::CheckFacts;
-use intact_findings::requirement::Document;
+use intact_document::requirement::Document;
 use intact_ledger::{Method, Producer, Protocol, Vantage, private_file};
 use intact_report::documents::{CheckPart, CheckRun, check as check_page};
 use intact_report::page::Page;
 use intact_report::terminal::Length;
+use intact_servers::check::CheckFacts;
 use intact_units::plural::counted;
 use std::path::PathBuf;
 use std::process::ExitCode;

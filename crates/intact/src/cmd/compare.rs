@@ -14,9 +14,10 @@ use super::run_header;
 use super::watch::Keys;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
-use intact_findings::compare::{CompareFacts, Comparison};
-use intact_findings::likeness::ConnectionBehaviour;
-use intact_findings::requirement::Document;
+use intact_document::requirement::Document;
+use intact_experiments::compare::{CompareFacts, Comparison};
+use intact_experiments::likeness::ConnectionBehaviour;
+use intact_findings::kinds::document_of;
 use intact_findings::stored;
 use intact_ledger::store::Reader;
 use intact_ledger::{Producer, Run, Vantage, Variant};
@@ -189,7 +190,7 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
     for folder in folders {
         let reader = Reader::open(folder).map_err(Failed::unreadable)?;
         let producer = &reader.run().producer;
-        let remedy = match Document::of(reader.run()) {
+        let remedy = match document_of(reader.run()) {
             Document::Bench => Some(
                 "`intact bench --baseline DIR` compares two benches, `intact bench --like DIR` a bench with production",
             ),

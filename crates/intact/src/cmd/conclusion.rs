@@ -6,7 +6,7 @@ use super::json::{self, JsonTarget};
 use super::page::ReportFiles;
 use crate::console;
 use crate::exit;
-use intact_findings::requirement::Requirement;
+use intact_document::requirement::Requirement;
 use intact_ledger::Run;
 use intact_report::page::Page;
 use intact_report::terminal::Length;

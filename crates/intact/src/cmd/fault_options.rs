@@ -3,8 +3,8 @@
 
 use crate::exit::Failed;
 use anyhow::anyhow;
-use intact_findings::fault::{AXIS, NO_FAULT};
 use intact_ledger::{FaultKind, Variant};
+use intact_servers::fault::{AXIS, NO_FAULT};
 use intact_units::{duration, suggest};
 use intact_watch::{FaultConfig, FaultHost};
 use serde::{Deserialize, Serialize};

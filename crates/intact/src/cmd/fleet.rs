@@ -14,18 +14,19 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
+use intact_document::requirement::{Document, Requirement};
 use intact_experiment::AxisError;
-use intact_findings::bench::Charts;
-use intact_findings::check::CheckFacts;
+use intact_experiments::bench::Charts;
 use intact_findings::fleet::{CampaignFacts, CheckGroups, Measured, TargetBench, outliers};
-use intact_findings::requirement::{Document, Requirement};
-use intact_findings::timeline::Timeline;
+use intact_findings::kinds::check_requirement;
 use intact_fleet::{
     Campaign, CheckResult, DeliveryResult, Kind, Plan, PlanError, Queue, QueueError, Store,
     StoreError, StoreProgress, WorkerError,
 };
 use intact_ledger::Row;
 use intact_report::{documents, json};
+use intact_servers::check::CheckFacts;
+use intact_traffic::timeline::Timeline;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -245,7 +246,7 @@ fn report(
     }
     let of_benches: Vec<Requirement> = requirements
         .iter()
-        .filter(|one| one.check_for(Document::Bench).is_ok())
+        .filter(|one| check_requirement(&one, Document::Bench).is_ok())
         .cloned()
         .collect();
     for one in facts.benches.iter().filter(|_| !of_benches.is_empty()) {

@@ -6,20 +6,20 @@ use super::requirements;
 use crate::console;
 use crate::exit::Failed;
 use anyhow::anyhow;
-use intact_findings::bench::BenchFacts;
-use intact_findings::capacity::CapacityFacts;
-use intact_findings::chain::{self, ChainFacts};
-use intact_findings::check::CheckFacts;
-use intact_findings::compare::CompareFacts;
-use intact_findings::fault::{self, FaultFacts};
-use intact_findings::lambda::LambdaFacts;
-use intact_findings::requirement::{Document, MetricSource, Requirement, Verdict};
-use intact_findings::scenario::ScenarioFacts;
-use intact_findings::traffic::ObservedFacts;
-use intact_findings::{Finding, Severity, Unobserved};
+use intact_document::requirement::{Document, MetricSource, Requirement, Verdict};
+use intact_document::{Finding, Severity, Unobserved};
+use intact_experiments::bench::BenchFacts;
+use intact_experiments::capacity::CapacityFacts;
+use intact_experiments::compare::CompareFacts;
+use intact_experiments::lambda::LambdaFacts;
+use intact_experiments::scenario::ScenarioFacts;
 use intact_ledger::{Run, private_file};
 use intact_report::annotations::{self, Ci};
 use intact_report::terminal::{self, Length};
+use intact_servers::chain::{self, ChainFacts};
+use intact_servers::check::CheckFacts;
+use intact_servers::fault::{self, FaultFacts};
+use intact_traffic::ObservedFacts;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -93,8 +93,10 @@ pub(crate) trait GateInput: MetricSource {
 
 /// The rules for which the traffic has the evidence that they need.
 fn judged_by(unobserved: &Unobserved) -> Vec<&'static str> {
-    let rules = intact_findings::rules::ids();
-    rules.filter(|id| unobserved.can_judge(id)).collect()
+    let rules = intact_traffic::rules::ids();
+    rules
+        .filter(|id| unobserved.can_judge(intact_traffic::rules::needs(id)))
+        .collect()
 }
 
 impl GateInput for ObservedFacts {

@@ -8,10 +8,11 @@ use super::json::{self, JsonTarget};
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
-use intact_findings::requirement::{Document, METRICS, SELECTORS};
-use intact_findings::rules;
+use intact_document::requirement::{Document, METRICS, SELECTORS};
+use intact_findings::kinds::rules_of;
 use intact_report::catalogue;
 use intact_report::terminal::{self, Length};
+use intact_traffic::rules;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -247,7 +248,10 @@ impl Rule {
     fn collect() -> Vec<Rule> {
         let documented = rules::all();
         let mut ids: Vec<_> = documented.iter().map(|rule| rule.doc().id).collect();
-        for id in Document::ALL.iter().flat_map(|document| document.rules()) {
+        for id in Document::ALL
+            .iter()
+            .flat_map(|document| rules_of(*document))
+        {
             if !ids.contains(&id) {
                 ids.push(id);
             }
@@ -255,7 +259,7 @@ impl Rule {
         let rule = |id| {
             let mut docs = documented.iter().map(|rule| rule.doc());
             let doc = docs.find(|doc| doc.id == id);
-            let applies = |document: &&Document| document.rules().contains(&id);
+            let applies = |document: &&Document| rules_of(**document).contains(&id);
             Rule {
                 id,
                 commands: Document::ALL

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use intact_audit::{Audit, Input, InputOptions, KeyLog, Ladder, LadderSelection, Options};
 use intact_check::Packets;
-use intact_findings::body_arrival::{BodyArrival, BodyArrivalFacts};
+use intact_document::body_arrival::{BodyArrival, BodyArrivalFacts};
 use intact_report::documents::LadderFacts;
 use intact_report::page::Arrow;
 use std::io::Cursor;

@@ -20,9 +20,8 @@ use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 pub(crate) use args::Args;
 use args::{EventShape, Freeze, FreezerKind, OnOff};
+use intact_document::requirement::{Document, Requirement};
 use intact_experiment::order;
-use intact_findings::fault::AXIS;
-use intact_findings::requirement::{Document, Requirement};
 use intact_lambda::{
     FreezeHook, Freezer, Function, LambdaError, NoGate, Plan, Platform, RunPosition, Shape, Watcher,
 };
@@ -31,6 +30,7 @@ use intact_ledger::{
     redact,
 };
 use intact_report::documents::{FaultCard, LambdaRun, Source};
+use intact_servers::fault::AXIS;
 use intact_watch::FaultConfig;
 use on_link::LinkFreeze;
 use recording::Recording;

@@ -2,9 +2,9 @@
 //! were asked for.
 
 use super::output_files::{OpenOutputs, OutputFiles};
-use intact_findings::body_arrival::BodyArrival;
-use intact_findings::traffic::TrafficAnalysis;
+use intact_document::body_arrival::BodyArrival;
 use intact_ledger::{Event, Run, Sink};
+use intact_traffic::TrafficAnalysis;
 use intact_watch::WatchSink;
 
 /// Takes the events; `F` derives their meaning.

@@ -2,8 +2,9 @@
 
 use crate::exit::Failed;
 use anyhow::anyhow;
-use intact_findings::likeness::ConnectionBehaviour;
-use intact_findings::requirement::Document;
+use intact_document::requirement::Document;
+use intact_experiments::likeness::ConnectionBehaviour;
+use intact_findings::kinds::document_of;
 use intact_findings::stored;
 use intact_ledger::store::Reader;
 use std::path::Path;
@@ -13,7 +14,7 @@ pub(crate) fn behaviour(folder: &Path, host: Option<&str>) -> Result<ConnectionB
     let reader = Reader::open(folder).map_err(Failed::unreadable)?;
     let producer = &reader.run().producer;
     if !matches!(
-        Document::of(reader.run()),
+        document_of(reader.run()),
         Document::Watch | Document::Audit | Document::Lambda | Document::Fleet
     ) {
         let folder = folder.display();

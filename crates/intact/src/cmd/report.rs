@@ -7,7 +7,8 @@ use super::json;
 use super::page::ReportFiles;
 use crate::exit::{self, Failed};
 use anyhow::Context;
-use intact_findings::requirement::Document;
+use intact_document::requirement::Document;
+use intact_findings::kinds::document_of;
 use intact_findings::stored::Stored;
 use intact_ledger::Run;
 use intact_ledger::store::Reader;
@@ -46,7 +47,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let mut stored = Vec::new();
     for folder in &args.ledgers {
         let reader = Reader::open(folder).map_err(Failed::unreadable)?;
-        let document = Document::of(reader.run());
+        let document = document_of(reader.run());
         let Some(requirements) = args.gates.begin(document)? else {
             return Ok(ExitCode::from(exit::FINE));
         };

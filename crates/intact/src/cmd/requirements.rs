@@ -4,9 +4,10 @@
 use crate::console;
 use crate::exit::Failed;
 use anyhow::anyhow;
+use intact_document::requirement::MetricSource;
+use intact_document::requirement::{Document, Requirement};
 #[cfg(feature = "fleet")]
-use intact_findings::requirement::MetricSource;
-use intact_findings::requirement::{Document, Requirement};
+use intact_findings::kinds::check_requirement;
 use intact_report::terminal::Length;
 
 /// Reads the requirements before anything is sent; `None` where one of them is `help`: then what
@@ -25,8 +26,7 @@ pub(crate) fn begin(
         let requirement: Requirement = expression
             .parse()
             .map_err(|fault| Failed::usage(anyhow!("--require: {fault}")))?;
-        requirement
-            .check_for(document)
+        check_requirement(&requirement, document)
             .map_err(|fault| Failed::usage(anyhow!("--require: {fault}")))?;
         requirements.push(requirement);
     }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// The layers, from the ground up: a name in a manifest, the heading, and the layers below that a
 /// crate may use.
-const LAYERS: [(&str, &str, &[&str]); 7] = [
+const LAYERS: [(&str, &str, &[&str]); 8] = [
     ("foundation", "foundations", &["foundation"]),
     ("waist", "the waist", &["foundation", "waist"]),
     ("connection", "connections", &["foundation", "waist"]),
@@ -21,10 +21,11 @@ const LAYERS: [(&str, &str, &[&str]); 7] = [
         "producers",
         &["foundation", "waist", "connection", "instrument"],
     ),
+    ("meaning", "meaning", &["foundation", "waist", "meaning"]),
     (
         "consumer",
         "consumers",
-        &["foundation", "waist", "consumer"],
+        &["foundation", "waist", "meaning", "consumer"],
     ),
     (
         "binary",
@@ -35,6 +36,7 @@ const LAYERS: [(&str, &str, &[&str]); 7] = [
             "connection",
             "instrument",
             "producer",
+            "meaning",
             "consumer",
         ],
     ),

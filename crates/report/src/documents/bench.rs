@@ -11,12 +11,12 @@ use super::common::{
 use super::{likeness, populations, timeline};
 use crate::json;
 use crate::page::*;
-use intact_findings::bench::{
+use intact_experiments::bench::{
     BenchFacts, Charts, Effect, EffectResult, OpenLoopFacts, PerConnection, ServiceFacts,
     TimeDifference, TimeStatistic, VariantFacts,
 };
-use intact_findings::stats::Interval;
 use intact_ledger::Run;
+use intact_statistics::Interval;
 use intact_units::Quantity::{Bytes, Change, Count, Mean, Rate, RoundShare, Share, Time};
 use intact_units::plural::counted;
 

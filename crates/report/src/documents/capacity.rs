@@ -4,7 +4,9 @@
 use super::common::{caveats, findings, line, method, page as start, ports_run_out, sentences};
 use crate::json;
 use crate::page::*;
-use intact_findings::capacity::{CapacityFacts, FreshRuns, Recovery, StepFigures, VariantCapacity};
+use intact_experiments::capacity::{
+    CapacityFacts, FreshRuns, Recovery, StepFigures, VariantCapacity,
+};
 use intact_ledger::{LoadPurpose, Run};
 use intact_units::Quantity::{Mean, Rate, Share, Time};
 

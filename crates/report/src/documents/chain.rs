@@ -4,8 +4,8 @@
 use super::common::{caveats, findings_in_full, method, page as start, sentences};
 use crate::json;
 use crate::page::*;
-use intact_findings::chain::{ChainFacts, HopFacts, IdleFacts, IdleKind, Order, Side};
 use intact_ledger::Run;
+use intact_servers::chain::{ChainFacts, HopFacts, IdleFacts, IdleKind, Order, Side};
 use intact_units::Quantity::{Mean, Time, Timer};
 use intact_units::plural::counted;
 

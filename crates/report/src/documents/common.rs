@@ -1,8 +1,8 @@
 //! What the pages of all runs have in common: title, method, lists of what was left out.
 
 use crate::page::*;
-use intact_findings::Finding;
-use intact_findings::bench::PortLimit;
+use intact_document::Finding;
+use intact_experiments::bench::PortLimit;
 use intact_ledger::{Caveat, Rows, Run};
 use intact_units::Quantity;
 use intact_units::plural::counted;

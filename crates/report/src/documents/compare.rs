@@ -5,14 +5,14 @@ use super::common::{by_round, caveats, method, page as start, round_line, signif
 use super::likeness;
 use crate::json;
 use crate::page::*;
-use intact_findings::Severity;
-use intact_findings::compare::{
+use intact_document::Severity;
+use intact_document::cpu::{ProgramWork, WorkShares};
+use intact_experiments::compare::{
     CompareFacts, ComparedFigure, CountStatistic, FigureChange, FindingChange, FindingState,
     ProgramFacts, RoundFigures, TimeStatistic,
 };
-use intact_findings::cpu::{ProgramWork, WorkShares};
-use intact_findings::stats::Interval;
 use intact_ledger::Run;
+use intact_statistics::Interval;
 use intact_units::Quantity::{Change, Mean, MeanChange, Share, Time, TimeChange};
 use intact_units::plural;
 

@@ -4,8 +4,8 @@
 use super::common::{caveats, findings_in_full, method, page as start, program, sentences};
 use crate::json;
 use crate::page::*;
-use intact_findings::fault::{Bounds, FaultCell, FaultFacts, FaultOutcome, FaultRun};
 use intact_ledger::{Run, StallEnd};
+use intact_servers::fault::{Bounds, FaultCell, FaultFacts, FaultOutcome, FaultRun};
 use intact_units::Quantity::{Count, Time};
 use intact_units::plural::counted;
 

@@ -4,8 +4,8 @@
 use super::bench::{self, BenchRun};
 use super::check::{self, CheckPart, CheckRun};
 use crate::page::*;
-use intact_findings::Severity;
-use intact_findings::bench::Charts;
+use intact_document::Severity;
+use intact_experiments::bench::Charts;
 use intact_findings::fleet::{CampaignFacts, CardsFacts, CommonFinding, Outlier, Spread};
 use intact_ledger::CampaignProgress;
 use intact_units::Quantity::{self, Count, Mean, Time, Timer};

@@ -10,7 +10,7 @@ use super::populations::{heights, typical};
 use super::traffic;
 use crate::json;
 use crate::page::*;
-use intact_findings::lambda::{
+use intact_experiments::lambda::{
     FreezeEffect, Freezes, FrozenConnection, InvocationFacts, Kind, LambdaFacts, Sent, VariantFacts,
 };
 use intact_ledger::Run;

@@ -1,7 +1,7 @@
 //! The section about a test and production: do both use connections alike?
 
 use crate::page::*;
-use intact_findings::likeness::{Alikeness, AspectComparison, Likeness};
+use intact_experiments::likeness::{Alikeness, AspectComparison, Likeness};
 
 /// How tests use connections, compared with production.
 pub(super) fn section(like: Option<&Likeness>) -> Option<Section> {

@@ -2,8 +2,8 @@
 //! documents.
 
 use crate::page::*;
-use intact_findings as findings;
-use intact_findings::bench::Mode;
+use intact_document as document;
+use intact_experiments::bench::Mode;
 use intact_ledger::{Phase, Reuse};
 use intact_units::Quantity::{Share, Time};
 use intact_units::plural::counted;
@@ -41,8 +41,8 @@ pub(super) fn modes(whose: &str, modes: &[Mode]) -> Text {
 }
 
 /// The populations over one axis, each with its figures.
-pub(super) fn panel(panel: &str, populations: &[findings::Population]) -> Panel {
-    let population = |one: &findings::Population| Population {
+pub(super) fn panel(panel: &str, populations: &[document::Population]) -> Panel {
+    let population = |one: &document::Population| Population {
         name: name(one.reuse).to_owned(),
         words: format!(
             "{}, {}",
@@ -69,7 +69,7 @@ pub(super) fn heights(histogram: &Histogram, things: &str) -> Text {
 }
 
 /// The populations of one run over one axis, each with its share.
-pub(super) fn shares(populations: &[findings::Population]) -> Panel {
+pub(super) fn shares(populations: &[document::Population]) -> Panel {
     let all: u64 = populations.iter().map(|one| one.count).sum();
     let mut panel = panel("", populations);
     for (shown, one) in panel.populations.iter_mut().zip(populations) {
@@ -89,9 +89,9 @@ pub(super) fn typical(p50_ms: Option<f64>, mean_ms: Option<f64>) -> String {
 }
 
 /// The mean time of a request by phase; populations without phases are left out.
-pub(super) fn bars(panel: &str, populations: &[findings::Population]) -> Vec<Bar> {
+pub(super) fn bars(panel: &str, populations: &[document::Population]) -> Vec<Bar> {
     let seen = populations.iter().filter(|one| !one.phases_ms.is_empty());
-    let bar = |one: &findings::Population| Bar {
+    let bar = |one: &document::Population| Bar {
         name: match panel {
             "" => name(one.reuse).to_owned(),
             panel => format!("{}, {panel}", name(one.reuse)),
@@ -174,7 +174,7 @@ pub(super) fn per_connection<'a, T>(
 
 /// A mean of times of a phase, where it is known.
 pub(super) fn mean(
-    phases: &std::collections::BTreeMap<&'static str, Option<findings::figures::PhaseTime>>,
+    phases: &std::collections::BTreeMap<&'static str, Option<document::figures::PhaseTime>>,
     phase: &'static str,
 ) -> Option<f64> {
     Some(phases.get(phase)?.as_ref()?.mean)

@@ -5,7 +5,7 @@ use super::common::{by_kind, caveats, findings, method, no_response, page as sta
 use super::populations;
 use crate::json;
 use crate::page::*;
-use intact_findings::scenario::{ScenarioFacts, SessionFacts, TagFacts};
+use intact_experiments::scenario::{ScenarioFacts, SessionFacts, TagFacts};
 use intact_ledger::{Reuse, Run};
 use intact_units::Quantity::{Count, Mean, Rate, Share, Time};
 
@@ -80,7 +80,7 @@ fn headline(facts: &ScenarioFacts) -> Option<Headline> {
         let mut populations = facts.populations.iter();
         populations.find(|one| one.reuse == Some(reuse))
     };
-    let typical = |one: &intact_findings::Population| one.p50_ms.unwrap_or(one.mean_ms);
+    let typical = |one: &intact_document::Population| one.p50_ms.unwrap_or(one.mean_ms);
     let new = of(Reuse::Fresh);
     let share = new.map_or(0.0, |one| one.count as f64 / all.max(1) as f64);
     let caption = match (new, of(Reuse::Reused)) {

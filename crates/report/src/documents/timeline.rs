@@ -2,8 +2,8 @@
 
 use super::common::time_axis;
 use crate::page::*;
-use intact_findings::timeline::{TimelineConnection, TimelineGroup};
 use intact_ledger::{Run, Side};
+use intact_traffic::timeline::{TimelineConnection, TimelineGroup};
 use intact_units::Quantity::{Count, Time};
 use intact_units::plural::counted;
 

@@ -1,7 +1,7 @@
 //! The cell of a table: a typed value with its marks. Must not format.
 
 use super::{Quantity, Text};
-use intact_findings::stats::Interval;
+use intact_statistics::Interval;
 use std::fmt;
 
 /// What is in a cell.

@@ -2,7 +2,7 @@
 //! rule ids.
 
 use super::{Text, sentence, text};
-use intact_findings::{Finding, Severity};
+use intact_document::{Finding, Severity};
 use intact_units::Quantity::{Count, Share, Time};
 
 /// Cases of one rule and severity from which on they are one group, whatever their remedies.

@@ -34,7 +34,7 @@ pub use table::{Column, Rows, Table};
 pub use text::{Span, Text};
 pub(crate) use text::{sentence, text};
 
-use intact_findings::requirement::Verdict;
+use intact_document::requirement::Verdict;
 use intact_units::plural;
 
 /// A document as a page.

@@ -16,7 +16,7 @@ pub use requirements::requirements;
 use super::page::{Block, Depth, Emphasis, FindingGroup, Page, Section, Text, Tone};
 use super::sequence;
 use crate::escape::glue_units;
-use intact_findings::Severity;
+use intact_document::Severity;
 use intact_units::foreign_text::escape;
 use painted::{ALARM, FAINT, PLAIN, Painted, STRONG, Style};
 use screen::LeftOut;

@@ -5,7 +5,7 @@
 
 use super::painted::{ALARM, FAINT, PLAIN};
 use super::{Length, Output, TerminalOptions, lines};
-use intact_findings::requirement::{Outcome, RequirementResult, Verdict};
+use intact_document::requirement::{Outcome, RequirementResult, Verdict};
 use intact_units::foreign_text::escape;
 
 /// Results of one requirement on a terminal; more are counted.
@@ -92,8 +92,8 @@ impl TerminalOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use intact_findings::Unobserved;
-    use intact_findings::requirement::{Measured, Metric, MetricSource, NoData, Subject};
+    use intact_document::Unobserved;
+    use intact_document::requirement::{Measured, Metric, MetricSource, NoData, Subject};
 
     /// Variants, of which the last two miss `connections <= 1`, the others meet it.
     struct Variants(usize);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     fn printed(variants: usize, height: Option<usize>) -> String {
-        let requirement: intact_findings::requirement::Requirement =
+        let requirement: intact_document::requirement::Requirement =
             "connections <= 1".parse().unwrap();
         let options = TerminalOptions {
             height,

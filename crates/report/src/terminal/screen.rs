@@ -287,7 +287,7 @@ mod tests {
     use super::*;
     use crate::page::{Case, Rows, Section, note};
     use crate::terminal::{Length, write};
-    use intact_findings::Severity;
+    use intact_document::Severity;
     use intact_units::Quantity::Count;
 
     const OPTIONS: TerminalOptions = TerminalOptions {

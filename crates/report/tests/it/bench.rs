@@ -1,8 +1,7 @@
 //! The page of a bench, from a made-up run: kept connections that the server closes after five
 //! requests, against none kept.
 
-use intact_findings::bench::{BenchFacts, Charts};
-use intact_findings::timeline::Timeline;
+use intact_experiments::bench::{BenchFacts, Charts};
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
     Exchange, Failure, Nanos, Outcome, Probes, Producer, Reuse, Round, Run, Side, Sink, Sockets,
@@ -10,6 +9,7 @@ use intact_ledger::{
 };
 use intact_report::documents::{BenchRun, Source};
 use intact_report::terminal::TerminalOptions;
+use intact_traffic::timeline::Timeline;
 
 const MS: u64 = 1_000_000;
 

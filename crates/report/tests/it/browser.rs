@@ -6,8 +6,8 @@ use crate::chromium::Chromium;
 use crate::compare;
 use crate::made;
 use crate::observed::{observed, with_page};
-use intact_findings::check::CheckFacts;
 use intact_report::documents::{CheckRun, CompareRun, Source};
+use intact_servers::check::CheckFacts;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

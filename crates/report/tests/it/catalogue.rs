@@ -1,6 +1,6 @@
 //! `--require help`, and the names that findings and the catalogue share.
 
-use intact_findings::requirement::Document;
+use intact_document::requirement::Document;
 
 #[test]
 fn a_command_lists_only_what_it_knows() {
@@ -24,7 +24,7 @@ fn meanings_have_a_column_of_their_own() {
 
 #[test]
 fn findings_name_clients_that_the_catalogue_has() {
-    use intact_findings::rules::Client;
+    use intact_traffic::rules::Client;
     let catalogue = intact_fix::Catalogue::embedded().unwrap();
     for client in [
         Client::Node,

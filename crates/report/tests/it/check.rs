@@ -2,7 +2,6 @@
 //! announced and a request lost at it.
 
 use crate::written;
-use intact_findings::check::CheckFacts;
 use intact_ledger::server_profile::{
     DnsQuery, EarlyData, Ended, FirstRequest, Found, Http2Seen, Http3Connection, Http3Result,
     Http3Seen, IdleLimits, IdleWait, MethodResult, NameAnswer, Names, OldTlsResult, QuicParameters,
@@ -16,6 +15,7 @@ use intact_ledger::{
 use intact_report::documents::{CheckPart, CheckRun, check};
 use intact_report::page::Page;
 use intact_report::terminal::{Length, TerminalOptions};
+use intact_servers::check::CheckFacts;
 
 const MS: u64 = 1_000_000;
 

@@ -2,11 +2,11 @@
 //! its connection.
 
 use crate::observed;
-use intact_findings::compare::{CompareFacts, Comparison};
-use intact_findings::traffic::TrafficAnalysis;
+use intact_experiments::compare::{CompareFacts, Comparison};
 use intact_ledger::{ConnectionId, Event, Producer, Run, Scheme, Sink, Vantage, Variant};
 use intact_report::documents::{CompareRun, Source};
 use intact_report::terminal::TerminalOptions;
+use intact_traffic::TrafficAnalysis;
 use std::collections::BTreeMap;
 
 const MS: u64 = 1_000_000;

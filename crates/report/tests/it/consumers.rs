@@ -2,8 +2,8 @@
 //! comparison with itself, and exports. The fuzz target `ledger` gives them any files. A ledger is
 //! consumed or refused, and nothing may panic.
 
-use intact_findings::compare::Comparison;
-use intact_findings::requirement::{METRICS, MetricEntry, MetricSource, Requirement};
+use intact_document::requirement::{METRICS, MetricEntry, MetricSource, Requirement};
+use intact_experiments::compare::Comparison;
 use intact_findings::stored::{self, Stored, StoredError};
 use intact_ledger::store::Reader;
 use intact_ledger::{Row, Sink, Tally, Variant, export};

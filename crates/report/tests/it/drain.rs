@@ -2,12 +2,12 @@
 
 use crate::check::{card, run};
 use crate::written;
-use intact_findings::check::CheckFacts;
 use intact_ledger::server_profile::{
     Drain, DrainConnection, DrainRequest, DrainRole, Ended, FirstRequest, ServerEnd, ServerProfile,
 };
 use intact_ledger::{CloseKind, Failure, Nanos, Outcome, Protocol, Side};
 use intact_report::documents::{CheckPart, CheckRun, check};
+use intact_servers::check::CheckFacts;
 
 const MS: u64 = 1_000_000;
 /// The signal.

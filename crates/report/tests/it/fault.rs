@@ -1,9 +1,9 @@
 //! The card of a program under faults: one golden ledger for each of eight kinds, put together.
 
 use crate::written;
-use intact_findings::fault::{AXIS, FaultAnalysis, FaultFacts};
 use intact_ledger::{Producer, Row, Run, Sink, Vantage, Variant};
 use intact_report::documents::{FaultCard, Source};
+use intact_servers::fault::{AXIS, FaultAnalysis, FaultFacts};
 use serde_json::Value;
 use std::path::Path;
 

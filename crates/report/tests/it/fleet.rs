@@ -1,12 +1,12 @@
 //! The pages of a campaign: a bench, and two checks that differ.
 
 use crate::{check, made, written};
-use intact_findings::bench::Charts;
-use intact_findings::check::CheckFacts;
+use intact_experiments::bench::Charts;
 use intact_findings::fleet::{CampaignFacts, Outlier, ProfileMerge, TargetBench, TargetChecks};
-use intact_findings::timeline::Timeline;
 use intact_ledger::{CampaignProgress, DeadLetter, Tally};
 use intact_report::documents::{campaign, first_checks, profiles};
+use intact_servers::check::CheckFacts;
+use intact_traffic::timeline::Timeline;
 
 fn facts() -> CampaignFacts {
     let made = made::bench(60, "");

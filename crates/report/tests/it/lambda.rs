@@ -2,7 +2,7 @@
 //! connection, with it a freeze ends one.
 
 use crate::written;
-use intact_findings::lambda::{Invocations, LambdaFacts};
+use intact_experiments::lambda::{Invocations, LambdaFacts};
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
     Exchange, Failure, Invocation, InvocationOutcome, Nanos, Outcome, Probes, Producer, Reuse, Run,

@@ -3,8 +3,7 @@
 //! that changes midway.
 
 use intact_experiment::Rng;
-use intact_findings::bench::{BenchFacts, Charts};
-use intact_findings::timeline::Timeline;
+use intact_experiments::bench::{BenchFacts, Charts};
 use intact_ledger::{
     Caveat, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
     Exchange, Failure, Nanos, Outcome, Probes, Producer, Reuse, Round, Run, Side, Sink, Sockets,
@@ -12,6 +11,7 @@ use intact_ledger::{
 };
 use intact_report::documents::{BenchRun, Source};
 use intact_report::page::Page;
+use intact_traffic::timeline::Timeline;
 
 const MS: f64 = 1e6;
 const VARIANTS: [(&str, u64); 6] = [

@@ -2,7 +2,6 @@
 //! agent per call to one API, keeps its connection to another, and talks TLS that cannot be read to
 //! a third.
 
-use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{
     Caveat, Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes,
     ConnectionId, Event, Exchange, Failure, Handshake, Lookup, Method, Nanos, Origin, Outcome,
@@ -12,6 +11,7 @@ use intact_ledger::{
 use intact_report::documents::{Source, TrafficRun};
 use intact_report::page::Page;
 use intact_report::terminal::{self, Length, TerminalOptions};
+use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use std::path::Path;
 
 const MS: u64 = 1_000_000;
@@ -293,7 +293,7 @@ fn the_document_of_every_golden_ledger_is_what_the_schema_says() {
     assert!(ledgers >= 66);
 }
 
-fn verdicts(facts: &ObservedFacts) -> Vec<intact_findings::requirement::Verdict> {
+fn verdicts(facts: &ObservedFacts) -> Vec<intact_document::requirement::Verdict> {
     [
         "avoidable == 0",
         "host=metrics.internal:9090: reuse > 90%",
@@ -302,7 +302,7 @@ fn verdicts(facts: &ObservedFacts) -> Vec<intact_findings::requirement::Verdict>
     ]
     .map(|expression| {
         expression
-            .parse::<intact_findings::requirement::Requirement>()
+            .parse::<intact_document::requirement::Requirement>()
             .unwrap()
             .evaluate(facts)
     })
@@ -345,8 +345,8 @@ fn the_results_of_requirements_and_the_page_fit_on_one_screen() {
 #[test]
 fn each_requirement_and_each_rule_is_a_test_for_a_ci() {
     let (run, facts) = facts();
-    let fail_on = Some(intact_findings::Severity::Warning);
-    let all = intact_findings::rules::all();
+    let fail_on = Some(intact_document::Severity::Warning);
+    let all = intact_traffic::rules::all();
     let all: Vec<&str> = all.iter().map(|rule| rule.doc().id).collect();
     insta::assert_snapshot!(intact_report::junit::document(
         run.producer.as_str(),

@@ -1,14 +1,14 @@
 //! The table of remedies: each against the baseline, with its risk, on the terminal, as HTML and as
 //! JSON.
 
-use intact_findings::bench::{BenchFacts, Charts, EffectResult};
-use intact_findings::timeline::Timeline;
+use intact_experiments::bench::{BenchFacts, Charts, EffectResult};
 use intact_ledger::{
     Connection, ConnectionId, Event, Exchange, Handshake, Nanos, Producer, Reuse, Round, Run, Sink,
     Span, Tally, Tls, TlsVersion, Vantage, Variant,
 };
 use intact_report::documents::{BenchRun, Source};
 use intact_report::terminal::TerminalOptions;
+use intact_traffic::timeline::Timeline;
 
 const MS: u64 = 1_000_000;
 

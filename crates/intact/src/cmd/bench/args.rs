@@ -10,11 +10,11 @@ use crate::cmd::gates::Gates;
 use crate::cmd::missing_feature;
 use crate::cmd::options;
 use clap::ValueEnum;
+use intact_document::requirement::Document;
 use intact_experiment::{
     Arrivals, CacheUse, CacheUseError, ConnectionAxes, Load, NameLookup, Period, RequestLimit,
     RequestRate, TlsChoice, WhenBusy,
 };
-use intact_findings::requirement::Document;
 use intact_ledger::{Protocol, TlsVersion};
 use intact_units::rate::RateError;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@ use super::args::{Args, Switch, rate, time};
 use crate::exit::Failed;
 use anyhow::anyhow;
 use intact_experiment::{RequestRate, WhenBusy};
-use intact_findings::capacity::Conditions;
+use intact_experiments::capacity::Conditions;
 use intact_ledger::{CapacityTerms, Nanos, OverloadTerms, SearchTerms};
 use intact_units::{duration, number};
 use serde::{Deserialize, Serialize};

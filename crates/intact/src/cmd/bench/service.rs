@@ -15,9 +15,9 @@ use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use intact_bench::{Bench, BenchObserver, Length, Position};
 use intact_client::{Clock, ServerUrl};
+use intact_document::requirement::Document;
 use intact_experiment::order;
-use intact_findings::bench::{BenchFacts, Charts, OutgoingRound};
-use intact_findings::requirement::Document;
+use intact_experiments::bench::{BenchFacts, Charts, OutgoingRound};
 use intact_ledger::store::Outgoing;
 use intact_ledger::{
     Caveat, Cell, ConnectionId, Producer, Round, Row, Tally, Vantage, Variant, redact,

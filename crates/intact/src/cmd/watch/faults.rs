@@ -15,11 +15,11 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
 use indicatif::ProgressBar;
-use intact_findings::fault::{AXIS, FaultAnalysis};
-use intact_findings::requirement::Requirement;
+use intact_document::requirement::Requirement;
 use intact_ledger::{Event, FaultEnd, FaultEvent, Producer, Rows, Run, Sink, Vantage};
 use intact_report::documents::{FaultCard, Source};
 use intact_report::page::Page;
+use intact_servers::fault::{AXIS, FaultAnalysis};
 use intact_watch::{Clock, Ended, FaultConfig, Mode, Outcome, RunPosition, Streams};
 use std::process::ExitCode;
 

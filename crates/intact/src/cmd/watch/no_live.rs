@@ -3,8 +3,8 @@
 
 use crate::cmd::missing_feature;
 use anyhow::bail;
-use intact_findings::traffic::ObservedFacts;
 use intact_ledger::{Event, Sink};
+use intact_traffic::ObservedFacts;
 use intact_watch::Terminal;
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The sampler of a build without the feature `profile`: there is none, and that is said.
 
-use intact_findings::cpu::{CpuFacts, WorkShares};
+use intact_document::cpu::{CpuFacts, WorkShares};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::path::Path;

@@ -2,8 +2,8 @@
 
 use crate::cmd::observing::Observing;
 use anyhow::bail;
-use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_ledger::{Event, Sink};
+use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use intact_watch::{Marker, WatchSink};
 use std::convert::Infallible;
 use std::ffi::OsString;

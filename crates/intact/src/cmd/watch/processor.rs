@@ -6,7 +6,7 @@ use super::not_run;
 use super::sampler::Sampler;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
-use intact_findings::cpu::{CpuFacts, CpuUse, OtherProcess};
+use intact_document::cpu::{CpuFacts, CpuUse, OtherProcess};
 use intact_watch::{Cpu, WatchError};
 use std::ffi::OsString;
 use std::path::PathBuf;

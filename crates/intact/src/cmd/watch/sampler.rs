@@ -2,7 +2,7 @@
 //! may leave out.
 
 use crate::console;
-use intact_findings::cpu::{CpuFacts, WorkShares};
+use intact_document::cpu::{CpuFacts, WorkShares};
 use intact_ledger::private_file;
 use intact_profile::{CategoryShares, Gap, Profile, SampleTarget, Sampling};
 use intact_units::plural::counted;

@@ -4,8 +4,8 @@
 use super::series_tone;
 use crate::documents::common::{GROUPS, first_of};
 use crate::page::*;
-use intact_findings::bench::{Charts, Sweep, SweepPoint};
-use intact_findings::stats::Interval;
+use intact_experiments::bench::{Charts, Sweep, SweepPoint};
+use intact_statistics::Interval;
 use intact_units::Quantity::{Count, Rate, Time};
 
 /// Total time, throughput, latency and CPU over concurrency, if that was varied.

@@ -3,7 +3,7 @@
 use crate::documents::common::{GROUPS, first_of};
 use crate::documents::populations;
 use crate::page::*;
-use intact_findings::bench::{BenchFacts, FirstCall, VariantFacts};
+use intact_experiments::bench::{BenchFacts, FirstCall, VariantFacts};
 use intact_ledger::Reuse;
 use intact_units::Quantity::Time;
 

@@ -4,7 +4,7 @@
 use super::{BenchRun, variant_tone};
 use crate::documents::common::{GROUPS, by_round, first_of, round_line, significance};
 use crate::page::*;
-use intact_findings::bench::{BenchFacts, TimeDifference};
+use intact_experiments::bench::{BenchFacts, TimeDifference};
 use intact_units::Quantity::{Probability, Rate, Share, Time};
 
 /// Variants compared round by round.

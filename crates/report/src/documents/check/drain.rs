@@ -1,7 +1,7 @@
 //! The part of the page about the end of the server's process.
 
 use crate::page::*;
-use intact_findings::check::{DrainFacts, DrainRequests, DrainVersion, ProcessEnd};
+use intact_servers::check::{DrainFacts, DrainRequests, DrainVersion, ProcessEnd};
 use intact_units::Quantity::{Time, Timer};
 use intact_units::plural::counted;
 

@@ -2,7 +2,7 @@
 //! happens to a request that is sent around the idle limit.
 
 use crate::page::*;
-use intact_findings::check::{CheckFacts, CloseFacts, Http3Facts, RaceAttempt, RaceFacts};
+use intact_servers::check::{CheckFacts, CloseFacts, Http3Facts, RaceAttempt, RaceFacts};
 use intact_units::Quantity::{Count, Time, Timer};
 use intact_units::plural::counted;
 

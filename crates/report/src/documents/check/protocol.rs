@@ -2,11 +2,11 @@
 
 use crate::documents::populations::{phase_words, segments};
 use crate::page::*;
-use intact_findings::check::{
-    CheckFacts, Http2Facts, Http3Facts, PHASES, Resumption, SmallSample, TlsFacts,
-};
 use intact_ledger::Handshake;
 use intact_ledger::server_profile::EarlyData;
+use intact_servers::check::{
+    CheckFacts, Http2Facts, Http3Facts, PHASES, Resumption, SmallSample, TlsFacts,
+};
 use intact_units::Quantity::{Count, Time};
 use intact_units::plural::counted;
 use std::collections::BTreeMap;

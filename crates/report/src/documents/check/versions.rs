@@ -2,9 +2,9 @@
 //! Also whether a connection survives other methods.
 
 use crate::page::*;
-use intact_findings::check::{CheckFacts, Http3Facts, OldTls, VersionFacts};
 use intact_ledger::Failure;
 use intact_ledger::server_profile::EarlyData;
+use intact_servers::check::{CheckFacts, Http3Facts, OldTls, VersionFacts};
 use intact_units::Quantity::Time;
 use intact_units::plural::counted;
 

@@ -5,7 +5,7 @@ use super::TrafficRun;
 use crate::documents::common::by_kind;
 use crate::documents::{populations, timeline};
 use crate::page::*;
-use intact_findings::traffic::{Destination, Figures};
+use intact_traffic::{Destination, Figures};
 use intact_units::Quantity::{Count, Mean, Rate, Share, Time, Timer};
 use intact_units::plural::counted;
 

@@ -3,8 +3,8 @@
 use crate::documents::common::{line, time_axis};
 use crate::documents::populations;
 use crate::page::*;
-use intact_findings::traffic::{Charts, LevelShift, StepSide};
 use intact_ledger::Run;
+use intact_traffic::{Charts, LevelShift, StepSide};
 use intact_units::Quantity::{self, Mean, RoundShare, Time};
 use intact_units::number::long_time;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! What the program and other processes took of the processors.
 
 use crate::page::*;
-use intact_findings::cpu::{CpuFacts, CpuUse};
+use intact_document::cpu::{CpuFacts, CpuUse};
 use intact_units::Quantity::{Share, Time};
 
 /// Processor time, a line for each process.

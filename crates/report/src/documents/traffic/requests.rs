@@ -4,8 +4,8 @@
 use super::DESTINATIONS;
 use crate::documents::populations;
 use crate::page::*;
-use intact_findings::body_arrival::BodyArrivalFacts;
-use intact_findings::traffic::{Charts, Destination, Figures, GapPanel};
+use intact_document::body_arrival::BodyArrivalFacts;
+use intact_traffic::{Charts, Destination, Figures, GapPanel};
 use intact_units::Quantity::{Count, Share, Time, Timer};
 
 /// Reuses below which the distribution of idle times says nothing.

@@ -3,9 +3,9 @@
 
 use super::request::Begin;
 use crate::cmd::gates::evaluate;
-use intact_findings::requirement::Verdict;
-use intact_findings::traffic::ObservedFacts;
-use intact_findings::{Finding, Severity};
+use intact_document::requirement::Verdict;
+use intact_document::{Finding, Severity};
+use intact_traffic::ObservedFacts;
 use std::fmt::Write as _;
 
 /// Judges a window: whether it passes, and the text. One in which nothing was observed does not

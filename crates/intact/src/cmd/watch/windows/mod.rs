@@ -12,9 +12,9 @@ mod request;
 pub(super) use control::Control;
 
 use crate::cmd::observing::Observing;
-use intact_findings::traffic::{ObservedFacts, TrafficAnalysis, Window};
 use intact_ledger::{Caveat, ConnectionId, Event, Sink};
 use intact_sys::process;
+use intact_traffic::{ObservedFacts, TrafficAnalysis, Window};
 use intact_units::plural::counted;
 use intact_watch::{Mark, WatchSink};
 use std::collections::{BTreeMap, HashMap};

@@ -11,7 +11,8 @@
 
 use crate::cmd::gates::FailOn;
 use clap::ValueEnum;
-use intact_findings::requirement::{Document, Requirement};
+use intact_document::requirement::{Document, Requirement};
+use intact_findings::kinds::check_requirement;
 use std::io::{self, BufRead, Read};
 
 /// The longest line, in bytes.
@@ -56,7 +57,7 @@ impl Begin {
             ("require", expression) => {
                 let parsed: Result<Requirement, _> = expression.parse();
                 let requirement = parsed.map_err(|error| error.to_string())?;
-                let fits = requirement.check_for(Document::Watch);
+                let fits = check_requirement(&requirement, Document::Watch);
                 fits.map_err(|error| error.to_string())?;
                 self.requirements.push(requirement);
             }

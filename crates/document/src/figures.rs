@@ -1,0 +1,359 @@
+//! The figures that every document has: requests, connections, latency, phases. Must not know who
+//! measured them.
+
+use crate::requirement::{NoData, PhaseStatistic, Statistic, StatusSelector};
+use crate::unobserved::Unobserved;
+use intact_ledger::{Failure, Group, Histogram, Outcome, Reuse};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Nanoseconds in a millisecond.
+pub const NANOS_PER_MS: f64 = 1e6;
+
+/// Lets the figures that a document embeds be read as its own fields.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __embeds {
+    ($document:ty, $field:ident: $figures:ty) => {
+        impl std::ops::Deref for $document {
+            type Target = $figures;
+
+            fn deref(&self) -> &$figures {
+                &self.$field
+            }
+        }
+    };
+}
+pub use crate::__embeds as embeds;
+
+/// The counts that every JSON document about traffic has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TrafficCounts {
+    /// Requests.
+    pub requests: Requests,
+    /// Connections.
+    pub connections: Connections,
+    /// Requests on a connection that an earlier request had used.
+    pub reused: u64,
+    /// Their share of the requests whose state is known; absent when it is known of none.
+    pub reuse: Option<f64>,
+}
+
+impl TrafficCounts {
+    /// Whether any request had a response, or connections were opened whose content cannot be read.
+    pub fn any_success(&self) -> bool {
+        self.requests.ok > 0 || (self.requests.total == 0 && self.connections.any_usable())
+    }
+
+    /// Why there was no response at all, though the program wanted one: such counts pass no
+    /// requirement.
+    pub fn no_response(&self) -> Option<&'static str> {
+        let connections = &self.connections;
+        match self.requests.ok {
+            0 if self.requests.total > 0 => Some("no request got a complete response"),
+            0 if connections.failed.is_empty() || connections.any_usable() => None,
+            0 if connections.opened == 0 => Some("no connection could be opened"),
+            0 => Some("the TLS handshake of every connection failed"),
+            _ => None,
+        }
+    }
+
+    /// Whether there was neither a request nor a connection.
+    pub fn is_empty(&self) -> bool {
+        self.requests.total == 0
+            && self.connections.opened == 0
+            && self.connections.failed.is_empty()
+    }
+}
+
+/// The counts of observed traffic, which can be added up over runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ObservedCounts {
+    /// Requests, connections and reuse.
+    #[serde(flatten)]
+    pub counts: TrafficCounts,
+    /// Connections opened beyond those needed.
+    pub avoidable: u64,
+    /// Requests of which it is known whether their connection was reused.
+    pub reuse_known: u64,
+    /// What of the traffic is missing from these figures.
+    #[serde(skip)]
+    pub unobserved: Unobserved,
+    /// Why figures are inferred; empty when all were observed.
+    pub inferred: Vec<String>,
+    /// Sum of the setups of avoidable connections, each taken as the destination's mean.
+    pub wasted_ms: Option<f64>,
+}
+
+embeds!(ObservedCounts, counts: TrafficCounts);
+
+impl ObservedCounts {
+    /// Adds those of another run.
+    pub fn add(&mut self, other: &ObservedCounts) {
+        let counts = &mut self.counts;
+        counts.requests.add(&other.requests);
+        counts.connections.add(&other.connections);
+        counts.reused += other.reused;
+        self.avoidable += other.avoidable;
+        self.reuse_known += other.reuse_known;
+        self.unobserved.add(&other.unobserved);
+        counts.reuse = share(counts.reused, self.reuse_known);
+        for reason in &other.inferred {
+            if !self.inferred.contains(reason) {
+                self.inferred.push(reason.clone());
+            }
+        }
+        if let Some(wasted) = other.wasted_ms {
+            self.wasted_ms = Some(self.wasted_ms.unwrap_or(0.0) + wasted);
+        }
+    }
+
+    /// The sum over runs.
+    pub fn sum<'a>(all: impl IntoIterator<Item = &'a ObservedCounts>) -> ObservedCounts {
+        let mut sum = ObservedCounts::default();
+        for one in all {
+            sum.add(one);
+        }
+        sum
+    }
+}
+
+/// A part of a whole; absent where there is no whole.
+pub fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// The smallest and the largest share of handshakes that resumed a session, where some are of an
+/// `unknown` kind; absent where no kind is known.
+pub fn resumed_range(resumed: u64, unknown: u64, all: u64) -> Option<[f64; 2]> {
+    let share = |count: u64| count as f64 / all as f64;
+    (all > unknown).then(|| [share(resumed), share(resumed + unknown)])
+}
+
+/// Counts of requests (`requests` in every JSON document).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Requests {
+    /// Measured exchanges, however they ended.
+    pub total: u64,
+    /// Complete responses of any status, or as `--expect` demands.
+    pub ok: u64,
+    /// The others by kind.
+    pub failed: BTreeMap<&'static str, u64>,
+    /// Final status codes of complete responses.
+    pub status: BTreeMap<u16, u64>,
+}
+
+impl Requests {
+    /// Counts the requests of a group by outcome. Returns how many of them reused a connection. A
+    /// group has no status.
+    pub fn add_group(&mut self, group: &Group) -> u64 {
+        let count = group.count();
+        self.total += count;
+        match group.key.outcome {
+            Outcome::Ok => self.ok += count,
+            Outcome::Failed(kind) => *self.failed.entry(kind.id()).or_default() += count,
+        }
+        if group.key.reuse == Some(Reuse::Reused) {
+            count
+        } else {
+            0
+        }
+    }
+
+    /// How many failed.
+    pub fn failures(&self) -> u64 {
+        self.failed.values().sum()
+    }
+
+    /// How many failed in this way.
+    pub fn failed_with(&self, kind: Failure) -> u64 {
+        self.failed.get(kind.id()).copied().unwrap_or(0)
+    }
+
+    /// Responses with a status or of a class.
+    pub fn of_status(&self, wanted: StatusSelector) -> u64 {
+        self.status
+            .iter()
+            .filter(|(status, _)| wanted.selects(**status))
+            .map(|(_, count)| count)
+            .sum()
+    }
+
+    /// Adds the counts of another run or variant.
+    pub fn add(&mut self, other: &Requests) {
+        self.total += other.total;
+        self.ok += other.ok;
+        add_counts(&mut self.failed, &other.failed);
+        add_counts(&mut self.status, &other.status);
+    }
+}
+
+/// Counts of connections (`connections` in every JSON document).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Connections {
+    /// Transport established, in the measured rounds.
+    pub opened: u64,
+    /// Those of them whose setup failed (TLS), so that no request could use them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unusable: u64,
+    /// Dials that failed, by kind.
+    pub failed: BTreeMap<&'static str, u64>,
+    /// Who ended them.
+    pub ended_by: BTreeMap<&'static str, u64>,
+    /// How many the peak overlap of requests needs; each round opens new ones.
+    pub needed: u64,
+}
+
+/// For serde: a count that need not be written.
+pub fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Connections {
+    /// Whether a request could use one of them.
+    pub fn any_usable(&self) -> bool {
+        self.opened > self.unusable
+    }
+
+    /// Adds the counts of another run or variant.
+    pub fn add(&mut self, other: &Connections) {
+        self.opened += other.opened;
+        self.unusable += other.unusable;
+        self.needed += other.needed;
+        add_counts(&mut self.failed, &other.failed);
+        add_counts(&mut self.ended_by, &other.ended_by);
+    }
+}
+
+/// Adds counts by their key.
+pub fn add_counts<K: Ord + Copy>(sum: &mut BTreeMap<K, u64>, other: &BTreeMap<K, u64>) {
+    for (&key, count) in other {
+        *sum.entry(key).or_default() += count;
+    }
+}
+
+/// A latency distribution in milliseconds; a percentile with fewer than ten exchanges beyond it is
+/// absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Latency {
+    /// Exact mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 90th percentile.
+    pub p90: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.9th percentile.
+    pub p999: Option<f64>,
+    /// Exact maximum.
+    pub max: Option<f64>,
+}
+
+impl Latency {
+    /// A statistic in nanoseconds, of `had` exchanges.
+    pub fn nanos(&self, statistic: Statistic, had: u64) -> Result<f64, NoData> {
+        // ten beyond the quantile are needed
+        let (value, needed) = match statistic {
+            Statistic::Mean => (self.mean, 1),
+            Statistic::Max => (self.max, 1),
+            Statistic::P50 => (self.p50, 20),
+            Statistic::P90 => (self.p90, 100),
+            Statistic::P99 => (self.p99, 1_000),
+            Statistic::P999 => (self.p999, 10_000),
+        };
+        value.map(|ms| ms * NANOS_PER_MS).ok_or(match had {
+            0 => NoData::NothingHappened,
+            had if had >= needed && self.p50.is_some() => NoData::CannotSee(
+                "the longest requests were given up before their response was complete",
+            ),
+            had if had >= needed => NoData::CannotSee("how long these requests took is unknown"),
+            had => NoData::TooFew { had, needed },
+        })
+    }
+
+    /// The distribution of all exchanges in a histogram of nanoseconds.
+    pub fn of(histogram: &Histogram) -> Latency {
+        Latency::beyond(histogram, 0)
+    }
+
+    /// The same where `beyond` more exchanges took longer than all of these, how long is not known.
+    pub fn beyond(histogram: &Histogram, beyond: u64) -> Latency {
+        let ms = |nanos: f64| nanos / NANOS_PER_MS;
+        let at = |q| histogram.supported_quantile_with(q, beyond).map(ms);
+        let is_whole = beyond == 0;
+        Latency {
+            mean: histogram.mean().filter(|_| is_whole).map(ms),
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: histogram
+                .max()
+                .filter(|_| is_whole)
+                .map(|max| ms(max as f64)),
+        }
+    }
+}
+
+/// One phase over the exchanges that had it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PhaseTime {
+    /// Mean, in milliseconds.
+    pub mean: f64,
+    /// Median, in milliseconds; absent with fewer than ten exchanges on each side of it.
+    pub p50: Option<f64>,
+    /// Exchanges that had it.
+    pub count: u64,
+}
+
+impl PhaseTime {
+    /// A statistic in nanoseconds.
+    pub fn nanos(&self, statistic: PhaseStatistic) -> Result<f64, NoData> {
+        match statistic {
+            PhaseStatistic::Mean => Ok(self.mean * NANOS_PER_MS),
+            PhaseStatistic::P50 => self.p50.map(|ms| ms * NANOS_PER_MS).ok_or(NoData::TooFew {
+                had: self.count,
+                needed: 20,
+            }),
+        }
+    }
+
+    /// The phase of the exchanges in a histogram of nanoseconds; absent where none had it.
+    pub fn of(histogram: &Histogram) -> Option<PhaseTime> {
+        Some(PhaseTime {
+            mean: histogram.mean()? / NANOS_PER_MS,
+            p50: histogram
+                .supported_quantile(0.5)
+                .map(|nanos| nanos / NANOS_PER_MS),
+            count: histogram.count(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handshakes_of_an_unknown_kind_may_have_resumed_or_not() {
+        assert_eq!(resumed_range(1, 3, 4), Some([0.25, 1.0]));
+        assert_eq!(resumed_range(1, 0, 4), Some([0.25, 0.25]));
+        assert_eq!(resumed_range(0, 4, 4), None);
+    }
+
+    #[test]
+    fn enough_requests_without_a_duration_are_no_small_sample() {
+        let nothing = Latency::default();
+        let mean = |had| nothing.nanos(Statistic::Mean, had).unwrap_err().to_string();
+        assert!(mean(78).contains("unknown"), "{}", mean(78));
+        let few = nothing.nanos(Statistic::P50, 5).unwrap_err();
+        assert_eq!(few.to_string(), "5 samples measured, at least 20 needed");
+    }
+}

@@ -1,0 +1,245 @@
+//! What a bench found out: figures of each variant, comparisons with intervals, sentences. From a
+//! run's head, its tally and the first rows of each variant; the same for a live run and for a
+//! stored ledger.
+
+mod baseline;
+mod caveats;
+mod charts;
+mod compare;
+mod effects;
+mod findings;
+mod machine;
+mod measured_rounds;
+mod metrics;
+mod open_loop;
+mod populations;
+mod ports;
+mod remedies;
+mod saturation;
+mod service;
+mod variant;
+
+pub use crate::time_difference::{TimeDifference, TimeStatistic};
+pub use baseline::{Baseline, BaselineChange};
+pub use charts::{Charts, LatencyPanel, Level, PerConnection, Sweep, SweepPoint};
+pub use compare::compare;
+pub use effects::{Effect, EffectResult};
+pub(crate) use findings::{failure_kinds, no_success_verdict, not_2xx};
+pub use intact_document::error_responses::ErrorResponses;
+pub use intact_document::figures::{Connections, Latency, PhaseTime, Requests};
+pub use intact_document::finding::{Finding, Severity};
+pub use intact_document::first_calls::{FirstCallTier, FirstCallTiers, TierCause};
+pub use machine::MachineFacts;
+pub(crate) use machine::{SERVER_UNKNOWN, SHARED, explains};
+pub use open_loop::OpenLoopFacts;
+pub(crate) use populations::modes;
+pub use ports::PortLimit;
+pub use saturation::Saturation;
+pub use service::{OutgoingRound, ServiceFacts};
+pub(crate) use variant::no_success;
+pub use variant::{
+    BytesPerRequest, ClientDelay, FirstCall, Mode, RoundFigures, VariantFacts, Warmup,
+};
+
+use crate::likeness::{ConnectionBehaviour, Likeness};
+use intact_experiment::AxisError;
+use intact_ledger::{Caveat, Exchange, Run, Sockets, Tally};
+use intact_units::number::whole_percent;
+use intact_units::plural::counted;
+use serde::Serialize;
+
+/// The ids of the findings that a bench can have.
+pub const RULES: &[&str] = &[
+    "bytes-after-response",
+    "failed-requests",
+    "not-2xx",
+    "ports-running-out",
+    "server-closes-early",
+    "slower-when-reused",
+];
+
+/// Everything that a report of a bench lays out. Times are in milliseconds where the name says so.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BenchFacts {
+    /// The comparison of typical latencies that matters most, and up to two more, in sentences; or
+    /// why nothing succeeded.
+    pub verdict: Vec<String>,
+    /// What each setting saves, the largest share first; empty if each comparison has a sentence
+    /// of `verdict`. In a run with remedies other than keep-alive: what each variant saves
+    /// against the baseline.
+    pub effects: Vec<Effect>,
+    /// The variants that `effects` are compared with: a new connection per request, with a full
+    /// handshake. Empty where `effects` are of single settings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub effects_baseline: Vec<String>,
+    /// The variants, in the run's order.
+    pub variants: Vec<VariantFacts>,
+    /// Variants that differ in one axis.
+    pub comparisons: Vec<TimeDifference>,
+    /// What stands out.
+    pub findings: Vec<Finding>,
+    /// What limits the figures.
+    pub caveats: Vec<Caveat>,
+    /// Requests of the whole run, measured ones.
+    pub requests: Requests,
+    /// Connections of the whole run.
+    pub connections: Connections,
+    /// The machine's sockets before and after.
+    pub sockets: Vec<Sockets>,
+    /// The client's ephemeral ports, and when they run out; absent where they are not known.
+    pub ports: Option<PortLimit>,
+    /// Rounds that every variant has completed.
+    pub rounds: u32,
+    /// An earlier run, where one was named.
+    pub baseline: Option<Baseline>,
+    /// How the variants use connections, compared with production, where its ledger was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub like: Option<Likeness>,
+    /// What services of the person's own did while they were benched (`--service`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<ServiceFacts>,
+    /// Responses with an error status that the user did not name.
+    #[serde(skip)]
+    pub errors: ErrorResponses,
+}
+
+/// The share of failed requests of a variant from which on they are the headline.
+const MANY_FAILED: f64 = 0.1;
+
+fn many_failed(variants: &[VariantFacts], all: &Requests) -> Option<f64> {
+    let share = |requests: &Requests| requests.failures() as f64 / requests.total.max(1) as f64;
+    let mut variants = variants.iter();
+    let is_any = variants.any(|variant| share(&variant.requests) >= MANY_FAILED);
+    is_any.then(|| share(all))
+}
+
+impl BenchFacts {
+    /// Computes the facts. `first` holds the first exchanges of the variants, in the order in which
+    /// they ended. An axis of a variant that cannot be read is an error: a default in its place
+    /// would hide a damaged ledger.
+    pub fn new(run: &Run, tally: &Tally, first: &[Exchange]) -> Result<BenchFacts, AxisError> {
+        let variants = run
+            .variants
+            .iter()
+            .enumerate()
+            .map(|(index, variant)| {
+                let index = index as u32;
+                let calls = first.iter().filter(|one| one.variant == Some(index));
+                VariantFacts::new(index, variant, tally, calls, run.expect)
+            })
+            .collect::<Result<Vec<VariantFacts>, AxisError>>()?;
+        let comparisons = compare(run, &variants);
+        let effects = effects::effects(run, &variants, &comparisons);
+        let mut baselines: Vec<usize> = remedies::pairs(run).iter().map(|pair| pair.0).collect();
+        baselines.dedup();
+        let baselines = baselines.into_iter();
+        let effects_baseline = baselines
+            .map(|index| variants[index].name.clone())
+            .collect();
+        let mut requests = Requests::default();
+        let mut connections = Connections::default();
+        for variant in &variants {
+            requests.add(&variant.requests);
+            connections.add(&variant.connections);
+        }
+        let rounds = variants
+            .iter()
+            .filter(|variant| !variant.rounds.is_empty())
+            .map(|variant| variant.rounds.len() as u32)
+            .min()
+            .unwrap_or(0);
+        let mut caveats = tally.caveats.clone();
+        caveats.extend(caveats::caveats(&variants, rounds));
+        let errors = ErrorResponses::among(&requests.status, run.expect);
+        let verdicts = if let Some(verdict) = no_success_verdict(&requests, &errors, tally, first) {
+            vec![verdict]
+        } else {
+            // the table of effects has the others
+            let most = if effects.is_empty() { usize::MAX } else { 1 };
+            let mut sentences = compare::verdicts(run, &variants, &comparisons, rounds, most);
+            let at = match errors.many() {
+                Some(_) => 0,
+                None => sentences.len().min(1),
+            };
+            let failed = findings::failed_lookups(&variants);
+            let next = findings::errors_in(&variants, &errors)
+                .into_iter()
+                .chain(failed);
+            sentences.splice(at..at, next);
+            if let Some(share) = many_failed(&variants, &requests) {
+                let all = counted(requests.total, "request");
+                let failed = format!("{} of {all}", whole_percent(share));
+                sentences.insert(
+                    0,
+                    format!("{failed} failed, so the other sentences are about the rest only"),
+                );
+            }
+            sentences
+        };
+        Ok(BenchFacts {
+            verdict: verdicts,
+            effects,
+            effects_baseline,
+            findings: findings::findings(&variants, run, tally),
+            errors,
+            variants,
+            comparisons,
+            caveats,
+            requests,
+            connections,
+            sockets: tally.sockets.clone(),
+            ports: PortLimit::of(run),
+            rounds,
+            baseline: None,
+            like: None,
+            services: Vec::new(),
+        })
+    }
+
+    /// Compares how the variants use connections with production.
+    pub fn compare_with_production(&mut self, production: ConnectionBehaviour) {
+        let like = Likeness::new(production, ConnectionBehaviour::of_bench(self));
+        self.say_second(like.sentences());
+        self.like = Some(like);
+    }
+
+    /// Puts sentences behind the first one.
+    fn say_second(&mut self, sentences: impl IntoIterator<Item = String>) {
+        let at = self.verdict.len().min(1);
+        self.verdict.splice(at..at, sentences);
+    }
+
+    /// The share of the requests that failed, where it is so large that the latency of the others
+    /// is no headline.
+    pub fn many_failed(&self) -> Option<f64> {
+        many_failed(&self.variants, &self.requests)
+    }
+
+    /// The comparison that the first verdict is about.
+    pub fn headline(&self) -> Option<&TimeDifference> {
+        compare::by_weight(&self.variants, &self.comparisons)
+            .first()
+            .copied()
+    }
+
+    /// Whether the first verdict's comparison is one of keep-alive that no request used.
+    pub fn headline_is_without_reuse(&self) -> bool {
+        let headline = self.headline();
+        headline.is_some_and(|one| compare::without_reuse(one, &self.variants).is_some())
+    }
+
+    /// Whether the first verdict's comparison shows the opposite by the mean.
+    pub fn headline_is_contradicted(&self) -> bool {
+        let headline = self.headline();
+        headline.is_some_and(|one| compare::opposite_mean(one, &self.comparisons).is_some())
+    }
+
+    /// Whether a measured request succeeded: it had a complete response, and that was no error or
+    /// the user named its status.
+    pub fn any_success(&self) -> bool {
+        self.variants
+            .iter()
+            .any(|variant| variant.no_success.is_none())
+    }
+}

@@ -1,0 +1,501 @@
+//! The findings of a bench, next to its comparisons, and the caveats of its figures.
+
+use super::RULES;
+use super::variant::{NOT_MODIFIED, VariantFacts, no_success};
+use intact_document::error_responses::{ErrorResponses, ONLY_ERRORS};
+use intact_document::failure_remedy::{BODY_LENGTH, SWITCH_ON};
+use intact_document::failure_remedy::{failure_remedy, failure_words};
+use intact_document::figures::{Requests, add_counts};
+use intact_document::finding::{Finding, Severity};
+use intact_document::reuse_delay::{Arrivals, FIX, ReuseDelay};
+use intact_document::statement::{
+    Statement, Value, connections, counts, nanos, requests, statement,
+};
+use intact_ledger::{Cell, EndedBy, Exchange, Failure, Reuse, Run, Tally};
+use intact_traffic::rules::{OF_ERRORS, WHY_RESET};
+use intact_units::plural::counted;
+use std::collections::BTreeMap;
+
+/// Requests on a connection, on average, below which the server keeps none.
+const ONE_REQUEST: f64 = 1.5;
+/// Connections that ended after the same number of requests, from which on that is no chance.
+const REGULAR: u64 = 5;
+/// The remedy where the server ends connections in order.
+const REQUEST_LIMIT: &str = "raise the server's limit of requests per connection (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`)";
+
+/// The remedy where the connections carried very different numbers of requests.
+const NO_REQUEST_LIMIT: &str = "look for a maximum age at the server (gRPC `MAX_CONNECTION_AGE`, nginx `keepalive_time`, Envoy `max_connection_duration`), for an idle limit below the pauses of this run, or for restarts";
+
+/// The remedy where each request comes after a pause.
+const IDLE_LIMIT: &str = "compare with a run without --idle: if the server keeps connections there, its idle limit is shorter than the pause (nginx `keepalive_timeout`, Node `server.keepAliveTimeout`)";
+
+/// The remedy where other connections lived longer.
+const SINGLE_CLOSES: &str = "look for a restart, a limit of time or of memory at the server at that moment, and have the client retry requests that are safe to repeat";
+
+pub(super) fn findings(variants: &[VariantFacts], run: &Run, tally: &Tally) -> Vec<Finding> {
+    let mut found = slower_when_reused(variants, tally);
+    for variant in variants {
+        found.extend(server_closes_early(variant));
+        found.extend(bytes_after_response(variant));
+        found.extend(failures(variant));
+        found.extend(statuses(variant, run));
+        found.extend(ports(variant, run));
+    }
+    debug_assert!(
+        found.iter().all(|one| RULES.contains(&one.rule)),
+        "a finding is missing in RULES"
+    );
+    found
+}
+
+/// Responses on kept connections that come later than those on new ones: of the warm-up, and of the
+/// same variant without keep-alive.
+fn slower_when_reused(variants: &[VariantFacts], tally: &Tally) -> Vec<Finding> {
+    let group = |index: usize, reuse: Reuse| {
+        let mut sum = Cell::new(None, None);
+        let cells = tally.of_variant(index as u32);
+        cells.for_each(|cell| sum.merge(cell));
+        sum.merged(|key| key.outcome.is_ok() && key.reuse == Some(reuse))
+    };
+    let found = variants.iter().enumerate().filter_map(|(index, variant)| {
+        let reused = group(index, Reuse::Reused)?;
+        let same = variants.iter().enumerate().filter(|(other, one)| {
+            *other == index || (!one.keepalive && one.differs_in_keepalive(variant))
+        });
+        let mut fresh = same.filter_map(|(other, _)| group(other, Reuse::Fresh));
+        let mut all = fresh.next()?;
+        fresh.for_each(|one| all.merge(&one));
+        let arrivals = match variant.concurrency * variant.streams {
+            _ if variant.open_loop.is_some() => Arrivals::Scheduled,
+            0 | 1 => Arrivals::OneByOne,
+            _ => Arrivals::Several,
+        };
+        let delay = ReuseDelay::of_groups(&all, &reused, arrivals)?;
+        Some(Finding {
+            evidence: delay.evidence(),
+            fix: FIX.into(),
+            ..Finding::new(
+                "slower-when-reused",
+                Severity::Warning,
+                variant.name.clone(),
+                delay.claim(),
+            )
+        })
+    });
+    found.collect()
+}
+
+/// The server ended connections that we wanted to keep.
+fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
+    // how connections end after error pages says little of how they end after others
+    if !variant.keepalive || variant.no_success.is_some() {
+        return None;
+    }
+    let ended = |by: EndedBy| {
+        variant
+            .connections
+            .ended_by
+            .get(by.id())
+            .copied()
+            .unwrap_or(0)
+    };
+    let announced = ended(EndedBy::ServerAnnounced);
+    let resets = ended(EndedBy::ServerReset);
+    let silent = ended(EndedBy::Server) + resets;
+    let closed = announced + silent;
+    if closed == 0 {
+        return None;
+    }
+    let after = variant.server_closed_after?;
+    // a limit ends connections with FIN, or is announced
+    let are_resets = resets * 2 > closed;
+    let manner = match (announced, silent) {
+        _ if are_resets => statement!(
+            "{resets} of them by a reset",
+            resets = Value::Number(resets)
+        ),
+        (_, 0) => "announced with `Connection: close` or GOAWAY".into(),
+        (0, _) => "without an announcement".into(),
+        _ => statement!(
+            "{announced} of them announced",
+            announced = Value::Number(announced)
+        ),
+    };
+    let opened = variant.connections.opened;
+    let ended = statement!(
+        "the server ended {ended} of {opened}",
+        ended = Value::Number(closed),
+        opened = connections(opened)
+    );
+    let needed = statement!(
+        "{needed} needed",
+        needed = Value::Number(variant.connections.needed)
+    );
+    let (cost_ms, cost_share) = avoidable_cost(variant);
+    let carried = requests(after.round() as u64);
+    let between = variant.server_closed_between;
+    // requests under way at a GOAWAY come on top of a limit
+    let different = between.filter(|(least, most)| {
+        after >= ONE_REQUEST && most.saturating_sub(*least) > (least / 2).max(2)
+    });
+    let is_limit = ends_at_a_limit(variant, closed);
+    let within = variant.ended_within_exchange;
+    let of_errors = variant.ended_with_errors + if is_limit { 0 } else { within };
+    let are_errors = of_errors * 2 > closed;
+    let pause = variant.pause.filter(|_| after < ONE_REQUEST);
+    let beyond = variant.carried_beyond_closes;
+    let (severity, claim, fix) = match (pause, beyond, different) {
+        _ if are_errors => (
+            Severity::Warning,
+            statement!(
+                "the server ended {of_errors} of {closed} with an error or within a response: no limit explains that",
+                of_errors = Value::Number(of_errors),
+                closed = connections(closed)
+            ),
+            OF_ERRORS,
+        ),
+        _ if are_resets && !is_limit => (
+            Severity::Warning,
+            statement!(
+                "the server resets connections after about {carried}",
+                carried = carried
+            ),
+            WHY_RESET,
+        ),
+        (Some(pause), ..) => (
+            Severity::Warning,
+            statement!(
+                "the server closes connections after one request or within the pause of {pause} (--idle)",
+                pause = nanos(pause.as_nanos() as f64)
+            ),
+            IDLE_LIMIT,
+        ),
+        (None, Some(most), _) => (
+            Severity::Info,
+            statement!(
+                "the server ended {closed} that others outlived: these carried up to {most}",
+                closed = connections(closed),
+                most = requests(most)
+            ),
+            SINGLE_CLOSES,
+        ),
+        (None, None, Some((least, most))) => (
+            Severity::Warning,
+            statement!(
+                "the server closes connections after {least} to {most} requests: no limit of requests explains that",
+                least = Value::Number(least),
+                most = Value::Number(most)
+            ),
+            NO_REQUEST_LIMIT,
+        ),
+        (None, None, None) => (
+            Severity::Warning,
+            statement!(
+                "the server closes connections after {carried}",
+                carried = carried
+            ),
+            match after < ONE_REQUEST {
+                true => SWITCH_ON,
+                false => REQUEST_LIMIT,
+            },
+        ),
+    };
+    Some(Finding {
+        evidence: ended.then(", ", manner).and(needed),
+        cost_ms,
+        cost_share,
+        fix: fix.into(),
+        ..Finding::new("server-closes-early", severity, variant.name.clone(), claim)
+    })
+}
+
+/// Whether a limit of requests explains ends within the next exchange: each connection carried the
+/// same number. A server that closes without an announcement often meets the next request.
+fn ends_at_a_limit(variant: &VariantFacts, closed: u64) -> bool {
+    closed >= REGULAR
+        && variant.carried_beyond_closes.is_none()
+        && variant
+            .server_closed_between
+            .is_some_and(|(least, most)| least == most && least > 1)
+}
+
+/// Connections that we had to close, because the server sent more than its response.
+fn bytes_after_response(variant: &VariantFacts) -> Option<Finding> {
+    let ended_by = &variant.connections.ended_by;
+    let closed = ended_by.get(EndedBy::ExcessBytes.id()).copied()?;
+    let (cost_ms, cost_share) = match variant.keepalive {
+        true => avoidable_cost(variant),
+        false => (None, None),
+    };
+    Some(Finding {
+        evidence: statement!(
+            "the client closed {closed} of {opened} for that",
+            closed = Value::Number(closed),
+            opened = connections(variant.connections.opened)
+        ),
+        cost_ms,
+        cost_share,
+        fix: BODY_LENGTH.into(),
+        ..Finding::new(
+            "bytes-after-response",
+            Severity::Warning,
+            variant.name.clone(),
+            "the server sends bytes after a response that belong to no response: a client has to close the connection",
+        )
+    })
+}
+
+/// What the connections beyond those needed cost: in milliseconds, and as a share of the time of
+/// all requests. Each costs its setup, or more where a first request also takes longer after it.
+fn avoidable_cost(variant: &VariantFacts) -> (Option<f64>, Option<f64>) {
+    let connections = &variant.connections;
+    let avoidable = connections.opened.saturating_sub(connections.needed) as f64;
+    let mean_of = |name| {
+        let mut modes = variant.modes.iter();
+        modes
+            .find(|mode| mode.name == name)
+            .map(|mode| mode.mean_ms)
+    };
+    let longer = mean_of("fresh").zip(mean_of("reused"));
+    let longer = longer.map_or(0.0, |(fresh, reused)| fresh - reused);
+    let cost = variant.setup_ms.map(|setup| setup.max(longer) * avoidable);
+    let mean = variant.latency_ms.mean;
+    let total = mean.map(|mean| mean * variant.requests.ok as f64);
+    let share = cost.zip(total.filter(|total| *total > 0.0));
+    (cost, share.map(|(cost, total)| cost / total))
+}
+
+/// Requests that failed, measured or warm-up.
+fn failures(variant: &VariantFacts) -> Option<Finding> {
+    let (measured, warmup) = (&variant.requests, &variant.warmup);
+    if measured.failures() + warmup.failures() == 0 || measured.total == 0 {
+        return None;
+    }
+    let of_measured = statement!(
+        "{failed} of {requests} failed",
+        failed = Value::Number(measured.failures()),
+        requests = requests(measured.total)
+    );
+    let of_warmup = statement!(
+        "{warmup_failed} of {warmup_requests} of warm-up failed",
+        warmup_failed = Value::Number(warmup.failures()),
+        warmup_requests = requests(warmup.requests)
+    );
+    let claim = match (measured.failures(), warmup.failures()) {
+        (_, 0) => of_measured,
+        (0, _) => of_warmup,
+        _ => of_measured.then(", ", of_warmup),
+    };
+    let mut kinds = measured.failed.clone();
+    add_counts(&mut kinds, &warmup.failed);
+    let mut evidence = failure_kinds(&kinds);
+    let unsent = variant.open_loop.as_ref().map_or(0, |open| open.unsent);
+    if unsent > 0 {
+        let words = statement!(
+            "{unsent} of them never sent, because no connection was free",
+            unsent = Value::Number(unsent)
+        );
+        evidence = evidence.then("; ", words);
+    }
+    let fix = "Look at them before the figures: a percentile counts timeouts as longer than all other requests, and the other failures are in no latency";
+    Some(Finding {
+        evidence,
+        fix: fix.into(),
+        ..Finding::new(
+            "failed-requests",
+            Severity::Error,
+            variant.name.clone(),
+            claim,
+        )
+    })
+}
+
+/// Failures by kind, with what each kind means.
+pub(crate) fn failure_kinds(failed: &BTreeMap<&'static str, u64>) -> Statement {
+    let meaning = |kind: &str| {
+        let of_kind = Failure::ALL.iter().find(|failure| failure.id() == kind);
+        of_kind.map_or("", |failure| failure.words())
+    };
+    let kinds: Vec<String> = failed
+        .iter()
+        .map(|(kind, count)| format!("{count} {kind} ({})", meaning(kind)))
+        .collect();
+    let values = counts(failed.iter().map(|(kind, &count)| (kind, count)));
+    Statement::written(kinds.join("; "), vec![("kinds", values)])
+}
+
+fn statuses(variant: &VariantFacts, run: &Run) -> Option<Finding> {
+    // the user named the statuses that count as ok, so that only those are counted here
+    if run.expect.is_some() {
+        return None;
+    }
+    let severity = match variant.no_success.is_some() {
+        true => Severity::Error,
+        false => Severity::Warning,
+    };
+    let mut status = variant.requests.status.clone();
+    // the status that a revalidation is for
+    if variant.not_modified_share.is_some() {
+        status.remove(&NOT_MODIFIED);
+    }
+    not_2xx(&variant.name, &status, severity)
+}
+
+/// Responses of other classes than 2xx.
+pub(crate) fn not_2xx(
+    subject: &str,
+    status: &BTreeMap<u16, u64>,
+    severity: Severity,
+) -> Option<Finding> {
+    let others: Vec<(u16, u64)> = status
+        .iter()
+        .filter(|(status, _)| !(200..300).contains(*status))
+        .map(|(&status, &count)| (status, count))
+        .collect();
+    if others.is_empty() {
+        return None;
+    }
+    let each = others
+        .iter()
+        .map(|(status, count)| format!("{count} x {status}"));
+    let each = each.collect::<Vec<_>>().join(", ");
+    Some(Finding {
+        evidence: Statement::written(each, vec![("statuses", counts(others))]),
+        fix: "check URL, method and credentials; --expect 2xx counts them as failed".into(),
+        ..Finding::new(
+            "not-2xx",
+            severity,
+            subject.to_owned(),
+            "not all responses are 2xx",
+        )
+    })
+}
+
+/// At this rate of connections that we close first a real network would run out of ports.
+fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
+    // those that every round must end are not churn, however short the round
+    let ended = |by: EndedBy| variant.connections.ended_by.get(by.id()).copied();
+    let excess = ended(EndedBy::ExcessBytes).unwrap_or(0);
+    let ours = ended(EndedBy::Client)
+        .unwrap_or(0)
+        .saturating_add(excess)
+        .saturating_sub(variant.connections.needed);
+    let share = ours as f64 / variant.connections.opened.max(1) as f64;
+    let churn = variant.churn_per_s? * share;
+    let (first, last) = run.host.ephemeral_ports?;
+    let ports = f64::from(last - first) + 1.0;
+    if churn * 60.0 <= ports {
+        return None;
+    }
+    Some(Finding {
+        evidence: statement!(
+            "60 s of TIME_WAIT hold {held}, {ports} are available; loopback reuses them after a second, a network does not",
+            held = Value::Count((churn * 60.0).round() as u64, "port"),
+            ports = Value::Number(ports as u64)
+        ),
+        fix: "reuse connections first; more source addresses or a wider ip_local_port_range only after that".into(),
+        ..Finding::new(
+            "ports-running-out",
+            Severity::Info,
+            variant.name.clone(),
+            statement!(
+                "{churn} new connections/s that the client closes first are more than one client address can sustain to one server address",
+                churn = Value::Rate(churn)
+            ),
+        )
+    })
+}
+
+/// The sentences about errors next to other responses: their share, and the variants that had
+/// nothing else.
+pub(super) fn errors_in(variants: &[VariantFacts], errors: &ErrorResponses) -> Vec<String> {
+    let mut sentences: Vec<String> = errors.share_of_times().into_iter().collect();
+    let names: Vec<&str> = variants
+        .iter()
+        .filter(|one| one.has_only_errors())
+        .map(|one| &*one.name)
+        .collect();
+    if !names.is_empty() {
+        let names = names.join(", ");
+        sentences.push(format!("{names}: {ONLY_ERRORS}; not compared with others"));
+    }
+    sentences
+}
+
+/// Lookups that failed, where any did: a variant that opens fewer connections, or keeps answers,
+/// needs fewer.
+pub(super) fn failed_lookups(variants: &[VariantFacts]) -> Option<String> {
+    let of =
+        |one: &VariantFacts| format!("{} of {} in {}", one.lookups_failed, one.lookups, one.name);
+    let any = variants.iter().any(|one| one.lookups_failed > 0);
+    any.then(|| {
+        // a variant that was left out has none
+        let with_lookups = variants.iter().filter(|one| one.lookups > 0);
+        let all: Vec<String> = with_lookups.map(of).collect();
+        format!("Failed lookups: {}", all.join(", "))
+    })
+}
+
+/// The verdict where no measured request succeeded; the first ones give details.
+pub(crate) fn no_success_verdict(
+    requests: &Requests,
+    errors: &ErrorResponses,
+    tally: &Tally,
+    first: &[Exchange],
+) -> Option<String> {
+    no_success(requests, errors)?;
+    Some(match requests.ok {
+        0 => unmeasured(tally, first),
+        _ => only_errors(requests, errors),
+    })
+}
+
+/// The verdict where every response was an error.
+fn only_errors(requests: &Requests, errors: &ErrorResponses) -> String {
+    let failed = requests.failures();
+    let mut counts = format!("{} of {}", requests.ok, requests.total);
+    if failed > 0 {
+        counts.push_str(&format!(", {} failed", counted(failed, "request")));
+    }
+    errors.only_errors(Some(&counts), "these figures measure an error page")
+}
+
+/// The verdict where no measured request succeeded: how requests failed, the most frequent way
+/// first. The first ones give details.
+fn unmeasured(tally: &Tally, first: &[Exchange]) -> String {
+    let mut counts: BTreeMap<Failure, u64> = BTreeMap::new();
+    for group in tally.cells.iter().flat_map(|cell| &cell.groups) {
+        // how the run ended is no cause
+        let failure = group.key.outcome.failure();
+        if let Some(kind) = failure.filter(|kind| *kind != Failure::Aborted) {
+            *counts.entry(kind).or_default() += group.count();
+        }
+    }
+    if counts.is_empty() {
+        return "Nothing was measured: the run ended before its first measured request.".to_owned();
+    }
+    let mut kinds: Vec<(Failure, u64)> = counts.into_iter().collect();
+    kinds.sort_by_key(|(_, seen)| std::cmp::Reverse(*seen));
+    let lines: Vec<String> = kinds
+        .iter()
+        .map(|(kind, seen)| {
+            let example = first
+                .iter()
+                .find(|one| one.outcome.failure() == Some(*kind));
+            let status = || example?.status.map(|status| format!("status {status}"));
+            let detail = example.and_then(|one| one.detail.as_deref().map(str::to_owned));
+            let words = failure_words(*kind, detail.or_else(status).as_deref());
+            let remedy = remedy(*kind).map_or_else(String::new, |way| format!("; {way}"));
+            format!("{} ×{seen}: {words}{remedy}", kind.id())
+        })
+        .collect();
+    format!("Nothing could be measured. {}.", lines.join("; "))
+}
+
+/// The option that helps.
+fn remedy(kind: Failure) -> Option<&'static str> {
+    match kind {
+        Failure::NotTls => Some("http:// speaks plain HTTP, --tls-port names the TLS port"),
+        kind => failure_remedy(kind),
+    }
+}

@@ -1,0 +1,555 @@
+//! The figures of one variant.
+
+use super::machine::MachineFacts;
+use super::measured_rounds::MeasuredRounds;
+use super::open_loop::OpenLoopFacts;
+use super::populations;
+use super::saturation::Saturation;
+use intact_document::error_responses::{ErrorResponses, ONLY_ERRORS};
+use intact_document::figures::{
+    Latency, NANOS_PER_MS, PhaseTime, Requests, TrafficCounts, embeds, share,
+};
+use intact_document::first_calls::{CallEvidence, CallNoun, FirstCallTiers};
+use intact_document::population::buckets_ms;
+use intact_experiment::{AxisError, AxisValues, CacheUse, NameLookup, TlsChoice};
+use intact_ledger::{
+    Cell, Exchange, ExpectedStatus, Failure, Group, Histogram, Phase, Reuse, RoundSockets, Tally,
+    Variant,
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Why a variant has no success: see [`VariantFacts::no_success`].
+const NO_RESPONSE: &str = "no measured request succeeded";
+
+/// How long responses waited in the kernel before the client read them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClientDelay {
+    /// Median, in milliseconds.
+    pub p50: Option<f64>,
+    /// 99th percentile, in milliseconds.
+    pub p99: Option<f64>,
+    /// Sum of it as a share of the sum of latencies.
+    pub share: f64,
+}
+
+/// What was done before measuring.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Warmup {
+    /// Exchanges: the preflight, and the first on each connection opened at a round's start.
+    pub requests: u64,
+    /// Of these, complete ones.
+    pub ok: u64,
+    /// The others by kind.
+    pub failed: BTreeMap<&'static str, u64>,
+    /// Final status codes of complete ones.
+    pub status: BTreeMap<u16, u64>,
+    /// Mean latency of complete ones on the connections of the rounds, without the setup, in
+    /// milliseconds.
+    pub mean_ms: Option<f64>,
+    /// The longest of these, in milliseconds.
+    pub max_ms: Option<f64>,
+    /// Connections of the preflight.
+    pub connections: u64,
+}
+
+impl Warmup {
+    /// How many failed.
+    pub fn failures(&self) -> u64 {
+        self.failed.values().sum()
+    }
+}
+
+/// One round of one variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RoundFigures {
+    /// The round, from 1.
+    pub round: u32,
+    /// Complete exchanges.
+    pub requests: u64,
+    /// Typical latency with setup: the medians of its fresh and of its reused exchanges, weighted
+    /// by their numbers, in milliseconds.
+    pub typical_ms: Option<f64>,
+    /// Mean latency with setup, in milliseconds.
+    pub mean_ms: Option<f64>,
+    /// Median, in milliseconds.
+    pub p50_ms: Option<f64>,
+    /// 99th percentile, in milliseconds, where ten exchanges lie beyond it.
+    pub p99_ms: Option<f64>,
+    /// Requests a second that fell due; absent in a closed loop.
+    pub requested_per_s: Option<f64>,
+    /// Requests a second.
+    pub rate_per_s: Option<f64>,
+}
+
+/// One population of latencies.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Mode {
+    /// `fresh`, `reused`, `fast` or `slow`.
+    pub name: &'static str,
+    /// Its share of the exchanges.
+    pub share: f64,
+    /// Its mean, in milliseconds.
+    pub mean_ms: f64,
+}
+
+/// One of the first exchanges, for the scatter.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FirstCall {
+    /// Latency with setup, in milliseconds.
+    pub ms: f64,
+    /// Whether it waited for setup.
+    pub reuse: Option<Reuse>,
+    /// Whether it is left out of steady-state figures.
+    pub warmup: bool,
+    /// Whether it was complete.
+    pub ok: bool,
+}
+
+/// The status of a response without a body, because the stored one is current (RFC 9110 section
+/// 15.4.5).
+pub(super) const NOT_MODIFIED: u16 = 304;
+
+fn not_modified_share(status: &BTreeMap<u16, u64>) -> Option<f64> {
+    let not_modified = status.get(&NOT_MODIFIED).copied();
+    share(not_modified.unwrap_or(0), status.values().sum())
+}
+
+/// Mean bytes of an exchange on the wire, framing included, without TLS and TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BytesPerRequest {
+    /// Request head.
+    pub request_head: f64,
+    /// Request body.
+    pub request_body: f64,
+    /// Response head.
+    pub head: f64,
+    /// Response body.
+    pub body: f64,
+}
+
+impl BytesPerRequest {
+    fn of(group: &Group) -> BytesPerRequest {
+        let mean = |bytes: u64| bytes as f64 / group.count() as f64;
+        BytesPerRequest {
+            request_head: mean(group.bytes.request_head),
+            request_body: mean(group.bytes.request_body),
+            head: mean(group.bytes.head),
+            body: mean(group.bytes.body),
+        }
+    }
+
+    /// Heads, both ways.
+    pub fn heads(&self) -> f64 {
+        self.request_head + self.head
+    }
+
+    /// Everything, both ways.
+    pub fn total(&self) -> f64 {
+        self.heads() + self.request_body + self.body
+    }
+}
+
+/// Everything about one variant.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VariantFacts {
+    /// Its name.
+    pub name: String,
+    /// Whether connections are kept.
+    pub keepalive: bool,
+    /// HTTP version.
+    pub http: String,
+    /// TLS version as negotiated (or asked for, when nothing was); absent when plain.
+    pub tls: Option<String>,
+    /// Cipher suites and the like are in the ledger; this is whether resumption was allowed.
+    pub resume: bool,
+    /// How names were resolved: `system`, `cached` or `per-connection`; absent where that was no
+    /// axis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dns: Option<&'static str>,
+    /// Connections at once.
+    pub concurrency: u64,
+    /// Streams per connection.
+    pub streams: u64,
+    /// The open loop; absent in a closed one.
+    pub open_loop: Option<OpenLoopFacts>,
+    /// The counts of measured requests.
+    #[serde(flatten)]
+    pub counts: TrafficCounts,
+    /// Share of TLS handshakes that resumed a session; absent when plain.
+    pub resumed_share: Option<f64>,
+    /// Share of TLS handshakes with a request in early data that the server accepted; absent where
+    /// none was to be sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub early_data_share: Option<f64>,
+    /// Share of responses that were 304 (Not Modified); absent where no stored response was
+    /// revalidated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_modified_share: Option<f64>,
+    /// Complete exchanges a second.
+    pub rate_per_s: Option<f64>,
+    /// New connections a second.
+    pub churn_per_s: Option<f64>,
+    /// Mean exchanges per connection that ended.
+    pub requests_per_connection: Option<f64>,
+    /// Median exchanges on connections that the server ended; absent when it ended none.
+    pub server_closed_after: Option<f64>,
+    /// The fewest and the most exchanges on connections that the server ended; absent when it
+    /// ended none.
+    #[serde(skip)]
+    pub server_closed_between: Option<(u64, u64)>,
+    /// Connections that the server announced to end with an error response.
+    #[serde(skip)]
+    pub ended_with_errors: u64,
+    /// Connections that the server ended within an exchange.
+    #[serde(skip)]
+    pub ended_within_exchange: u64,
+    /// The streams at once that the server allowed on a connection, where these are fewer than
+    /// `streams`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streams_allowed: Option<u32>,
+    /// The pause between the requests of a connection, where there is one.
+    #[serde(skip)]
+    pub pause: Option<Duration>,
+    /// The most exchanges on a connection, where that is more than on any that the server ended:
+    /// it has no limit of requests that explains their end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carried_beyond_closes: Option<u64>,
+    /// Typical latency, setup included: the mean of that of the rounds, in milliseconds. Variants
+    /// are compared by it.
+    pub typical_ms: Option<f64>,
+    /// Latency of complete exchanges, setup included. A percentile counts requests that timed out
+    /// as longer than all others; mean and maximum are absent then. In an open loop it counts from
+    /// the moment a request was due.
+    pub latency_ms: Latency,
+    /// The same without the setup that was waited for.
+    pub latency_without_setup_ms: Latency,
+    /// Phases.
+    pub phases_ms: BTreeMap<&'static str, Option<PhaseTime>>,
+    /// Setup per connection, in milliseconds, over those opened.
+    pub setup_ms: Option<f64>,
+    /// Client delay; absent without kernel stamps.
+    pub client_delay_ms: Option<ClientDelay>,
+    /// CPU of the engine's threads per measured request, in microseconds.
+    pub cpu_us_per_request: Option<f64>,
+    /// CPU of the server per request, warm-up included, in microseconds.
+    pub server_cpu_us_per_request: Option<f64>,
+    /// The CPU time of the client's threads over the time measured on them.
+    pub client_busy: Option<f64>,
+    /// The client's ceiling: requests a second at which its threads would be busy all the time, at
+    /// the CPU time that each took.
+    pub client_ceiling_per_s: Option<f64>,
+    /// The server's CPU time over the time measured.
+    pub server_busy: Option<f64>,
+    /// What all processes of the client's machine did with its processors; absent where that was
+    /// not counted in every round.
+    pub machine: Option<MachineFacts>,
+    /// The sockets of the client's machine before and after one of the rounds; absent where they
+    /// were not counted.
+    pub sockets: Option<RoundSockets>,
+    /// Latency of the preflight's request without setup, in milliseconds: nothing else was under
+    /// way.
+    pub lone_ms: Option<f64>,
+    /// The side that limits the throughput, if one was saturated.
+    pub saturation: Option<Saturation>,
+    /// The most requests that one connection carried; absent where the server ended one, so that
+    /// its limit shows.
+    pub reuse_seen_up_to: Option<u64>,
+    /// The limit of `--reuse` or `--max-age` that no connection reached, if there is one.
+    #[serde(skip)]
+    pub unreached_limit: Option<String>,
+    /// Name lookups.
+    pub lookups: u64,
+    /// Lookups that failed.
+    pub lookups_failed: u64,
+    /// Mean bytes on the wire.
+    pub bytes_per_request: Option<BytesPerRequest>,
+    /// Populations: fresh and reused where both occur, else the two modes of the histogram if it
+    /// has two.
+    pub modes: Vec<Mode>,
+    /// Warm-up.
+    pub warmup: Warmup,
+    /// Rounds.
+    pub rounds: Vec<RoundFigures>,
+    /// The first calls.
+    pub first_calls: Vec<FirstCall>,
+    /// The tiers of the first calls, where there are two or more.
+    pub tiers: Option<FirstCallTiers>,
+    /// The latency histogram for pictures: (low, high, count) in milliseconds, fresh and reused
+    /// apart.
+    #[serde(skip)]
+    pub histogram: [Vec<(f64, f64, u64)>; 2],
+    /// Why its figures measure no success, where no measured request succeeded: none had a
+    /// response, or every response was an error.
+    #[serde(skip)]
+    pub no_success: Option<&'static str>,
+    /// Index into the run's variants.
+    #[serde(skip)]
+    pub index: u32,
+}
+
+embeds!(VariantFacts, counts: TrafficCounts);
+
+impl VariantFacts {
+    /// Whether there were responses and every one was an error.
+    pub(crate) fn has_only_errors(&self) -> bool {
+        self.no_success.is_some() && self.requests.ok > 0
+    }
+
+    /// Whether nothing but keep-alive distinguishes it from another.
+    pub(super) fn differs_in_keepalive(&self, other: &VariantFacts) -> bool {
+        let axes = |one: &VariantFacts| {
+            let of_connections = (one.concurrency, one.streams);
+            (one.http.clone(), one.resume, one.dns, of_connections)
+        };
+        self.keepalive != other.keepalive && axes(self) == axes(other) && self.tls == other.tls
+    }
+
+    /// The figures of the variant at `index`; an error where its axes cannot be read.
+    pub(super) fn new<'a>(
+        index: u32,
+        variant: &Variant,
+        tally: &Tally,
+        calls: impl Iterator<Item = &'a Exchange>,
+        expected: Option<ExpectedStatus>,
+    ) -> Result<VariantFacts, AxisError> {
+        let axes = AxisValues::of(variant)?;
+        let measured = MeasuredRounds::new(index, tally);
+        let all = &measured.all;
+        let (requests, reused) = measured.requests();
+        let connections = measured.connections(axes.connections());
+        let ok = all.merged(|key| !key.warmup && key.outcome.is_ok());
+        let seconds = measured.seconds();
+        let open_loop = axes
+            .open_loop
+            .map(|open| OpenLoopFacts::new(&open, &measured, &requests));
+        let unfinished = requests.failed_with(Failure::Timeout);
+        let (resumed, handshakes) = all.connections.resumed_of_handshakes();
+        let calls: Vec<&Exchange> = calls.collect();
+        let evidence = calls.iter().map(|call| CallEvidence::of(call));
+        let evidence: Vec<CallEvidence> = evidence.collect();
+        let mut facts = VariantFacts {
+            name: variant.name.clone(),
+            no_success: no_success(
+                &requests,
+                &ErrorResponses::among(&requests.status, expected),
+            ),
+            keepalive: axes.keepalive,
+            http: axes.http.as_str().to_owned(),
+            tls: tls_version(axes.tls, all),
+            resume: axes.resume,
+            dns: axes.dns.map(NameLookup::as_str),
+            concurrency: axes.concurrency.into(),
+            streams: axes.streams.into(),
+            resumed_share: share(resumed, handshakes),
+            early_data_share: axes
+                .early_data
+                .filter(|on| *on)
+                .and_then(|_| share(all.connections.early_data(), handshakes)),
+            not_modified_share: axes
+                .connection
+                .cache
+                .filter(|cache| *cache == CacheUse::Revalidate)
+                .and_then(|_| not_modified_share(&requests.status)),
+            rate_per_s: seconds.map(|seconds| requests.ok as f64 / seconds),
+            churn_per_s: seconds.map(|seconds| connections.opened as f64 / seconds),
+            requests_per_connection: all.connections.exchanges.mean(),
+            server_closed_after: all.connections.exchanges_until_server_closed.quantile(0.5),
+            server_closed_between: {
+                let carried = &all.connections.exchanges_until_server_closed;
+                carried.min().zip(carried.max())
+            },
+            ended_with_errors: all.connections.ended_with_errors,
+            ended_within_exchange: all.connections.ended_within_exchange,
+            streams_allowed: all
+                .connections
+                .max_streams
+                .filter(|&allowed| allowed < axes.streams),
+            pause: axes.connection.idle,
+            carried_beyond_closes: carried_beyond_closes(all),
+            typical_ms: measured.typical_ms(),
+            latency_ms: latency(ok.as_ref().map(|group| &group.latency), unfinished),
+            latency_without_setup_ms: latency(
+                ok.as_ref().map(|group| &group.without_setup),
+                unfinished,
+            ),
+            phases_ms: phases(ok.as_ref()),
+            setup_ms: mean_ms(all.connections.setup_total.mean()),
+            client_delay_ms: ok.as_ref().and_then(client_delay),
+            cpu_us_per_request: cpu_us(measured.client_cpu, requests.total),
+            server_cpu_us_per_request: cpu_us(
+                measured.server_cpu,
+                requests.total + measured.warmup_exchanges(),
+            ),
+            client_busy: measured.client_busy(),
+            client_ceiling_per_s: measured.client_ceiling(requests.total),
+            server_busy: measured.server_busy(),
+            machine: measured.machine(),
+            sockets: measured.sockets,
+            lone_ms: measured.lone.map(|nanos| nanos as f64 / NANOS_PER_MS),
+            saturation: None,
+            reuse_seen_up_to: reuse_seen_up_to(all, axes.keepalive),
+            bytes_per_request: ok.as_ref().map(BytesPerRequest::of),
+            modes: populations::modes(all),
+            histogram: [Reuse::Fresh, Reuse::Reused].map(|reuse| buckets(all, reuse)),
+            tiers: FirstCallTiers::of(&evidence, CallNoun("the first", "calls")),
+            first_calls: calls.iter().map(|call| FirstCall::of(call)).collect(),
+            lookups: all.lookups.count() + all.lookups_failed,
+            lookups_failed: all.lookups_failed,
+            unreached_limit: unreached_limit(&axes, all, measured.rounds.len()),
+            open_loop,
+            counts: TrafficCounts {
+                reuse: share(reused, measured.reuse_known()),
+                reused,
+                requests,
+                connections,
+            },
+            warmup: measured.warmup,
+            rounds: measured.rounds,
+            index,
+        };
+        facts.saturation = Saturation::of(&facts);
+        Ok(facts)
+    }
+}
+
+/// The most requests on a connection that was kept, where the server ended none.
+fn reuse_seen_up_to(all: &Cell, keepalive: bool) -> Option<u64> {
+    let connections = &all.connections;
+    let most = connections.exchanges.max().filter(|_| keepalive)?;
+    connections
+        .exchanges_until_server_closed
+        .is_empty()
+        .then_some(most)
+}
+
+/// See [`VariantFacts::carried_beyond_closes`]. Requests that the end left without a response come
+/// on top of a limit, so one or a tenth more is no more.
+fn carried_beyond_closes(all: &Cell) -> Option<u64> {
+    let connections = &all.connections;
+    let closed_after = connections.exchanges_until_server_closed.max()?;
+    let most = connections.exchanges.max()?;
+    (most > closed_after.saturating_add((closed_after / 10).max(1))).then_some(most)
+}
+
+/// The limit of a connection's life that none reached: none carried that number of requests, or
+/// none was replaced within a round.
+fn unreached_limit(axes: &AxisValues, all: &Cell, rounds: usize) -> Option<String> {
+    let connections = &all.connections;
+    if let Some(most) = axes.connection.most_requests() {
+        let carried = connections.exchanges.max().unwrap_or(0);
+        return (carried < u64::from(most.get())).then(|| format!("reuse={most}"));
+    }
+    let age = axes.connection.max_age?;
+    age.time()?;
+    let at_start = u64::from(axes.concurrency) * rounds as u64;
+    (connections.opened <= at_start).then(|| format!("max-age={age}"))
+}
+
+impl FirstCall {
+    fn of(call: &Exchange) -> FirstCall {
+        FirstCall {
+            ms: call.latency() as f64 / NANOS_PER_MS,
+            reuse: call.reuse,
+            warmup: call.warmup,
+            ok: call.outcome.is_ok(),
+        }
+    }
+}
+
+/// The version that was negotiated, or asked for where none or several were; `None` when plain.
+fn tls_version(asked: TlsChoice, all: &Cell) -> Option<String> {
+    if asked == TlsChoice::None {
+        return None;
+    }
+    let handshakes = all.connections.handshakes.iter();
+    let mut versions = handshakes.filter_map(|(version, _, _)| *version);
+    let first = versions.next();
+    let one = first.filter(|first| versions.all(|other| other == *first));
+    Some(
+        one.map_or(asked.as_str(), |version| version.as_str())
+            .to_owned(),
+    )
+}
+
+/// Why these requests measure no success; `errors` are those among their responses.
+pub(crate) fn no_success(requests: &Requests, errors: &ErrorResponses) -> Option<&'static str> {
+    if requests.ok == 0 {
+        Some(NO_RESPONSE)
+    } else if errors.is_all() {
+        Some(ONLY_ERRORS)
+    } else {
+        None
+    }
+}
+
+/// The latency where `unfinished` more requests took longer than all of these.
+fn latency(histogram: Option<&Histogram>, unfinished: u64) -> Latency {
+    let latency = histogram.map(|all| Latency::beyond(all, unfinished));
+    latency.unwrap_or_default()
+}
+
+fn phases(ok: Option<&Group>) -> BTreeMap<&'static str, Option<PhaseTime>> {
+    let time = |phase| ok.and_then(|group| PhaseTime::of(group.phase(phase)));
+    let each = Phase::ALL.iter();
+    each.map(|&phase| (phase.id(), time(phase))).collect()
+}
+
+fn buckets(all: &Cell, reuse: Reuse) -> Vec<(f64, f64, u64)> {
+    let ok = all.merged(|key| !key.warmup && key.outcome.is_ok() && key.reuse == Some(reuse));
+    ok.map(|group| buckets_ms(&group.latency))
+        .unwrap_or_default()
+}
+
+fn mean_ms(nanos: Option<f64>) -> Option<f64> {
+    nanos.map(|nanos| nanos / NANOS_PER_MS)
+}
+
+/// Microseconds of processor time for each of `count`.
+fn cpu_us(cpu: Option<u64>, count: u64) -> Option<f64> {
+    let cpu = cpu.filter(|&cpu| cpu > 0 && count > 0)?;
+    Some(cpu as f64 / count as f64 / 1e3)
+}
+
+fn client_delay(group: &Group) -> Option<ClientDelay> {
+    let queue = &group.client_delay;
+    if queue.is_empty() || group.latency.sum() == 0 {
+        return None;
+    }
+    let ms = |q| {
+        queue
+            .supported_quantile(q)
+            .map(|nanos| nanos / NANOS_PER_MS)
+    };
+    Some(ClientDelay {
+        p50: ms(0.5),
+        p99: ms(0.99),
+        share: queue.sum() as f64 / group.latency.sum() as f64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reuse_was_seen_up_to_the_longest_connection_unless_the_server_ended_one() {
+        let mut cell = Cell::new(Some(0), Some(1));
+        assert_eq!(reuse_seen_up_to(&cell, true), None);
+        for carried in [3, 26] {
+            cell.connections.exchanges.record(carried);
+        }
+        assert_eq!(reuse_seen_up_to(&cell, true), Some(26));
+        assert_eq!(reuse_seen_up_to(&cell, false), None);
+        cell.connections.exchanges_until_server_closed.record(3);
+        assert_eq!(reuse_seen_up_to(&cell, true), None);
+    }
+}

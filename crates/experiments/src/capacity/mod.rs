@@ -1,0 +1,390 @@
+//! The capacity of a server: the highest rate that meets conditions, with an interval, and the
+//! recovery after an overload. From a run's head and its tally; the same for a live run and for a
+//! stored ledger. Must not choose steps: [`intact_experiment::RateSearch`] does.
+
+mod conditions;
+mod cut_off;
+mod judge;
+mod machine;
+mod metrics;
+mod recovery;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+pub use conditions::{ConditionError, Conditions};
+pub use judge::{StepFigures, judge};
+pub use recovery::{Recovery, RecoveryWindow};
+
+use crate::bench::{ErrorResponses, PortLimit, VariantFacts, no_success};
+use intact_document::figures::{TrafficCounts, embeds, share};
+use intact_document::finding::{Finding, Severity};
+use intact_document::statement::{Value, statement};
+use intact_experiment::{Ceiling, RateInterval, RateSearch};
+use intact_ledger::{Caveat, Cell, LoadPurpose, Run, Sockets, Tally};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// The ids of the findings that a search can have.
+pub const RULES: &[&str] = &["did-not-recover"];
+
+/// The share of requests that wait for a connection from which it is worth a caveat.
+const QUEUED: f64 = 0.01;
+
+/// Everything that a report of a capacity lays out. Times are in milliseconds where the name says
+/// so.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CapacityFacts {
+    /// The capacities, their ratio, and the recoveries, in sentences.
+    pub verdict: Vec<String>,
+    /// The conditions that a rate had to meet.
+    pub conditions: Vec<String>,
+    /// The variants, in the run's order.
+    pub variants: Vec<VariantCapacity>,
+    /// The capacity of each variant as a multiple of the first one's, where both have one.
+    pub ratios: Vec<CapacityRatio>,
+    /// All requests and connections, also of a step that was cut off.
+    #[serde(flatten)]
+    pub counts: TrafficCounts,
+    /// What stands out.
+    pub findings: Vec<Finding>,
+    /// What limits the figures.
+    pub caveats: Vec<Caveat>,
+    /// The machine's sockets before and after.
+    pub sockets: Vec<Sockets>,
+    /// The client's ephemeral ports, and when they run out; absent where they are not known.
+    pub ports: Option<PortLimit>,
+    #[serde(skip)]
+    errors: ErrorResponses,
+}
+
+embeds!(CapacityFacts, counts: TrafficCounts);
+
+/// The highest rate that met the conditions, in requests a second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CapacityInterval {
+    /// The highest rate at which fresh runs met the conditions.
+    pub value: f64,
+    /// The same: the lower end of the interval.
+    pub low: f64,
+    /// The lowest rate at which fresh runs missed them; absent where no rate of the server's is
+    /// known to miss them.
+    pub high: Option<f64>,
+}
+
+/// Fresh runs at an end of the interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FreshRuns {
+    /// Those in which the conditions held.
+    pub met: u32,
+    /// All of them.
+    pub runs: u32,
+}
+
+/// The capacity of one variant.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VariantCapacity {
+    /// Its name.
+    pub name: String,
+    /// Whether connections are kept.
+    pub keepalive: bool,
+    /// Connections at once, at the most.
+    pub concurrency: u64,
+    /// The highest rate that met the conditions; absent where none did, or none was looked for.
+    pub capacity_per_s: Option<CapacityInterval>,
+    /// What bounds it from above: `server` (the conditions did not hold there), `client` or
+    /// `machine` (the client was the limit, or processors that client, server and other
+    /// processes share, which says nothing about the server), `most-rate` (no higher rate was to
+    /// be tried), or `unknown` (the search ended before).
+    pub bounded_by: &'static str,
+    /// Whether fresh runs confirmed each end of the interval that there is.
+    pub confirmed: bool,
+    /// Fresh runs at the lower end.
+    pub fresh_at_low: FreshRuns,
+    /// Fresh runs at the upper end.
+    pub fresh_at_high: FreshRuns,
+    /// The last step that met the conditions at the lower end.
+    pub at_capacity: Option<StepFigures>,
+    /// Connections opened for each request.
+    pub connections_per_request: Option<f64>,
+    /// The overload, if there was one.
+    pub recovery: Option<Recovery>,
+    /// The steps of the search, in their order.
+    pub steps: Vec<StepFigures>,
+    /// Whether a rate was looked for.
+    #[serde(skip)]
+    is_searched: bool,
+}
+
+/// A capacity as a multiple of another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CapacityRatio {
+    /// The variant that is divided by.
+    pub a: String,
+    /// The other one.
+    pub b: String,
+    /// The multiple.
+    pub value: f64,
+    /// The smallest that the two intervals allow.
+    pub low: f64,
+    /// The largest; absent where the capacity of `b` has no upper end.
+    pub high: Option<f64>,
+}
+
+impl CapacityFacts {
+    /// Computes the facts. Conditions that cannot be read give no capacity: the header was damaged.
+    pub fn new(run: &Run, tally: &Tally) -> CapacityFacts {
+        let terms = run
+            .capacity
+            .clone()
+            .unwrap_or_else(|| intact_ledger::CapacityTerms {
+                conditions: Vec::new(),
+                search: None,
+                overload: None,
+            });
+        let mut caveats = tally.caveats.clone();
+        let expressions = terms.conditions.iter().map(String::as_str);
+        let conditions = Conditions::of(expressions);
+        let mut variants = Vec::new();
+        let mut counts = TrafficCounts::default();
+        match &conditions {
+            Ok(conditions) => {
+                for index in 0..run.variants.len() as u32 {
+                    let one = VariantCapacity::new(run, tally, conditions, index, &mut counts);
+                    variants.extend(one);
+                }
+            }
+            Err(error) => caveats.push(Caveat::incomplete(
+                "conditions-unreadable",
+                format!("the conditions of this run cannot be read: {error}"),
+            )),
+        }
+        let known = counts.requests.total;
+        counts.reuse = share(counts.reused, known);
+        let errors = ErrorResponses::among(&counts.requests.status, run.expect);
+        let mut facts = CapacityFacts {
+            verdict: Vec::new(),
+            conditions: terms.conditions,
+            ratios: ratios(&variants),
+            findings: findings(&variants),
+            variants,
+            counts,
+            caveats,
+            sockets: tally.sockets.clone(),
+            ports: PortLimit::of(run),
+            errors,
+        };
+        facts.caveats.extend(facts.limits());
+        facts.verdict = verdict::sentences(&facts, tally);
+        facts
+    }
+
+    /// Whether any request had a response that is no error page.
+    pub fn any_success(&self) -> bool {
+        no_success(&self.requests, &self.errors).is_none()
+    }
+
+    fn limits(&self) -> Vec<Caveat> {
+        let mut limits = Vec::new();
+        for one in &self.variants {
+            let missed = one.steps.iter().filter(|step| step.outcome == "missed");
+            let lowest = missed.min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
+            let queued = lowest.and_then(|step| step.queued_share);
+            if queued.is_some_and(|share| share > QUEUED) {
+                limits.push(Caveat::new(
+                    "connections-busy",
+                    format!(
+                        "{}: at the lowest rate that missed the conditions, requests waited for one of {} connections; a larger -c shows whether the connections were the limit",
+                        one.name, one.concurrency
+                    ),
+                ));
+            }
+            limits.extend(machine::limit(one));
+            limits.extend(machine::busy(one));
+            limits.extend(machine::unobserved(one));
+            if one.capacity_per_s.is_some() && !one.confirmed {
+                limits.push(Caveat::new(
+                    "not-confirmed",
+                    format!(
+                        "{}: the search ended before fresh runs confirmed the rate (-z and -n limit it)",
+                        one.name
+                    ),
+                ));
+            }
+        }
+        limits
+    }
+}
+
+impl VariantCapacity {
+    /// The figures of all steps and windows.
+    fn all_figures(&self) -> impl Iterator<Item = &StepFigures> {
+        let windows = self.recovery.iter().flat_map(|one| &one.windows);
+        self.steps.iter().chain(windows.map(|one| &one.figures))
+    }
+
+    fn new(
+        run: &Run,
+        tally: &Tally,
+        conditions: &Conditions,
+        index: u32,
+        counts: &mut TrafficCounts,
+    ) -> Option<VariantCapacity> {
+        let variant = run.variants.get(index as usize)?;
+        let measured = tally.of_variant(index);
+        let measured: Vec<&Cell> = measured.filter(|cell| cell.round > Some(0)).collect();
+        // the rate is that of a step, but these counts have none
+        let whole = judge::facts_of(run, tally, &measured, 1.0);
+        let whole = whole.and_then(|facts| facts.variants.into_iter().next());
+        if let Some(whole) = &whole {
+            add(counts, whole);
+        }
+        let steps: BTreeSet<u32> = measured
+            .iter()
+            .filter_map(|cell| judge::load(cell))
+            .filter(|load| matches!(load.purpose, LoadPurpose::Search | LoadPurpose::Confirm))
+            .map(|load| load.step)
+            .collect();
+        let steps = steps.into_iter();
+        let steps: Vec<StepFigures> = steps
+            .filter_map(|step| judge(run, tally, conditions, step))
+            .collect();
+        let terms = run.capacity.as_ref().and_then(|terms| terms.search);
+        let found = terms.map(|terms| {
+            let mut search = RateSearch::new(terms);
+            for step in &steps {
+                search.record(step.step_outcome());
+            }
+            search.found()
+        });
+        let (interval, bounded_by) = match found {
+            Some(found) if found.is_confirmed => {
+                let interval = found.low.map(|low| CapacityInterval {
+                    value: low,
+                    low,
+                    high: found.high,
+                });
+                (interval, bound(found))
+            }
+            Some(found) => {
+                let interval = cut_off::so_far(&steps);
+                let limit = cut_off::limit(&steps, interval);
+                (interval, limit.unwrap_or(bound(found)))
+            }
+            None => (None, "unknown"),
+        };
+        let at_capacity = steps
+            .iter()
+            .rfind(|step| step.is_met() && interval.is_some_and(|one| one.low == step.rate_per_s));
+        let fresh = |runs: Option<intact_experiment::FreshRuns>| {
+            let runs = runs.unwrap_or_default();
+            FreshRuns {
+                met: runs.met,
+                runs: runs.all,
+            }
+        };
+        let axis = |name: &str| variant.axes.get(name).map(String::as_str);
+        Some(VariantCapacity {
+            name: variant.name.clone(),
+            keepalive: axis("keepalive") == Some("on"),
+            concurrency: axis("c").and_then(|c| c.parse().ok()).unwrap_or(1),
+            capacity_per_s: interval,
+            bounded_by,
+            confirmed: found.is_some_and(|found| found.is_confirmed),
+            fresh_at_low: fresh(found.map(|found| found.at_low)),
+            fresh_at_high: fresh(found.map(|found| found.at_high)),
+            at_capacity: at_capacity.cloned(),
+            connections_per_request: whole
+                .as_ref()
+                .and_then(|one| share(one.connections.opened, one.requests.total)),
+            recovery: Recovery::of(run, tally, conditions, index),
+            steps,
+            is_searched: terms.is_some(),
+        })
+    }
+}
+
+fn bound(found: RateInterval) -> &'static str {
+    found.ceiling.map_or("unknown", ceiling)
+}
+
+/// The word for what bounds a rate from above.
+fn ceiling(of: Ceiling) -> &'static str {
+    match of {
+        Ceiling::Missed => "server",
+        Ceiling::Client => "client",
+        Ceiling::Machine => "machine",
+        Ceiling::Most => "most-rate",
+    }
+}
+
+fn add(counts: &mut TrafficCounts, one: &VariantFacts) {
+    counts.requests.add(&one.requests);
+    counts.connections.add(&one.connections);
+    counts.reused += one.reused;
+}
+
+/// Each capacity as a multiple of the lowest one.
+fn ratios(variants: &[VariantCapacity]) -> Vec<CapacityRatio> {
+    let with = |one: &VariantCapacity| {
+        one.capacity_per_s
+            .map(|capacity| (one.name.clone(), capacity))
+    };
+    let known: Vec<(String, CapacityInterval)> = variants
+        .iter()
+        .filter(|one| one.confirmed)
+        .filter_map(with)
+        .collect();
+    let lowest = known.iter().min_by(|a, b| a.1.low.total_cmp(&b.1.low));
+    let Some((a, base)) = lowest else {
+        return Vec::new();
+    };
+    // without its upper end nothing is known of how much more another one carries
+    let Some(base_high) = base.high else {
+        return Vec::new();
+    };
+    let others = known.iter().filter(|(name, _)| name != a);
+    let ratio = |(name, one): &(String, CapacityInterval)| CapacityRatio {
+        a: a.clone(),
+        b: name.clone(),
+        value: one.value / base.value,
+        low: one.low / base_high,
+        high: one.high.map(|high| high / base.low),
+    };
+    others.map(ratio).collect()
+}
+
+fn findings(variants: &[VariantCapacity]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for one in variants {
+        let Some(recovery) = &one.recovery else {
+            continue;
+        };
+        if recovery.is_lost() {
+            found.push(Finding {
+                fix: "let less work queue: bound the requests that the server accepts at once, time out outgoing calls, and retry them at most once with a budget (and reuse their connections)".into(),
+                ..Finding::new(
+                    "did-not-recover",
+                    Severity::Error,
+                    one.name.clone(),
+                    statement!(
+                        "did not recover from {overload} requests/s within {watched} at {rate} requests/s, until the traffic stopped",
+                        overload = Value::Rate(recovery.overload_per_s),
+                        watched = Value::Duration(recovery.watched_s * 1e3),
+                        rate = Value::Rate(recovery.rate_per_s)
+                    ),
+                )
+            });
+        }
+    }
+    debug_assert!(
+        found.iter().all(|one| RULES.contains(&one.rule)),
+        "a finding is missing in RULES"
+    );
+    found
+}

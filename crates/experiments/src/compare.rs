@@ -1,0 +1,222 @@
+//! Programs side by side: what `compare` found out, from the events of interleaved runs or from
+//! stored ledgers.
+//!
+//! ```text
+//! let mut contest = Contest::new(&run);                 // run.variants names the programs; the first is the baseline
+//! contest.record(event);                                // rows carry variant and round; Event::Round ends a program's round
+//! contest.take(0, None, None, &observed.facts());       // or: a whole ledger as the only round of a program
+//! let facts = contest.facts();
+//! ```
+//! The round is the unit: one figure for each program and round, paired differences over rounds.
+//! Connections and findings are those of one run each, because every run is a process of its own.
+//! Must not run anything.
+
+mod count_difference;
+mod finding_change;
+mod metrics;
+mod outcome;
+mod variant;
+mod verdict;
+
+pub use crate::time_difference::{TimeDifference, TimeStatistic};
+pub use count_difference::{CountDifference, CountStatistic};
+pub use finding_change::{FindingChange, FindingState};
+pub(crate) use outcome::is_fewer;
+pub use outcome::{ComparedFigure, FigureChange, Outcome};
+pub use variant::{Handshakes, ProgramFacts, RoundFigures, Spread};
+
+use crate::likeness::{ConnectionBehaviour, Likeness};
+use intact_document::cpu::ProgramWork;
+use intact_document::figures::{ObservedCounts, TrafficCounts, embeds};
+use intact_document::finding::Finding;
+use intact_ledger::{Caveat, Event, Run, Sink};
+use intact_traffic::{ObservedFacts, TrafficAnalysis};
+use serde::Serialize;
+use variant::Program;
+
+/// The round that warms up: recorded, and left out of every figure.
+pub const WARMUP: u32 = 0;
+
+/// A fold over the events of interleaved runs.
+pub struct Comparison {
+    run: Run,
+    programs: Vec<Program>,
+    caveats: Vec<Caveat>,
+}
+
+/// What a comparison found out. Times are in milliseconds where the name says so.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CompareFacts {
+    /// Sentences, the one that matters most first.
+    pub verdict: Vec<String>,
+    /// The programs, the baseline first.
+    pub variants: Vec<ProgramFacts>,
+    /// Whether the programs ran in interleaved rounds. Otherwise they are ledgers recorded
+    /// separately, whose load may differ.
+    pub is_experiment: bool,
+    /// Each program except the baseline: what was shown, the largest difference first.
+    pub outcomes: Vec<Outcome>,
+    /// Times of each program against the baseline.
+    pub comparisons: Vec<TimeDifference>,
+    /// Counts of each program against the baseline, for one run each.
+    pub counts: Vec<CountDifference>,
+    /// The state of the baseline's findings, and the new findings.
+    pub changes: Vec<FindingChange>,
+    /// What stands out in the programs that are compared with the baseline; the subject begins
+    /// with the program's name.
+    pub findings: Vec<Finding>,
+    /// The counts of all programs and rounds.
+    #[serde(flatten)]
+    pub traffic: TrafficCounts,
+    /// Rounds that every program has completed.
+    pub rounds: u32,
+    /// What the programs took processor time for, where that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub work: Vec<ProgramWork>,
+    /// How the further ledgers use connections, compared with the first as that of production,
+    /// where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub like: Option<Likeness>,
+    /// What limits the figures.
+    pub caveats: Vec<Caveat>,
+}
+
+impl CompareFacts {
+    /// Compares how tests use connections with production; the tests are the programs after the
+    /// first.
+    pub fn compare_with_production(
+        &mut self,
+        production: ConnectionBehaviour,
+        tests: Vec<ConnectionBehaviour>,
+    ) {
+        let like = Likeness::new(production, tests);
+        self.verdict = like.sentences();
+        self.verdict
+            .extend(verdict::with_production(&self.variants));
+        self.like = Some(like);
+    }
+}
+
+impl Comparison {
+    /// One without any round yet; the programs are the run's variants.
+    pub fn new(run: &Run) -> Comparison {
+        let programs = run
+            .variants
+            .iter()
+            .map(|variant| Program::new(run, &variant.name));
+        Comparison {
+            run: run.clone(),
+            programs: programs.collect(),
+            caveats: Vec::new(),
+        }
+    }
+
+    /// Adds a round of a program from facts that were computed elsewhere, such as those of a stored
+    /// ledger; wall and CPU time in nanoseconds. Programs that the run does not name are left
+    /// out.
+    pub fn take(
+        &mut self,
+        variant: usize,
+        wall: Option<u64>,
+        cpu: Option<u64>,
+        facts: &ObservedFacts,
+    ) {
+        if let Some(program) = self.programs.get_mut(variant) {
+            let round = program.rounds() + 1;
+            program.take(round, wall, cpu, facts);
+            for caveat in &facts.caveats {
+                let words = format!("{}: {}", self.run.variants[variant].name, caveat.message);
+                self.caveat(&Caveat {
+                    message: words,
+                    ..caveat.clone()
+                });
+            }
+        }
+    }
+
+    /// What was found out so far.
+    pub fn facts(&self) -> CompareFacts {
+        let variants: Vec<ProgramFacts> = self.programs.iter().map(Program::facts).collect();
+        let comparisons = count_difference::times(&variants);
+        let counts = count_difference::counts(&variants);
+        let changes = finding_change::changes(&variants);
+        // every round of an experiment has a wall time, also where none was completed
+        let mut rounds = variants.iter().flat_map(|one| &one.rounds);
+        let is_experiment = rounds.all(|round| round.wall_ms.is_some());
+        let outcomes = outcome::outcomes(&variants, &comparisons, &counts);
+        let rounds = variants.iter().map(|one| one.rounds.len() as u32).min();
+        let mut caveats = self.caveats.clone();
+        if self.programs.iter().any(Program::is_cut) {
+            caveats.push(Caveat::new(
+                "cut-round",
+                "a round that not every program completed is left out",
+            ));
+        }
+        CompareFacts {
+            traffic: ObservedCounts::sum(variants.iter().map(|one| &one.counts)).counts,
+            findings: challengers(&variants),
+            verdict: verdict::sentences(&variants, &outcomes, &counts, &changes, is_experiment),
+            is_experiment,
+            outcomes,
+            variants,
+            comparisons,
+            counts,
+            changes,
+            rounds: rounds.unwrap_or(0),
+            work: Vec::new(),
+            like: None,
+            caveats,
+        }
+    }
+
+    fn caveat(&mut self, caveat: &Caveat) {
+        if !self.caveats.contains(caveat) && self.caveats.len() < 64 {
+            self.caveats.push(caveat.clone());
+        }
+    }
+}
+
+/// What stands out in the programs after the first.
+fn challengers(programs: &[ProgramFacts]) -> Vec<Finding> {
+    let rest = programs.iter().skip(1);
+    let each = rest.flat_map(|one| {
+        let found = one.findings.iter();
+        found.map(|found| Finding {
+            subject: format!("{}: {}", one.name, found.finding.subjects()),
+            also: Vec::new(),
+            ..found.finding.clone()
+        })
+    });
+    each.collect()
+}
+
+embeds!(CompareFacts, traffic: TrafficCounts);
+
+impl CompareFacts {
+    /// Whether any program had a response, or opened connections whose content cannot be read.
+    pub fn any_success(&self) -> bool {
+        self.variants.iter().any(|one| one.any_success())
+    }
+}
+
+impl Sink for Comparison {
+    fn record(&mut self, event: Event<'_>) {
+        if let Event::Caveat(caveat) = event {
+            self.caveat(caveat);
+        }
+        let variant = event.variant().map(|variant| variant as usize);
+        let program = variant.and_then(|variant| self.programs.get_mut(variant));
+        let Some(program) = program else { return };
+        match event {
+            Event::Round(round) => {
+                program.end(round, TrafficAnalysis::new(&self.run));
+                // what is compared has run in every program
+                if self.programs.iter().all(|one| one.has_ended(round.round)) {
+                    self.programs.iter_mut().for_each(Program::count_ended);
+                }
+            }
+            other => program.record(other),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Times and counts of each program against the baseline: one figure for each round, paired by
+//! round.
+
+use super::variant::{ProgramFacts, RoundFigures};
+use crate::time_difference::{self, Rounds, TimeDifference, TimeStatistic};
+use intact_statistics::Interval;
+use serde::Serialize;
+
+/// What is counted in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum CountStatistic {
+    /// Connections opened.
+    Connections,
+    /// Connections opened beyond those needed.
+    Avoidable,
+    /// Requests.
+    Requests,
+    /// Requests that failed.
+    Failed,
+    /// Requests on a connection that the server had closed.
+    Stale,
+    /// TLS handshakes.
+    Handshakes,
+    /// Names looked up.
+    Lookups,
+}
+
+impl CountStatistic {
+    /// What sentences and tables call it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Connections => "connections",
+            Self::Avoidable => "avoidable connections",
+            Self::Requests => "requests",
+            Self::Failed => "failed requests",
+            Self::Stale => "stale reuses",
+            Self::Handshakes => "TLS handshakes",
+            Self::Lookups => "lookups",
+        }
+    }
+}
+
+/// A count of a program against the baseline's, for one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CountDifference {
+    /// The baseline.
+    pub a: String,
+    /// The program compared with it.
+    pub b: String,
+    /// What is counted.
+    pub count: CountStatistic,
+    /// Mean over the rounds that both completed, of `a` and `b`.
+    pub a_mean: f64,
+    /// See `a_mean`.
+    pub b_mean: f64,
+    /// `a - b`. Absent with fewer than 8 rounds.
+    pub reduction: Option<Interval>,
+    /// Whether a difference was shown; with fewer than 8 rounds absent.
+    pub significant: Option<bool>,
+}
+
+impl Rounds for ProgramFacts {
+    type Round = RoundFigures;
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn rounds(&self) -> impl Iterator<Item = (u32, &RoundFigures)> {
+        self.rounds.iter().map(|one| (one.round, one))
+    }
+}
+
+type Of = fn(&RoundFigures) -> Option<f64>;
+
+const TIMES: [(TimeStatistic, Of); 3] = [
+    (TimeStatistic::Wall, |round| round.wall_ms),
+    (TimeStatistic::Cpu, |round| round.cpu_ms),
+    (TimeStatistic::Outbound, |round| round.outbound_ms),
+];
+
+const COUNTS: [(CountStatistic, Of); 7] = [
+    (CountStatistic::Connections, |round| {
+        Some(round.connections as f64)
+    }),
+    (CountStatistic::Avoidable, |round| {
+        Some(round.avoidable as f64)
+    }),
+    (CountStatistic::Requests, |round| {
+        Some(round.requests as f64)
+    }),
+    (CountStatistic::Failed, |round| Some(round.failed as f64)),
+    (CountStatistic::Stale, |round| Some(round.stale as f64)),
+    (CountStatistic::Handshakes, |round| {
+        Some(round.handshakes as f64)
+    }),
+    (CountStatistic::Lookups, |round| Some(round.lookups as f64)),
+];
+
+pub(super) fn times(programs: &[ProgramFacts]) -> Vec<TimeDifference> {
+    let of_each = TIMES.map(|(statistic, of)| {
+        time_difference::times(statistic, &time_difference::against_the_first(programs, of))
+    });
+    of_each.into_iter().flatten().collect()
+}
+
+pub(super) fn counts(programs: &[ProgramFacts]) -> Vec<CountDifference> {
+    let mut all = Vec::new();
+    for (count, of) in COUNTS {
+        let pairs = time_difference::against_the_first(programs, of);
+        for (pair, difference) in pairs.iter().zip(time_difference::differences(&pairs)) {
+            let sure = difference.ok();
+            let (a_mean, b_mean) = pair.means();
+            all.push(CountDifference {
+                a: pair.a.to_owned(),
+                b: pair.b.to_owned(),
+                count,
+                a_mean,
+                b_mean,
+                reduction: sure.as_ref().map(|one| one.interval),
+                significant: sure.map(|one| one.significant),
+            });
+        }
+    }
+    all
+}

@@ -1,0 +1,220 @@
+//! What invocations of a function show: cold against warm, and what each did on the network. Which
+//! connections died in a freeze, and what the next invocation saw of that. Variants are compared
+//! round by round.
+//!
+//! ```text
+//! let mut invoked = Invoked::new(&run);      // a intact_ledger::Sink: feed it live, or replay a stored ledger
+//! invoked.record(Event::Invocation(&one));   // with the connections of its environment before or after it
+//! let facts = invoked.facts();
+//! ```
+//! Connections and exchanges belong to invocations by time. Must not run anything.
+
+mod frozen;
+mod invocation;
+mod metrics;
+mod traffic;
+mod variant;
+mod verdict;
+
+pub use crate::time_difference::TimeDifference;
+pub use frozen::{Freeze, FreezeEffect, FrozenConnection};
+pub use invocation::InvocationFacts;
+pub use variant::{Freezes, Kind, RoundMean, Sent, VariantFacts};
+
+use crate::time_difference::{self, TimeStatistic};
+use intact_document::figures::{Connections, ObservedCounts, Requests};
+use intact_document::finding::Finding;
+use intact_document::unobserved::Unobserved;
+use intact_ledger::{CONNECTIONS_NOT_FOLLOWED, Caveat, Event, Invocation, Run, Sink};
+use intact_traffic::TrafficAnalysis;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use traffic::Traffic;
+
+/// A fold over the events of a function's run.
+pub struct Invocations {
+    run: Run,
+    observed: Vec<TrafficAnalysis>,
+    traffic: Traffic,
+    invocations: Vec<Invocation>,
+    caveats: Vec<Caveat>,
+}
+
+/// How many invocations there were, and their outcomes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Counts {
+    /// All.
+    pub total: u64,
+    /// Those that were answered.
+    pub ok: u64,
+    /// The others by their outcome.
+    pub failed: BTreeMap<&'static str, u64>,
+}
+
+/// Everything that a report of a function lays out.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LambdaFacts {
+    /// Sentences, the one that matters most first.
+    pub verdict: Vec<String>,
+    /// The variants, the reference first.
+    pub variants: Vec<VariantFacts>,
+    /// Each against the first.
+    pub comparisons: Vec<TimeDifference>,
+    /// The invocations of all variants.
+    pub counts: Counts,
+    /// As in every document: what the function sent; absent where connections were not watched.
+    pub requests: Option<Requests>,
+    /// As in every document.
+    pub connections: Option<Connections>,
+    /// As in every document.
+    pub reused: Option<u64>,
+    /// As in every document.
+    pub reuse: Option<f64>,
+    /// What stands out in the traffic of each variant; with several the subject begins with its
+    /// name.
+    pub findings: Vec<Finding>,
+    /// What limits the figures.
+    pub caveats: Vec<Caveat>,
+    /// Every invocation.
+    pub invocations: Vec<InvocationFacts>,
+}
+
+impl Invocations {
+    /// One that has seen nothing yet.
+    pub fn new(run: &Run) -> Invocations {
+        Invocations {
+            run: run.clone(),
+            observed: run
+                .variants
+                .iter()
+                .map(|_| TrafficAnalysis::new(run))
+                .collect(),
+            traffic: Traffic::default(),
+            invocations: Vec::new(),
+            caveats: Vec::new(),
+        }
+    }
+
+    /// Whether the function's connections were followed.
+    fn is_watched(&self) -> bool {
+        !self
+            .caveats
+            .iter()
+            .any(|caveat| caveat.id == CONNECTIONS_NOT_FOLLOWED)
+    }
+
+    /// What was found out so far.
+    pub fn facts(&self) -> LambdaFacts {
+        let watched = self.is_watched();
+        let missing = Unobserved::by_caveats(&self.caveats);
+        let invocations = invocation::calls(&self.invocations, watched.then_some(&self.traffic));
+        let variants: Vec<VariantFacts> = (0..)
+            .zip(self.run.variants.iter().zip(&self.observed))
+            .map(|(index, (variant, observed))| {
+                let ours: Vec<&InvocationFacts> = invocations
+                    .iter()
+                    .filter(|call| call.variant == index)
+                    .collect();
+                let observed = watched.then(|| {
+                    let mut facts = observed.facts();
+                    facts.add_unobserved(&missing);
+                    facts
+                });
+                VariantFacts::new(&variant.name, &ours, observed)
+            })
+            .collect();
+        let pairs = time_difference::against_the_first(&variants, |round| Some(round.mean_ms));
+        let comparisons = time_difference::times(TimeStatistic::Mean, &pairs);
+        let mut counts = Counts::default();
+        for call in &invocations {
+            counts.total += 1;
+            counts.ok += u64::from(call.is_ok());
+            if !call.is_ok() {
+                *counts.failed.entry(call.outcome).or_default() += 1;
+            }
+        }
+        let observed = variants.iter().filter_map(|one| one.observed.as_deref());
+        let sent = ObservedCounts::sum(observed.map(|facts| &facts.totals.counts)).counts;
+        LambdaFacts {
+            verdict: verdict::sentences(&variants, &comparisons),
+            findings: findings(&variants),
+            caveats: self.caveats(&variants),
+            variants,
+            comparisons,
+            counts,
+            requests: watched.then_some(sent.requests),
+            connections: watched.then_some(sent.connections),
+            reused: watched.then_some(sent.reused),
+            reuse: sent.reuse,
+            invocations,
+        }
+    }
+
+    /// Those of the run, then those of its traffic.
+    fn caveats(&self, variants: &[VariantFacts]) -> Vec<Caveat> {
+        let mut caveats = self.caveats.clone();
+        let observed = variants.iter().filter_map(|one| one.observed.as_deref());
+        for caveat in observed.flat_map(|facts| &facts.caveats) {
+            if !caveats.contains(caveat) {
+                caveats.push(caveat.clone());
+            }
+        }
+        if self.traffic.left_out > 0 {
+            caveats.push(Caveat::new("traffic-left-out", format!(
+                    "{} connections and requests at the end are in no invocation's count: there was no room",
+                    self.traffic.left_out
+                )));
+        }
+        caveats
+    }
+}
+
+fn findings(variants: &[VariantFacts]) -> Vec<Finding> {
+    let several = variants.len() > 1;
+    let each = variants.iter().flat_map(|variant| {
+        let findings = variant.observed.iter().flat_map(|facts| &facts.findings);
+        findings.map(move |finding| {
+            let mut finding = finding.clone();
+            if several {
+                let of_variant = |subject: &str| format!("{}: {subject}", variant.name);
+                finding.subject = of_variant(&finding.subject);
+                finding.also = finding.also.iter().map(|one| of_variant(one)).collect();
+            }
+            finding
+        })
+    });
+    each.collect()
+}
+
+impl Sink for Invocations {
+    fn record(&mut self, event: Event<'_>) {
+        self.traffic.record(event);
+        let variant = match event {
+            Event::Opened(connection) | Event::Revised(connection) => connection.variant,
+            Event::Exchange(exchange) => exchange.variant,
+            Event::Closed(closed) => closed.variant,
+            Event::Lookup(lookup) => lookup.variant,
+            Event::Invocation(one) => {
+                self.invocations.push(one.clone());
+                one.variant
+            }
+            Event::Caveat(caveat) => {
+                if self.caveats.len() < 64 && !self.caveats.contains(caveat) {
+                    self.caveats.push(caveat.clone());
+                }
+                None
+            }
+            Event::Fault(fault) => fault.variant(),
+            Event::Round(_) | Event::Sockets(_) => None,
+        };
+        let observed = variant.and_then(|index| self.observed.get_mut(index as usize));
+        if let Some(observed) = observed {
+            observed.record(event);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

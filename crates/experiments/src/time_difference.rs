@@ -1,0 +1,283 @@
+//! Times of one variant, function or program against another's: one figure for each round, paired
+//! by round, and what is sure of the difference. Which pairs and which figures is the caller's
+//! matter.
+
+use intact_document::figures::NANOS_PER_MS;
+use intact_document::requirement::NoData;
+use intact_statistics::{
+    Adjusted, Confidence, Interval, MIN_ROUNDS, NoInterval, PairedDifference, adjust,
+    paired_difference, paired_share_saved,
+};
+use serde::Serialize;
+
+/// Which time of a round is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeStatistic {
+    /// Typical latency of a bench, setup included: see [`crate::bench::RoundFigures::typical_ms`].
+    Typical,
+    /// Mean latency of a bench, setup included; of a function the mean time of an invocation.
+    Mean,
+    /// Median latency of a bench.
+    P50,
+    /// 99th percentile of the latency of a bench.
+    P99,
+    /// Wall time of a program.
+    Wall,
+    /// CPU time of a program.
+    Cpu,
+    /// Sum of the latencies of a program's requests.
+    Outbound,
+}
+
+impl TimeStatistic {
+    /// What a table calls it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Typical => "typical",
+            Self::Mean => "mean",
+            Self::P50 => "p50",
+            Self::P99 => "p99",
+            Self::Wall => "wall time",
+            Self::Cpu => "CPU time",
+            Self::Outbound => "waiting for responses",
+        }
+    }
+}
+
+/// One comparison: what `b` saves against `a`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TimeDifference {
+    /// The reference: of a bench keep-alive off, resumption off, else the axis' first value;
+    /// elsewhere the first.
+    pub a: String,
+    /// The one that might save something.
+    pub b: String,
+    /// The axis in which they differ, where there are axes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub axis: Option<String>,
+    /// Which time is compared.
+    pub statistic: TimeStatistic,
+    /// Its mean over the rounds that both completed, in milliseconds, of `a` and `b`.
+    pub a_ms: f64,
+    /// See `a_ms`.
+    pub b_ms: f64,
+    /// `a - b` in milliseconds; negative when `b` takes longer. Absent with fewer than 8 rounds.
+    pub saved_ms: Option<Interval>,
+    /// `(a - b) / a`.
+    pub saved_share: Option<Interval>,
+    /// p-value of no difference (Holm's, with more than ten comparisons).
+    pub p_value: Option<f64>,
+    /// Whether a difference was shown.
+    pub significant: Option<bool>,
+    /// Why there is no interval.
+    pub no_interval_reason: Option<String>,
+    /// Where `a` and `b` stand in the run.
+    #[serde(skip)]
+    pub(crate) indices: (usize, usize),
+}
+
+impl TimeDifference {
+    /// `(a - b) / a`, with an interval or without one.
+    #[must_use]
+    pub fn saved_estimate(&self) -> f64 {
+        let interval = self.saved_share.map(|saved| saved.value);
+        interval.unwrap_or_else(|| (self.a_ms - self.b_ms) / self.a_ms.max(f64::MIN_POSITIVE))
+    }
+}
+
+/// The share has no bounds: the time of the reference itself is not distinguished from nothing.
+const VARY_TOO_MUCH: NoData =
+    NoData::CannotSee("the rounds vary too much for an interval; measure for longer");
+
+/// Why a subject that was compared with none has no saving.
+pub(crate) fn uncompared(all: &[TimeDifference], name: &str) -> NoData {
+    if all.iter().any(|one| one.a == name) {
+        NoData::Baseline
+    } else {
+        NoData::NotMeasured("no variant differs from it in one setting")
+    }
+}
+
+/// The metric `saved` or `saved-share` of the variant `b`, which has this number of rounds: the end
+/// of the interval that saves least. `uncompared` is the reason where the variant is compared with
+/// no other.
+pub(crate) fn saved(
+    all: &[TimeDifference],
+    (b, rounds): (&str, usize),
+    statistic: TimeStatistic,
+    low: impl Fn(&TimeDifference) -> Option<f64>,
+    uncompared: NoData,
+) -> Result<f64, NoData> {
+    let mut all = all.iter();
+    let compared = all.find(|one| one.statistic == statistic && one.b == b);
+    low(compared.ok_or(uncompared)?).ok_or(match rounds {
+        MIN_ROUNDS.. => VARY_TOO_MUCH,
+        _ => NoData::TooFew {
+            had: rounds as u64,
+            needed: MIN_ROUNDS as u64,
+        },
+    })
+}
+
+impl TimeDifference {
+    /// The least time that is saved, in nanoseconds.
+    pub(crate) fn least_saved(&self) -> Option<f64> {
+        Some(self.saved_ms?.low * NANOS_PER_MS)
+    }
+
+    /// The least share that is saved.
+    pub(crate) fn least_share(&self) -> Option<f64> {
+        Some(self.saved_share?.low)
+    }
+}
+
+/// A figure of two over the rounds that both completed.
+pub(crate) struct Pair<'a> {
+    /// Who; see [`TimeDifference`].
+    pub(crate) a: &'a str,
+    pub(crate) b: &'a str,
+    pub(crate) axis: Option<&'a str>,
+    pub(crate) indices: (usize, usize),
+    /// The figures, round by round.
+    pub(crate) values: (Vec<f64>, Vec<f64>),
+}
+
+impl Pair<'_> {
+    /// Mean over rounds, of both; they are never empty.
+    pub(crate) fn means(&self) -> (f64, f64) {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        (mean(&self.values.0), mean(&self.values.1))
+    }
+}
+
+/// What has a figure for each round.
+pub(crate) trait Rounds {
+    /// The figures of a round.
+    type Round;
+    /// Its name.
+    fn name(&self) -> &str;
+    /// Its rounds, by their numbers.
+    fn rounds(&self) -> impl Iterator<Item = (u32, &Self::Round)>;
+}
+
+/// The figure of both over the rounds that both have it in.
+pub(crate) fn paired<T: Rounds>(
+    a: &T,
+    b: &T,
+    of: impl Fn(&T::Round) -> Option<f64>,
+) -> (Vec<f64>, Vec<f64>) {
+    let pairs = a.rounds().filter_map(|(round, ours)| {
+        let (_, theirs) = b.rounds().find(|(other, _)| *other == round)?;
+        Some((of(ours)?, of(theirs)?))
+    });
+    pairs.unzip()
+}
+
+/// All but the first against the first, where both have the figure at all.
+pub(crate) fn against_the_first<T: Rounds>(
+    all: &[T],
+    of: impl Fn(&T::Round) -> Option<f64>,
+) -> Vec<Pair<'_>> {
+    let Some((first, rest)) = all.split_first() else {
+        return Vec::new();
+    };
+    let pairs = rest.iter().zip(1..).map(|(other, index)| Pair {
+        a: first.name(),
+        b: other.name(),
+        axis: None,
+        indices: (0, index),
+        values: paired(first, other, &of),
+    });
+    pairs.filter(|pair| !pair.values.0.is_empty()).collect()
+}
+
+/// The comparisons of one time, adjusted for each other where there are many.
+pub(crate) fn times(statistic: TimeStatistic, pairs: &[Pair<'_>]) -> Vec<TimeDifference> {
+    let both = differences(pairs)
+        .into_iter()
+        .zip(held(pairs, paired_share_saved));
+    let rows = pairs.iter().zip(both).map(|(pair, (difference, share))| {
+        let (a_ms, b_ms) = pair.means();
+        let sure = difference.as_ref().ok();
+        TimeDifference {
+            a: pair.a.to_owned(),
+            b: pair.b.to_owned(),
+            axis: pair.axis.map(str::to_owned),
+            statistic,
+            a_ms,
+            b_ms,
+            saved_ms: sure.map(|one| one.interval),
+            saved_share: share
+                .ok()
+                .map(|one| one.interval)
+                .filter(Interval::is_bounded),
+            p_value: sure.map(|one| one.p_value),
+            significant: sure.map(|one| one.significant),
+            no_interval_reason: difference.err().map(|refusal| refusal.to_string()),
+            indices: pair.indices,
+        }
+    });
+    rows.collect()
+}
+
+/// The differences of one figure, adjusted for each other where there are many.
+pub(crate) fn differences(pairs: &[Pair<'_>]) -> Vec<Result<Adjusted, NoInterval>> {
+    held(pairs, paired_difference)
+}
+
+type Pairing = fn(&[f64], &[f64], Confidence) -> Result<PairedDifference, NoInterval>;
+
+fn held(pairs: &[Pair<'_>], pairing: Pairing) -> Vec<Result<Adjusted, NoInterval>> {
+    let each: Vec<Result<PairedDifference, NoInterval>> = pairs
+        .iter()
+        .map(|pair| pairing(&pair.values.0, &pair.values.1, Confidence::P95))
+        .collect();
+    let comparisons: Vec<PairedDifference> = each
+        .iter()
+        .filter_map(|one| one.as_ref().ok())
+        .copied()
+        .collect();
+    let mut adjusted = adjust(&comparisons, Confidence::P95).into_iter();
+    let mut held = Vec::new();
+    for one in each {
+        match one {
+            Err(refusal) => held.push(Err(refusal)),
+            Ok(_) => held.extend(adjusted.next().map(Ok)),
+        }
+    }
+    held
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_without_bounds_has_no_value_and_names_the_reason() {
+        // one round of the reference outweighs all others
+        let mut a = vec![1.0; 10];
+        a[3] = 1e6;
+        let pair = Pair {
+            a: "a",
+            b: "b",
+            axis: None,
+            indices: (0, 1),
+            values: (a, vec![1.0; 10]),
+        };
+        let all = times(TimeStatistic::Mean, &[pair]);
+        assert_eq!(
+            (all[0].significant, all[0].saved_share),
+            (Some(false), None)
+        );
+        let of = |rounds| {
+            let low = TimeDifference::least_share;
+            let uncompared = NoData::NothingHappened;
+            saved(&all, ("b", rounds), TimeStatistic::Mean, low, uncompared)
+        };
+        assert_eq!(of(10), Err(VARY_TOO_MUCH));
+        assert_eq!(of(7), Err(NoData::TooFew { had: 7, needed: 8 }));
+    }
+}

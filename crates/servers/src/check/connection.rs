@@ -1,0 +1,478 @@
+//! Whether connections are kept at all, for how many requests, after which responses; and the
+//! summary of a check in sentences.
+
+use super::kept_connections::ERROR_CLOSES;
+use super::{
+    CheckFacts, IdleTimeout, KeptConnections, OutageFacts, Target, VersionFacts, drain, finding,
+};
+use intact_document::failure_remedy::{BODY_LENGTH, SWITCH_ON};
+use intact_document::failure_remedy::{failure_remedy, failure_words};
+use intact_document::finding::{Finding, Severity};
+use intact_document::statement::{Statement, Value, statement, text};
+use intact_ledger::{CloseKind, Failure};
+use intact_traffic::rules::{AGE_LIMIT, ServerLimit, WHY_RESET};
+use intact_units::number::{time, timer, whole_percent};
+use intact_units::plural::counted;
+
+/// The start of the sentence about a server that keeps connections.
+const KEEPS: &str = "Keeps connections";
+
+/// Requests per connection below which a busy client feels it.
+const FEW_REQUESTS: u32 = 1_000;
+
+pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
+    let Some(target) = &facts.target else {
+        return vec!["Stopped before the first request.".to_owned()];
+    };
+    if let Some(failure) = target.failure {
+        return vec![unmeasured(target, failure)];
+    }
+    let errors = &facts.errors;
+    if errors.is_all() {
+        // without counts: the profile is printed before the limits are measured, and the sentence
+        // stays the same
+        return vec![errors.only_errors(None, "this profile describes an error page") + "."];
+    }
+    if let Some(drain) = &facts.drain {
+        return drain::verdict(drain);
+    }
+    let mut parts: Vec<String> = facts.outages.iter().map(OutageFacts::sentence).collect();
+    // a server that stopped for good matters more than one that came back
+    parts.reverse();
+    match facts.keeps() {
+        Some(true) => {
+            let partly = facts.kept_connections.and_then(partly_kept);
+            let kept = kept(facts);
+            // nothing is known of their limits yet
+            let is_bare = kept == format!("{KEEPS}.");
+            let kept = Some(kept).filter(|_| partly.is_none() || !is_bare);
+            parts.extend(partly.into_iter().chain(kept));
+        }
+        Some(false) => {
+            let why = why_not_kept(facts);
+            parts.push(match facts.kept_by_version() {
+                Some((not, kept)) => format!(
+                    "Every request of HTTP/{not} needs a connection of its own: {why}. HTTP/{kept} keeps connections."
+                ),
+                None => format!("Every request needs a connection of its own: {why}."),
+            });
+        }
+        None => {}
+    }
+    parts.extend(facts.error_close.map(|error| {
+        format!(
+            "Not every limit was measured: {ERROR_CLOSES} ({} after {}).",
+            error.status,
+            counted(error.requests.into(), "request")
+        )
+    }));
+    parts.extend(errors.share().map(|share| share + "."));
+    let fall = &facts.phases_ms;
+    if let Some(cold) = fall.cold("total") {
+        match fall.warm("total") {
+            Some(warm) if warm.median < cold.median => parts.push(format!(
+                "A first request takes {}, each next one on the same connection {}: a new connection costs {}, {} of the time.",
+                time(cold.median),
+                time(warm.median),
+                time(cold.median - warm.median),
+                whole_percent(fall.saved_share().unwrap_or_default())
+            )),
+            Some(warm) => parts.push(format!(
+                "A first request takes {}, each next one on the same connection {}: reuse saves no time here.",
+                time(cold.median),
+                time(warm.median)
+            )),
+            None => parts.push(format!("A request takes {}.", time(cold.median))),
+        }
+    }
+    parts
+}
+
+/// The sentence about a server that keeps only a part of its connections.
+fn partly_kept(all: KeptConnections) -> Option<String> {
+    if all.on_request {
+        return Some(
+            "The server keeps a connection only if the request has `Connection: keep-alive`."
+                .to_owned(),
+        );
+    }
+    all.is_partial().then(|| {
+        format!(
+            "The server keeps some connections and closes others after a response: {} of {} were kept.",
+            all.kept,
+            counted(all.of.into(), "connection")
+        )
+    })
+}
+
+/// Why no connection carries a second request.
+fn why_not_kept(facts: &CheckFacts) -> String {
+    if let Some(bytes) = excess_bytes(facts) {
+        return format!(
+            "the client has to close it, because the server sends {} after the response that {} to no response",
+            counted(bytes, "byte"),
+            if bytes == 1 { "belongs" } else { "belong" }
+        );
+    }
+    let body = match ends_bodies_by_closing(facts) {
+        true => ", whose body has no length",
+        false => "",
+    };
+    format!("the server closes after each response{body}")
+}
+
+/// Bytes after a response of HTTP/1.1 that belong to no response.
+fn excess_bytes(facts: &CheckFacts) -> Option<u64> {
+    let new = facts.versions.iter().filter(|one| one.http == "1.1");
+    new.filter_map(|one| one.excess_bytes).max()
+}
+
+/// Whether the end of the connection is the end of every response: its body has no length.
+fn ends_bodies_by_closing(facts: &CheckFacts) -> bool {
+    let mut new = facts.versions.iter().filter(|one| one.http == "1.1");
+    facts.keeps() == Some(false) && new.any(has_no_length)
+}
+
+/// Whether the response keeps the connection by its version and fields, and its body ends with the
+/// connection (RFC 9112 section 6.3).
+fn has_no_length(version: &VersionFacts) -> bool {
+    let is_old = version.response_version == Some("1.0");
+    version.curl == Some("closing") && version.connection.is_none() && !is_old
+}
+
+/// The sentence about a failed first request, with the remedy.
+fn unmeasured(target: &Target, failure: Failure) -> String {
+    let status = target
+        .status
+        .filter(|_| failure == Failure::UnexpectedStatus);
+    let status = status.map(|status| format!("status {status}"));
+    let words = failure_words(failure, status.as_deref().or(target.detail.as_deref()));
+    let secure = target.url.starts_with("https:");
+    let way_out = match (failure, target.other_scheme) {
+        // the words of the failure have the remedy
+        (Failure::NotPlain, _) => "",
+        (_, Some(true)) if secure => "the port speaks plain HTTP: use http://",
+        (_, Some(true)) => "the port speaks TLS: use https://",
+        (failure, _) => failure_remedy(failure).unwrap_or_default(),
+    };
+    let way_out = if way_out.is_empty() {
+        String::new()
+    } else {
+        format!("; {way_out}")
+    };
+    format!("Nothing could be measured: {words}{way_out}.")
+}
+
+/// For how long and how much.
+fn kept(facts: &CheckFacts) -> String {
+    let idle = facts.idle_timeout.as_ref();
+    let silent = idle.and_then(IdleTimeout::silent_s);
+    let age = aged_idle(facts);
+    let waited = idle.filter(|_| silent.is_none()).and_then(|idle| {
+        let announced = match idle.announced_s {
+            Some(announced) => format!(" (announces {announced} s)"),
+            None => String::new(),
+        };
+        match (idle.measured_s, idle.at_least_s) {
+            (Some(measured), _) => Some(format!("idle for {}{announced}", timer(measured * 1e3))),
+            // without its age, this is all that is known
+            (None, Some(least)) if idle.last_announced && age.is_none() => Some(format!(
+                "idle for {} and one more request{announced}",
+                timer(least * 1e3)
+            )),
+            (None, Some(least)) => Some(format!(
+                "idle for {} or longer{announced}",
+                timer(least * 1e3)
+            )),
+            (None, None) => None,
+        }
+    });
+    let most = facts
+        .max_requests
+        .as_ref()
+        .and_then(|max| match (max.measured, max.at_least) {
+            (Some(measured), _) => Some(format!("up to {}", counted(measured.into(), "request"))),
+            (None, Some(least)) => {
+                Some(format!("for at least {}", counted(least.into(), "request")))
+            }
+            (None, None) => None,
+        });
+    let age = age.map(|age| format!("up to an age of {}", timer(age * 1e3)));
+    let parts: Vec<String> = waited.into_iter().chain(most).chain(age).collect();
+    let kept = if parts.is_empty() {
+        KEEPS.to_owned()
+    } else {
+        format!("{KEEPS}: {}", parts.join(", "))
+    };
+    match silent {
+        Some(silent) => format!(
+            "{kept}. But an idle one got no response after {}.",
+            timer(silent * 1e3)
+        ),
+        None => format!("{kept}."),
+    }
+}
+
+/// The age that ended a connection after an idle time, in seconds.
+fn aged_idle(facts: &CheckFacts) -> Option<f64> {
+    let idle = facts.idle_timeout.as_ref()?;
+    let age = facts.max_age.as_ref().filter(|_| idle.last_announced)?;
+    age.measured_s
+}
+
+pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
+    let Some(target) = &facts.target else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    if let Some(failure) = target.failure {
+        found.push(Finding {
+            evidence: Statement::text(target.detail.clone().unwrap_or_default()),
+            ..finding(facts, "unreachable", Severity::Error, failure.words())
+        });
+        return found;
+    }
+    if let Some(redirect) = &target.redirect {
+        found.push(Finding {
+            evidence: statement!(
+                "{status} to {target}",
+                status = Value::Number(redirect.status.into()),
+                target = text(&redirect.to)
+            ),
+            fix: "-L follows it".into(),
+            ..finding(
+                facts,
+                "redirect",
+                Severity::Info,
+                "this profile describes the server that redirects, not the target",
+            )
+        });
+    } else if let Some(status) = target.status.filter(|status| !(200..300).contains(status))
+        && facts.errors.expected().is_none()
+    {
+        found.push(Finding {
+            evidence: "some servers close after errors and keep the connection otherwise".into(),
+            fix: "name a URL with a 2xx response, with -H 'Authorization: ...' where it needs one"
+                .into(),
+            ..finding(
+                facts,
+                "not-2xx",
+                if facts.errors.is_all() {
+                    Severity::Error
+                } else {
+                    Severity::Info
+                },
+                statement!(
+                    "this profile describes responses with status {status}",
+                    status = Value::Number(status.into())
+                ),
+            )
+        });
+    }
+    // how connections end after error pages says little of how they end after others
+    if facts.errors.is_all() {
+        return found;
+    }
+    found.extend(excess_bytes(facts).map(|bytes| bytes_after_response(facts, bytes)));
+    if facts.keeps() == Some(false) {
+        // the client closes then
+        if found.iter().all(|one| one.rule != "bytes-after-response") {
+            found.push(never_kept(facts));
+        }
+        return found;
+    }
+    found.extend(facts.kept_connections.and_then(|all| partial(facts, all)));
+    found.extend(cap(facts));
+    found.extend(methods(facts));
+    found
+}
+
+/// What raises the limit of requests, by product.
+const REQUESTS: &str = "nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`, lighttpd `server.max-keep-alive-requests`";
+
+/// What keeps a connection whose server needs the end of the connection as the end of the body.
+const LENGTH: &str = "send `Content-Length`, or `Transfer-Encoding: chunked` where the length is not known in advance: without them the end of the connection is the end of the body";
+
+/// A client cannot know what the bytes belong to.
+fn bytes_after_response(facts: &CheckFacts, bytes: u64) -> Finding {
+    Finding {
+        evidence: "the client closed the connection: it cannot find the start of the next response".into(),
+        fix: BODY_LENGTH.into(),
+        risk: Some("a client that keeps such a connection takes the bytes for the start of the next response".into()),
+        ..finding(
+            facts,
+            "bytes-after-response",
+            Severity::Error,
+            statement!(
+                "the server sends {excess} after the response that belong to no response",
+                excess = Value::Count(bytes, "byte")
+            ),
+        )
+    }
+}
+
+/// A server that keeps only a part of its connections.
+fn partial(facts: &CheckFacts, all: KeptConnections) -> Option<Finding> {
+    let counts = statement!(
+        "{kept} of {connections} carried a second request",
+        kept = Value::Number(all.kept.into()),
+        connections = Value::Count(all.of.into(), "connection")
+    );
+    let (claim, evidence, fix) = match all.on_request {
+        true => (
+            "the server keeps a connection only if the request has `Connection: keep-alive`",
+            counts.and("the server responds with HTTP/1.0"),
+            "send `Connection: keep-alive` with each request, or let the server speak HTTP/1.1",
+        ),
+        false if all.is_partial() => (
+            "the server keeps some connections and closes others after a response",
+            counts,
+            "several servers may share the address: look for one that closes, and set the same limits on each",
+        ),
+        false => return None,
+    };
+    Some(Finding {
+        evidence,
+        fix: fix.into(),
+        ..finding(facts, "connection-not-kept", Severity::Warning, claim)
+    })
+}
+
+fn never_kept(facts: &CheckFacts) -> Finding {
+    let answers = facts
+        .versions
+        .iter()
+        .filter(|version| version.reused == Some(false) && version.http != "1.0")
+        .map(|version| {
+            let said = match (&version.connection, version.curl) {
+                (Some(value), _) => format!("`Connection: {value}`"),
+                (None, Some("closing")) if version.response_version == Some("1.0") => {
+                    "a response of HTTP/1.0 without `Connection: keep-alive`".to_owned()
+                }
+                (None, Some("closing")) => "a body that ends with the connection".to_owned(),
+                (None, _) => "no announcement".to_owned(),
+            };
+            Statement::text(format!("HTTP/{}: {said}", version.http))
+        });
+    let fall = &facts.phases_ms;
+    let setup = match (fall.cold("total"), fall.cold("without_setup")) {
+        (Some(total), Some(rest)) => Some((total.median - rest.median).max(0.0)),
+        _ => None,
+    };
+    let claim = "the server closes the connection after every response";
+    let (severity, claim) = match facts.kept_by_version() {
+        Some((not, kept)) => (
+            Severity::Warning,
+            Statement::text(format!(
+                "{claim} of HTTP/{not}, and keeps those of HTTP/{kept}"
+            )),
+        ),
+        None => (Severity::Error, claim.into()),
+    };
+    Finding {
+        evidence: answers.fold(Statement::default(), Statement::and),
+        cost_ms: setup,
+        cost_share: setup
+            .zip(fall.cold("total"))
+            .map(|(setup, total)| setup / total.median),
+        fix: match facts.server_advice(ServerLimit::EveryResponse) {
+            _ if ends_bodies_by_closing(facts) => LENGTH.into(),
+            Some(advice) => Statement::text(format!(
+                "{advice}; if a proxy is in front, let the proxy keep connections"
+            )),
+            None => SWITCH_ON.into(),
+        },
+        ..finding(facts, "connection-not-kept", severity, claim)
+    }
+}
+
+fn cap(facts: &CheckFacts) -> Option<Finding> {
+    let max = facts.max_requests.as_ref()?;
+    let measured = max.measured.filter(|&measured| measured < FEW_REQUESTS)?;
+    let how = match &max.ended {
+        Some(ended) => ended.words(),
+        None if max.last_announced => "no end within a second: the client has to close".to_owned(),
+        None => "a failed request".to_owned(),
+    };
+    let announced = max.last_announced;
+    let is_reset = max
+        .ended
+        .as_ref()
+        .is_some_and(|ended| ended.how == CloseKind::Rst)
+        && !announced;
+    let announcement = match max.announced {
+        Some(max) => statement!(
+            "`max=` announces {announced_max}",
+            announced_max = Value::Count(max.into(), "request")
+        ),
+        None => "`max=` is not announced".into(),
+    };
+    let every = statement!(
+        "at 100 requests/s that is a new connection every {every}",
+        every = Value::Timer(f64::from(measured) * 10.0)
+    );
+    let manner = if announced {
+        "announced"
+    } else {
+        "not announced"
+    };
+    // a connection that was used now and then ended with fewer requests: they are not what is
+    // limited
+    let aged = facts.max_age.as_ref();
+    let aged = aged.filter(|age| age.answered < measured && max.announced.is_none());
+    let age = aged.and_then(|age| Some((age.measured_s?, age.answered)));
+    let carried = Value::Count(measured.into(), "request");
+    let claim = match age {
+        Some((age_s, answered)) => statement!(
+            "a connection ends at an age: after {requests}, and after {age} with {fewer}",
+            requests = carried,
+            age = Value::Timer(age_s * 1e3),
+            fewer = Value::Count(answered.into(), "request")
+        ),
+        None => statement!("a connection ends after {requests}", requests = carried),
+    };
+    Some(Finding {
+        evidence: Statement::text(format!("{how}, {manner} before")).and(announcement).and(every),
+        fix: if is_reset {
+            WHY_RESET.into()
+        } else if age.is_some() {
+            AGE_LIMIT.into()
+        } else {
+            let line = facts.server_advice(ServerLimit::Requests);
+            Statement::text(format!("raise the limit: {}", line.as_deref().unwrap_or(REQUESTS)))
+        },
+        risk: (!announced).then(|| {
+            "an unannounced end loses the request in flight: most clients retry GET, few retry POST".into()
+        }),
+        ..finding(
+            facts,
+            "max-requests-low",
+            if announced { Severity::Info } else { Severity::Warning },
+            claim,
+        )
+    })
+}
+
+fn methods(facts: &CheckFacts) -> Vec<Finding> {
+    facts
+        .methods
+        .iter()
+        .filter(|method| method.kept == Some(false))
+        .map(|method| Finding {
+            evidence: method.status.map_or_else(Statement::default, |status| {
+                statement!("status {status}", status = Value::Number(status.into()))
+            }),
+            fix: "let the server drain and keep such connections too: each of these requests costs the next one a setup".into(),
+            ..finding(
+                facts,
+                "closed-after-method",
+                // ranges and expectations that cannot be met are rare enough
+                match method.status {
+                    Some(416 | 417) => Severity::Info,
+                    _ => Severity::Warning,
+                },
+                statement!("the connection ends after {request}", request = text(&method.what)),
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,129 @@
+//! What a program did when its kept connections failed: a verdict for each destination and kind of
+//! fault, from the rows of `watch --fault` alone.
+//!
+//! ```text
+//! let mut analysis = FaultAnalysis::new(&run);   // run.variants names the runs: `none` (the baseline), then a kind each
+//! analysis.record(event);                        // rows carry the variant
+//! let facts = analysis.facts();
+//! ```
+//! A request is recognised when it is sent again by its fingerprint (method, full target and body).
+//! Where the program sends equal requests anyway, the run without a fault decides which of them are
+//! new. What neither shows stays a range. Must not guess.
+
+mod card;
+mod cells;
+mod effects;
+mod findings;
+mod judge;
+mod metrics;
+mod repeats;
+mod run_rows;
+mod verdict;
+
+pub use card::{Bounds, FaultCell, FaultOutcome, FaultRun, Obstacle};
+pub use findings::RULES;
+
+use intact_document::figures::{ObservedCounts, TrafficCounts, embeds};
+use intact_document::finding::Finding;
+use intact_document::unobserved::Unobserved;
+use intact_ledger::{Caveat, Event, Run, Sink};
+use run_rows::RunRows;
+use serde::Serialize;
+
+/// The axis of a run's variants that names the fault.
+pub const AXIS: &str = "fault";
+/// The value of that axis in the run without a fault.
+pub const NO_FAULT: &str = "none";
+
+/// Whether a run of `watch` is one with faults.
+pub fn is_of_faults(run: &Run) -> bool {
+    run.varied == [AXIS]
+}
+
+/// A fold over the events of runs with and without faults.
+pub struct FaultAnalysis {
+    runs: Vec<RunRows>,
+    caveats: Vec<Caveat>,
+}
+
+/// What a program did under faults. Times are in milliseconds where the name says so.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FaultFacts {
+    /// Sentences, the worst outcome first.
+    pub verdict: Vec<String>,
+    /// Whether every kind that suits the connections was applied, and every request got its
+    /// response in the end, none of them twice.
+    pub is_safe: bool,
+    /// Each run of the program: without a fault, then one for each kind.
+    pub runs: Vec<FaultRun>,
+    /// The card: each kind at each destination.
+    pub cells: Vec<FaultCell>,
+    /// What stands out, the worst first.
+    pub findings: Vec<Finding>,
+    /// The counts of all runs.
+    #[serde(flatten)]
+    pub counts: TrafficCounts,
+    /// What limits the figures.
+    pub caveats: Vec<Caveat>,
+    /// What of the traffic is missing.
+    #[serde(skip)]
+    pub(crate) unobserved: Unobserved,
+}
+
+embeds!(FaultFacts, counts: TrafficCounts);
+
+impl FaultAnalysis {
+    /// One without any row yet; the runs are the variants of `run`.
+    pub fn new(run: &Run) -> FaultAnalysis {
+        let runs = run.variants.iter();
+        FaultAnalysis {
+            runs: runs.map(|variant| RunRows::new(run, variant)).collect(),
+            caveats: Vec::new(),
+        }
+    }
+
+    /// What was found out so far.
+    pub fn facts(&self) -> FaultFacts {
+        let mut caveats = self.caveats.clone();
+        caveats.extend(self.runs.iter().filter_map(RunRows::caveat));
+        let by_caveats = Unobserved::by_caveats(&caveats);
+        let observed: Vec<_> = self.runs.iter().map(RunRows::observed).collect();
+        let cells = cells::cells(&self.runs, &observed, &by_caveats);
+        let runs: Vec<FaultRun> = self.runs.iter().map(FaultRun::of).collect();
+        let mut unobserved = by_caveats;
+        for one in &observed {
+            unobserved.add(&one.totals.unobserved);
+        }
+        let findings = findings::findings(&cells);
+        let counts = ObservedCounts::sum(observed.iter().map(|one| &one.totals.counts)).counts;
+        let is_safe = unobserved.missing().is_none() && verdict::is_safe(&cells);
+        FaultFacts {
+            verdict: verdict::sentences(&runs, &cells, is_safe, &unobserved),
+            is_safe,
+            runs,
+            cells,
+            findings,
+            counts,
+            caveats,
+            unobserved,
+        }
+    }
+}
+
+impl Sink for FaultAnalysis {
+    fn record(&mut self, event: Event<'_>) {
+        if let Event::Caveat(caveat) = event
+            && !self.caveats.contains(caveat)
+            && self.caveats.len() < 64
+        {
+            self.caveats.push(caveat.clone());
+        }
+        let run = event
+            .variant()
+            .and_then(|variant| self.runs.get_mut(variant as usize));
+        if let Some(run) = run {
+            run.record(event);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The cells of the card: which kinds at which destinations, and why some show nothing. Must not
+//! judge a strike.
+
+use super::card::{Bounds, FaultCell, FaultOutcome, Obstacle};
+use super::judge::RunJudge;
+use super::run_rows::{Place, RunRows};
+use intact_document::unobserved::Unobserved;
+use intact_ledger::{FaultKind, FaultObstacle};
+use intact_traffic::{DestinationKey, ObservedFacts};
+use std::collections::BTreeSet;
+
+const UNSEEN: &str = "a part of the traffic was not observed";
+
+/// All cells: the kinds in the order of their runs, and within a kind the destinations.
+pub(super) fn cells(
+    runs: &[RunRows],
+    observed: &[ObservedFacts],
+    by_caveats: &Unobserved,
+) -> Vec<FaultCell> {
+    let baseline = runs.iter().find(|run| run.is_baseline);
+    let refusal = baseline.and_then(refusal);
+    let mut destinations: BTreeSet<(String, Option<String>)> =
+        runs.iter().flat_map(destinations).collect();
+    if let (Some(baseline), false) = (baseline, runs.iter().any(|run| run.is_limited)) {
+        // a destination that no later run came to is not shown
+        let called = baseline.requests.iter();
+        let called = called.filter_map(|request| baseline.place_of(request));
+        destinations.extend(called.map(Place::name_and_host));
+    }
+    let mut cells = Vec::new();
+    for (run, observed) in runs.iter().zip(observed) {
+        let Some(kind) = run.kind else { continue };
+        let judge = RunJudge::new(run, baseline);
+        let named = destinations.iter().cloned();
+        let named: Vec<_> = match destinations.is_empty() {
+            true => vec![(String::new(), None)],
+            false => named.collect(),
+        };
+        for (destination, host) in named {
+            let mut cell = FaultCell::empty(kind, run, destination, host);
+            judge.count(&mut cell);
+            let obstacle = refusal.or_else(|| judge.obstacle(&cell.destination));
+            match obstacle {
+                Some(obstacle) => cell.set_obstacle(obstacle),
+                None => judge.fill(&mut cell),
+            }
+            cell.is_partly_seen = !sees_all(observed, &cell.destination, by_caveats);
+            if cell.is_partly_seen && cell.not_applied.is_none() {
+                cell.undecided = cell.undecided.or(Some(UNSEEN));
+            }
+            cells.push(cell);
+        }
+    }
+    cells
+}
+
+/// Why there is no verdict at all.
+fn refusal(baseline: &RunRows) -> Option<Obstacle> {
+    match &baseline.end {
+        None => Some(Obstacle::NoBaseline),
+        Some(end) if !end.is_success() => Some(Obstacle::BaselineFailed),
+        Some(_) => None,
+    }
+}
+
+fn sees_all(observed: &ObservedFacts, destination: &str, by_caveats: &Unobserved) -> bool {
+    let mut destinations = observed.destinations.iter();
+    let own = destinations.find(|one| one.origin == destination);
+    own.is_none_or(|one| one.figures.unobserved.has_all_requests()) && by_caveats.has_all_requests()
+}
+
+/// The destinations that strikes and missing strikes name.
+fn destinations(run: &RunRows) -> Vec<(String, Option<String>)> {
+    let struck = run.strikes.iter().filter_map(|strike| {
+        let place = run.connections.get(&strike.connection)?;
+        Some(place.name_and_host())
+    });
+    let missed = run.not_applied.iter().filter_map(|missed| {
+        let key = DestinationKey {
+            origin: missed.origin.clone(),
+            address: missed.peer.filter(|_| missed.origin.is_none()),
+            ..DestinationKey::default()
+        };
+        let is_named = key.origin.is_some() || key.address.is_some();
+        is_named.then(|| (key.name(), key.host()))
+    });
+    struck.chain(missed).collect()
+}
+
+impl FaultCell {
+    fn empty(
+        kind: FaultKind,
+        run: &RunRows,
+        destination: String,
+        host: Option<String>,
+    ) -> FaultCell {
+        FaultCell {
+            kind,
+            name: run.name.clone(),
+            destination,
+            host,
+            outcome: FaultOutcome::NotApplied,
+            not_applied: None,
+            struck: 0,
+            sent: 0,
+            reached: Bounds::default(),
+            affected: 0,
+            recovered: Bounds::default(),
+            failed: Bounds::default(),
+            duplicated: Bounds::default(),
+            truncated: Bounds::default(),
+            leaked: 0,
+            hung_ms: None,
+            hung_until: None,
+            hung_at_least: false,
+            cost_ms: None,
+            example: None,
+            undecided: None,
+            has_held: false,
+            is_partly_seen: false,
+        }
+    }
+
+    pub(super) fn set_obstacle(&mut self, obstacle: Obstacle) {
+        self.not_applied = Some(obstacle);
+        self.outcome = match obstacle {
+            Obstacle::Fault(FaultObstacle::NotHttp2) => FaultOutcome::Unsuited,
+            _ => FaultOutcome::NotApplied,
+        };
+    }
+}

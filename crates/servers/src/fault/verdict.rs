@@ -1,0 +1,209 @@
+//! The card in sentences: the worst outcome first, then what was not applied. Must not decide.
+
+use super::card::{FaultCell, FaultOutcome, FaultRun, Obstacle};
+use intact_document::statement::requests;
+use intact_document::unobserved::Unobserved;
+use intact_ledger::{FaultKind, FaultObstacle, StallEnd};
+use intact_units::number::{time, timer};
+use intact_units::plural::counted;
+
+/// Reasons that the sentences name.
+const REASONS: usize = 4;
+
+/// Whether the card shows that reuse is safe: each kind that suits the connections was applied, and
+/// nothing was lost or doubled.
+pub(super) fn is_safe(cells: &[FaultCell]) -> bool {
+    let has_each = |kind: &FaultKind| cells.iter().any(|cell| cell.kind == *kind);
+    FaultKind::ALL.iter().all(has_each) && is_fine(cells)
+}
+
+/// Whether each kind that was asked for was applied, and nothing was lost or doubled.
+fn is_fine(cells: &[FaultCell]) -> bool {
+    let is_fine = |cell: &FaultCell| {
+        matches!(
+            cell.outcome,
+            FaultOutcome::Unsuited | FaultOutcome::Unaffected | FaultOutcome::Recovered
+        ) && !cell.is_partly_seen
+            && !cell.has_held
+    };
+    cells.iter().any(FaultCell::is_suited) && cells.iter().all(is_fine)
+}
+
+pub(super) fn sentences(
+    runs: &[FaultRun],
+    cells: &[FaultCell],
+    is_safe: bool,
+    unobserved: &Unobserved,
+) -> Vec<String> {
+    if let Some(words) = refused(runs, cells) {
+        return vec![words];
+    }
+    if is_safe || (is_fine(cells) && unobserved.missing().is_none()) {
+        return vec![fine(cells, is_safe)];
+    }
+    let mut worst: Vec<&FaultCell> = cells.iter().filter(|cell| is_bad(cell)).collect();
+    worst.sort_by_key(|cell| std::cmp::Reverse(cell.outcome));
+    let mut sentences: Vec<String> = Vec::new();
+    for outcome in [
+        FaultOutcome::Duplicated,
+        FaultOutcome::PossiblyDuplicated,
+        FaultOutcome::Truncated,
+        FaultOutcome::Hung,
+        FaultOutcome::Failed,
+        FaultOutcome::Undecided,
+        FaultOutcome::Leaked,
+    ] {
+        let alike: Vec<&FaultCell> = worst
+            .iter()
+            .filter(|cell| cell.outcome == outcome)
+            .copied()
+            .collect();
+        sentences.extend(of_outcome(outcome, &alike));
+    }
+    sentences.extend(missing(cells));
+    if let Some(reason) = unobserved.missing() {
+        sentences.push(format!("a part of the traffic was not observed: {reason}"));
+    }
+    if sentences.is_empty() {
+        sentences.push("No fault was applied, so nothing was shown".to_owned());
+    }
+    sentences
+}
+
+fn is_bad(cell: &FaultCell) -> bool {
+    cell.outcome >= FaultOutcome::Leaked && cell.not_applied.is_none()
+}
+
+/// Why there is no verdict.
+fn refused(runs: &[FaultRun], cells: &[FaultCell]) -> Option<String> {
+    let has_failed = |cell: &FaultCell| cell.not_applied == Some(Obstacle::BaselineFailed);
+    let failed = cells.iter().any(has_failed) || cells.is_empty();
+    let baseline = runs.iter().find(|run| run.is_baseline)?;
+    let ending = baseline.ending().filter(|_| !baseline.is_success)?;
+    failed.then(|| format!("no verdict: the program failed without a fault ({ending})"))
+}
+
+fn fine(cells: &[FaultCell], is_safe: bool) -> String {
+    let applied: Vec<&FaultCell> = cells.iter().filter(|cell| cell.is_suited()).collect();
+    let kinds: std::collections::BTreeSet<_> = applied.iter().map(|cell| cell.kind).collect();
+    let applied_kinds = match is_safe {
+        true => format!(
+            "Safe to reuse: {} of faults were applied",
+            counted(kinds.len() as u64, "kind")
+        ),
+        false => {
+            let names: Vec<&str> = kinds.iter().map(|kind| kind.id()).collect();
+            format!("The program coped with {}", names.join(", "))
+        }
+    };
+    let unsuited = cells.iter().filter(|cell| !cell.is_suited());
+    let unsuited: std::collections::BTreeSet<&str> = unsuited.map(|cell| cell.kind.id()).collect();
+    let recovered: u64 = applied.iter().map(|cell| cell.recovered.least).sum();
+    let longest = applied
+        .iter()
+        .filter_map(|cell| cell.cost_ms.or(cell.hung_ms));
+    let longest = longest.fold(0.0, f64::max);
+    let again = match recovered {
+        0 => "no request failed".to_owned(),
+        _ => format!("{:#} sent again with success", requests(recovered)),
+    };
+    let left_out = match unsuited.is_empty() {
+        true => String::new(),
+        false => format!(
+            "; without {}, which the connections do not have",
+            unsuited.into_iter().collect::<Vec<_>>().join(", ")
+        ),
+    };
+    format!(
+        "{applied_kinds}: {again}, none reached the server twice, at a cost of at most {}{left_out}",
+        time(longest)
+    )
+}
+
+/// `POST /orders`, or a word for what cannot be read.
+fn example(cell: &FaultCell) -> &str {
+    cell.example.as_deref().unwrap_or("a request")
+}
+
+fn names(cells: &[&FaultCell]) -> String {
+    let mut names: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
+    names.dedup();
+    names.join(", ")
+}
+
+fn of_outcome(outcome: FaultOutcome, alike: &[&FaultCell]) -> Option<String> {
+    let first = alike.first()?;
+    let example = example(first);
+    let names = names(alike);
+    Some(match outcome {
+        FaultOutcome::Duplicated => format!(
+            "The program sent {example} twice: the server had received at least a part of the first ({names})"
+        ),
+        FaultOutcome::PossiblyDuplicated => {
+            format!("The program may have sent {example} to the server twice ({names})")
+        }
+        FaultOutcome::Truncated => {
+            format!("The program may have taken a cut response to {example} as complete ({names})")
+        }
+        FaultOutcome::Hung => hung(alike, &names),
+        FaultOutcome::Failed => {
+            format!(
+                "{example} failed to the caller, and no further attempt got a response ({names})"
+            )
+        }
+        FaultOutcome::Undecided => format!(
+            "Whether {example} was sent again is not decided ({names}): {}",
+            first.undecided.unwrap_or_default()
+        ),
+        FaultOutcome::Leaked => {
+            format!("The program kept closed connections open until its end ({names})")
+        }
+        _ => return None,
+    })
+}
+
+fn hung(alike: &[&FaultCell], names: &str) -> String {
+    let longest = |cell: &&&FaultCell| (cell.hung_at_least, cell.hung_ms.unwrap_or(0.0) as u64);
+    let Some(worst) = alike.iter().max_by_key(longest) else {
+        return String::new();
+    };
+    let example = example(worst);
+    let waited = timer((worst.hung_ms.unwrap_or(0.0) / 100.0).round() * 100.0);
+    let until = match (worst.hung_at_least, worst.hung_until) {
+        (true, Some(StallEnd::Limit)) => {
+            format!("at least {waited}: no timeout of the program ended the wait")
+        }
+        (true, Some(StallEnd::ProgramClosed)) => {
+            format!("at least {waited}: its kernel did not send what the program wrote then")
+        }
+        (true, _) => format!("{waited}, until the program was ended"),
+        (false, Some(StallEnd::EndOfRun)) => format!("{waited}, until the program ended"),
+        (false, _) => format!("{waited}, until the program gave up and it failed"),
+    };
+    format!("{example} hung on a dead connection for {until} ({names})")
+}
+
+/// What was not applied, by reason.
+fn missing(cells: &[FaultCell]) -> Option<String> {
+    let mut reasons: Vec<(Obstacle, Vec<&str>)> = Vec::new();
+    for cell in cells {
+        let Some(obstacle) = cell.not_applied else {
+            continue;
+        };
+        if obstacle == Obstacle::Fault(FaultObstacle::NotHttp2) {
+            continue;
+        }
+        let known = reasons.iter_mut().find(|(known, _)| *known == obstacle);
+        match known {
+            Some((_, names)) => names.push(&cell.name),
+            None => reasons.push((obstacle, vec![&cell.name])),
+        }
+    }
+    let each = reasons.iter().take(REASONS).map(|(obstacle, names)| {
+        let mut names = names.clone();
+        names.dedup();
+        format!("{} ({})", names.join(", "), obstacle.words())
+    });
+    let each: Vec<String> = each.collect();
+    (!each.is_empty()).then(|| format!("Not shown: {}", each.join("; ")))
+}

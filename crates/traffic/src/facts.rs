@@ -1,0 +1,289 @@
+//! Everything that a page of an observed run lays out. The same figures for all together and for
+//! each destination.
+
+use super::destination::Counts;
+use super::destinations::DestinationKey;
+use super::figures::Figures;
+use super::next_steps::{NextStep, next_steps};
+use super::tracker::Tracker;
+use super::verdict;
+use crate::rules::{Attribution, Rule};
+use intact_document::cpu::CpuFacts;
+use intact_document::figures::{NANOS_PER_MS, TrafficCounts, embeds};
+use intact_document::finding::Finding;
+use intact_document::first_calls::{CallNoun, FirstCallTiers};
+use intact_document::unobserved::{Evidence, Unobserved};
+use intact_ledger::{Caveat, Handshake, TlsVersion};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What tiers are of.
+const FIRST_CALLS: CallNoun = CallNoun("the", "first requests of new connections");
+
+/// What an observer found out. Times are in milliseconds where the name says so.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ObservedFacts {
+    /// Sentences, the one that matters most first.
+    pub verdict: Vec<String>,
+    /// The counts of `totals`.
+    #[serde(flatten)]
+    pub counts: TrafficCounts,
+    /// All destinations together.
+    pub totals: Figures,
+    /// Each destination, the one that wastes most first.
+    pub destinations: Vec<Destination>,
+    /// What stands out, the worst and most expensive first.
+    pub findings: Vec<Finding>,
+    /// Commands to run next, where there is a warning.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<NextStep>,
+    /// What the programs took of the processors, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CpuFacts>,
+    /// What limits the figures.
+    pub caveats: Vec<Caveat>,
+}
+
+/// The figures of one destination.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Destination {
+    /// Scheme, host and port, or an address; for a server's ledger the client.
+    pub origin: String,
+    /// The host that `--require 'host=...'` finds it by.
+    pub host: Option<String>,
+    /// Further names of the same server, by which `host=...` finds it too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// The commands of the processes that opened its connections, and how many each opened.
+    pub commands: BTreeMap<String, u64>,
+    /// What the clients call themselves, and how many connections are of each.
+    pub agents: BTreeMap<String, u64>,
+    /// How many processes, up to sixteen.
+    pub processes: u64,
+    /// Protocols of the connections, and how many spoke each.
+    pub protocols: BTreeMap<&'static str, u64>,
+    /// TLS handshakes.
+    pub tls: Vec<TlsFigures>,
+    /// The tiers of the first requests of its new connections, where there are two or more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tiers: Option<FirstCallTiers>,
+    /// The figures.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+impl Destination {
+    fn of(
+        key: &DestinationKey,
+        aliases: Vec<String>,
+        counts: &Counts,
+        figures: Figures,
+    ) -> Destination {
+        let protocols = counts.protocols.iter();
+        Destination {
+            origin: key.name(),
+            host: key.host(),
+            aliases,
+            commands: named(&counts.commands),
+            agents: named(&counts.agents),
+            processes: counts.pids.len() as u64,
+            protocols: protocols
+                .map(|(protocol, &count)| (protocol.as_str(), count))
+                .collect(),
+            tls: tls(counts),
+            tiers: tiers(counts),
+            figures,
+        }
+    }
+
+    fn has_traffic(&self) -> bool {
+        !self.figures.is_empty() || self.figures.open_before > 0
+    }
+
+    /// Who opened its connections: processes, or what clients call themselves where processes
+    /// cannot be seen.
+    pub fn programs(&self) -> impl Iterator<Item = &str> {
+        let names = if self.commands.is_empty() {
+            &self.agents
+        } else {
+            &self.commands
+        };
+        names.keys().map(String::as_str)
+    }
+}
+
+fn named(counts: &BTreeMap<Arc<str>, u64>) -> BTreeMap<String, u64> {
+    let named = |(name, &count): (&Arc<str>, &u64)| (name.to_string(), count);
+    counts.iter().map(named).collect()
+}
+
+/// How many TLS handshakes were of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TlsFigures {
+    /// The version; absent when it was not seen.
+    pub version: Option<TlsVersion>,
+    /// Full, resumed, with early data; absent when it was not seen.
+    pub handshake: Option<Handshake>,
+    /// How many.
+    pub count: u64,
+}
+
+embeds!(ObservedFacts, counts: TrafficCounts);
+
+impl ObservedFacts {
+    pub(super) fn new(tracker: &Tracker, rules: &[Rule]) -> ObservedFacts {
+        let mut caveats = tracker.caveats();
+        let findings = findings(tracker, rules);
+        let mut missing = Unobserved::by_caveats(&caveats);
+        let lookups = &tracker.lookups.all;
+        missing.lacking = Evidence::lacking(tracker.run(), lookups.total, lookups.without_result);
+        let (needed, opaque) = (tracker.needed(), tracker.opaque());
+        let destinations = destinations(tracker, &needed, &opaque);
+        let mut totals = Figures::of(
+            &tracker.destinations.all,
+            needed.iter().sum(),
+            opaque.iter().sum(),
+            tracker.lookups.all,
+        );
+        totals.lookups.in_vain = tracker.lookups.in_vain();
+        totals.sum_up(&destinations);
+        caveats.extend(partly_known(&totals));
+        let mut facts = ObservedFacts {
+            verdict: Vec::new(),
+            counts: totals.counts.counts.clone(),
+            totals,
+            destinations,
+            findings,
+            next: Vec::new(),
+            cpu: None,
+            caveats,
+        };
+        facts.add_unobserved(&missing);
+        facts.verdict = verdict::sentences(tracker, &facts);
+        facts.next = next_steps(tracker, &facts);
+        facts
+    }
+
+    /// Adds what is missing of all destinations.
+    pub fn add_unobserved(&mut self, missing: &Unobserved) {
+        self.totals.counts.unobserved.add(missing);
+        for one in &mut self.destinations {
+            one.figures.counts.unobserved.add(missing);
+        }
+    }
+
+    /// When the connections from before were opened is known: not in what is counted here.
+    pub(super) fn know_openings(&mut self) {
+        self.totals.counts.unobserved.open_before = 0;
+        for one in &mut self.destinations {
+            one.figures.counts.unobserved.open_before = 0;
+        }
+    }
+
+    /// Whether nothing was lost to setup, to requests without a response, or to waiting for a
+    /// connection.
+    pub fn has_evidence_of_no_gain(&self) -> bool {
+        verdict::has_evidence_of_no_gain(self)
+    }
+
+    /// Whether anything at all was answered, or was open without our seeing inside.
+    pub fn any_success(&self) -> bool {
+        let is_open = self.totals.open_before > 0;
+        self.counts.any_success() || (self.counts.requests.total == 0 && is_open)
+    }
+}
+
+/// The findings of all rules, the worst and most expensive first. Destinations are limited, and
+/// with them the findings.
+fn findings(tracker: &Tracker, rules: &[Rule]) -> Vec<Finding> {
+    let mut attribution = Attribution::new(tracker);
+    let mut findings: Vec<Finding> = Vec::new();
+    for rule in rules {
+        findings.extend(rule.findings(&mut attribution));
+    }
+    findings.sort_by(|a, b| {
+        let cost = |finding: &Finding| finding.cost_ms.unwrap_or(0.0);
+        (b.severity.cmp(&a.severity)).then(cost(b).total_cmp(&cost(a)))
+    });
+    findings
+}
+
+/// The destinations with any traffic, the one that wastes most first.
+fn destinations(tracker: &Tracker, needed: &[u64], opaque: &[u64]) -> Vec<Destination> {
+    let all = &tracker.destinations;
+    let each = all
+        .keys
+        .iter()
+        .zip(&all.counts)
+        .zip(needed.iter().zip(opaque))
+        .enumerate();
+    let each = each.map(|(at, ((key, counts), (&needed, &opaque)))| {
+        let origin = key.origin.as_ref();
+        let lookups = origin.and_then(|origin| tracker.lookups.names.get(&origin.host));
+        let lookups = lookups.copied().unwrap_or_default();
+        let aliases = all.aliases.get(&at).into_iter().flatten();
+        let aliases = aliases.filter_map(|name| key.host_named(name)).collect();
+        let figures = Figures::of(counts, needed, opaque, lookups);
+        Destination::of(key, aliases, counts, figures)
+    });
+    let mut destinations: Vec<Destination> = each.filter(Destination::has_traffic).collect();
+    destinations.sort_by_key(|one| {
+        let figures = &one.figures;
+        let wasted = figures.wasted_ms.map_or(0, |ms| (ms * NANOS_PER_MS) as u64);
+        Reverse((
+            wasted,
+            figures.avoidable,
+            figures.requests.total,
+            figures.connections.opened,
+        ))
+    });
+    destinations
+}
+
+/// The caveats about connections that cannot be read, and about requests whose reuse is unknown.
+fn partly_known(totals: &Figures) -> Vec<Caveat> {
+    let mut caveats = Vec::new();
+    if totals.opaque > 0 {
+        caveats.push(Caveat::incomplete(
+            "cannot-see-inside",
+            format!(
+                "the content of {} of {} connections cannot be seen: their requests are missing in the counts",
+                totals.opaque,
+                totals.connections.opened + totals.open_before
+            ),
+        ));
+    }
+    let (known, requests) = (totals.reuse_known, totals.requests.total);
+    if known > 0 && known < requests {
+        caveats.push(Caveat::new(
+            "reuse-partly-known",
+            format!(
+                "reuse is unknown for {} of {requests} requests: it lies in the range given, and a requirement is checked against the unfavourable end",
+                requests - known
+            ),
+        ));
+    }
+    caveats
+}
+
+fn tiers(counts: &Counts) -> Option<FirstCallTiers> {
+    // times to the second show no tiers
+    let detail = counts.detail.as_ref().filter(|_| !counts.is_coarse)?;
+    FirstCallTiers::of(&detail.first_calls, FIRST_CALLS)
+}
+
+fn tls(counts: &Counts) -> Vec<TlsFigures> {
+    let kinds = counts.tls.iter();
+    kinds
+        .map(|(&(version, handshake), &count)| TlsFigures {
+            version,
+            handshake,
+            count,
+        })
+        .collect()
+}

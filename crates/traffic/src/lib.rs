@@ -1,0 +1,171 @@
+//! What `watch`, `audit` and every other observer found out, from the events as they come: totals,
+//! destinations, findings.
+//!
+//! [`TrafficAnalysis`] is a [`Sink`]: feed it live, or replay a stored ledger. Its facts can be read
+//! at any time. One pass, bounded memory. Producers record `Opened` before what the connection carries, `Closed`
+//! after it, and events roughly in the order of their ends. Observing gives no causal interval:
+//! only experiments do.
+
+mod batches;
+mod caveats;
+mod charts;
+mod destination;
+mod destinations;
+mod distributions;
+mod evictions;
+mod facts;
+mod figures;
+mod level_shift;
+mod lookups;
+mod loss;
+pub(crate) mod metrics;
+mod next_steps;
+mod open_connection;
+mod open_reason;
+mod over_time;
+mod overlap;
+mod pools;
+pub mod rules;
+pub mod timeline;
+mod tracker;
+mod verdict;
+mod window;
+
+pub use charts::{Charts, GapPanel};
+pub use destination::{Counts, Detail, Sum};
+pub use destinations::{DestinationKey, Destinations};
+pub use distributions::{Gaps, PerConnection};
+pub use distributions::{at_least, danger_from, server_limit};
+pub use facts::{Destination, ObservedFacts, TlsFigures};
+pub use figures::{Figures, LookupFigures, Phases, SetupMeans};
+pub use intact_document::first_calls::{FirstCallTier, FirstCallTiers, TierCause};
+pub use level_shift::{LevelShift, Shifted, StepSide};
+pub use lookups::{LookupCounts, Lookups};
+pub use loss::Loss;
+pub use next_steps::NextStep;
+pub(crate) use open_connection::HAND_BACK;
+pub use open_connection::{Last, OpenConnection, PoolOwner};
+pub use open_reason::OpenReason;
+pub use over_time::Period;
+pub use tracker::{Context, Tracker};
+pub use window::Window;
+
+use crate::timeline::Timeline;
+use batches::Batches;
+use intact_ledger::{Event, Histogram, Producer, Run, Sink};
+use over_time::OverTime;
+use rules::Rule;
+use std::time::Duration;
+
+/// A fold over the events of a run.
+pub struct TrafficAnalysis {
+    tracker: Tracker,
+    rules: Vec<Rule>,
+    timeline: Timeline,
+    over_time: OverTime,
+    batches: Batches,
+}
+
+impl TrafficAnalysis {
+    /// An observer that has seen nothing yet.
+    pub fn new(run: &Run) -> TrafficAnalysis {
+        TrafficAnalysis {
+            tracker: Tracker::new(run),
+            rules: rules::all(),
+            timeline: Timeline::of_destinations(run.vantage),
+            over_time: OverTime::new(run.durations_seen),
+            batches: Batches::default(),
+        }
+    }
+
+    /// What was found out so far.
+    pub fn facts(&self) -> ObservedFacts {
+        let mut facts = ObservedFacts::new(&self.tracker, &self.rules);
+        // a program under watch is judged as a whole first
+        let place = usize::from(self.tracker.run().producer == Producer::Watch);
+        let sentences = self
+            .changes()
+            .iter()
+            .map(LevelShift::sentence)
+            .collect::<Vec<_>>();
+        facts.verdict.splice(place..place, sentences);
+        facts
+    }
+
+    /// The idle times before connections were used again, the requests, and the time up to the last
+    /// event.
+    pub fn idle_gaps(&self) -> (Histogram, u64, Duration) {
+        let all = &self.tracker.destinations.all;
+        let gaps = all.detail.as_ref().map(|detail| detail.gaps.clone());
+        let length = Duration::from_nanos(self.tracker.now.0);
+        (gaps.unwrap_or_default(), all.requests, length)
+    }
+
+    /// The lasting changes of reuse or of latency, those of reuse first, then by size.
+    pub fn changes(&self) -> Vec<LevelShift> {
+        let needed = self.tracker.needed().iter().sum();
+        LevelShift::find(&self.batches, self.tracker.run(), needed)
+    }
+}
+
+impl Sink for TrafficAnalysis {
+    fn record(&mut self, event: Event<'_>) {
+        self.timeline.record(event);
+        match event {
+            Event::Opened(connection) => {
+                self.over_time.opened(connection);
+                self.batches.opened(connection);
+            }
+            Event::Exchange(exchange) => {
+                self.over_time.exchange(exchange);
+                self.batches.exchange(exchange);
+            }
+            _ => {}
+        }
+        let tracker = &mut self.tracker;
+        let closed;
+        let context = match event {
+            Event::Opened(connection) => {
+                let id = tracker.opened(connection);
+                tracker.context(id)
+            }
+            Event::Revised(connection) => {
+                let id = tracker.revised(connection);
+                tracker.context(id)
+            }
+            Event::Exchange(exchange) => {
+                let (destination, id, gap) = tracker.exchange(exchange);
+                Context {
+                    destination: Some(destination),
+                    live: id.and_then(|id| tracker.live(id)),
+                    gap,
+                    ..Context::default()
+                }
+            }
+            Event::Closed(end) => {
+                closed = tracker.closed(end);
+                Context {
+                    destination: closed.map(|live| live.destination),
+                    live: closed,
+                    ..Context::default()
+                }
+            }
+            Event::Lookup(lookup) => {
+                tracker.lookup(lookup);
+                Context::default()
+            }
+            Event::Sockets(sockets) => {
+                tracker.sockets(*sockets);
+                Context::default()
+            }
+            Event::Caveat(caveat) => {
+                tracker.caveat(caveat);
+                Context::default()
+            }
+            Event::Round(_) | Event::Invocation(_) | Event::Fault(_) => Context::default(),
+        };
+        for rule in &mut self.rules {
+            rule.observe(event, &context);
+        }
+    }
+}

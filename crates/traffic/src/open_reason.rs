@@ -1,0 +1,300 @@
+//! Why a connection was opened although one had been opened before: how its predecessor ended. The
+//! rules claim avoidable setups by it. Must not decide whether that is worth a finding.
+
+use super::open_connection::{Last, OpenConnection};
+use intact_ledger::{Close, CloseKind, ClosePoint, Protocol, Side};
+
+/// A close so soon after an exchange, in nanoseconds, is not the end of an idle time; used where
+/// the producer does not say.
+pub(super) const AT_ONCE: u64 = 100_000_000;
+
+/// Exchanges on a connection from which on a client that closes it renews it, rather than not to
+/// keep it.
+const MANY: u64 = 10;
+
+macro_rules! whys {
+    ($($variant:ident $words:literal,)*) => {
+        /// What led to the opening of a connection.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum OpenReason {
+            $(#[doc = concat!("It was opened ", $words, ".")] $variant,)*
+        }
+
+        impl OpenReason {
+            /// Every one, in the order of declaration.
+            pub const ALL: &[OpenReason] = &[$(OpenReason::$variant,)*];
+
+            /// For a sentence that begins with "opened".
+            pub fn words(self) -> &'static str {
+                match self { $(OpenReason::$variant => $words,)* }
+            }
+        }
+    };
+}
+
+whys! {
+    Unseen "for an unknown reason: the ends of connections were not recorded",
+    Growth "because there was none, or all were busy",
+    IdleExisted "though the same client had an idle one",
+    StreamsFree "though a connection of the same client had free streams",
+    InParallel "while another one of the same client was being set up",
+    Unused "and closed without a request",
+    OtherProcess "though another process had an idle one",
+    NewProcess "by a new process, after others had closed theirs",
+    ClientAnnounced "after the client had announced the end of the last one",
+    ServerAnnouncedAtOnce "after the server had announced the end of the last one with its first response",
+    AfterError "after the server had announced the end of the last one with an error response",
+    Upgraded "after the last one had changed to another protocol",
+    ServerHidden "after the server had closed the last one, whose content could not be read",
+    ServerLimit "after the server had announced the end of the last one, which had carried several requests",
+    Undrained "after the client had closed the last one without reading the response to its end",
+    PoolFull "after the client had closed one that its pool had no room for",
+    NotKept "after the server had closed the last one without an announcement, right after a response",
+    ServerIdle "after the server had closed the last one while it was idle",
+    Rejected "after the server had closed the last one as soon as it was open",
+    Stale "after a request was sent on a connection that the server had closed",
+    ExcessBytes "after the client had closed the last one, because the server had sent bytes after the response that belong to no response",
+    ClientAtOnce "after the client had closed the last one right after a response",
+    ClientRenewed "after the client had closed the last one right after a response, when it had carried many requests",
+    ClientIdle "after the client had closed the last one while it was idle",
+    Evicted "after the client had closed the last one while it was idle, when it opened one to another destination",
+    GaveUp "after the client had closed the last one before its response was complete",
+    Broken "after the last one had broken",
+}
+
+impl OpenReason {
+    /// What the end of a connection means for the one that is opened in its place.
+    pub(super) fn end_of(live: &OpenConnection, close: &Close) -> OpenReason {
+        let last = live.last.as_ref();
+        let announced = close
+            .announced_by
+            .or(last.and_then(|last| last.close_sent_by));
+        // a client's GOAWAY says no more than the close that follows it (RFC 9113 section 6.8)
+        let announced = announced.filter(|&side| side == Side::Server || !live.multiplexes());
+        let is_stale = close.moment == Some(ClosePoint::Stale);
+        if (is_stale && announced.is_none()) || last.is_some_and(|last| last.stale) {
+            return OpenReason::Stale;
+        }
+        let opened = live.connection.setup.ready();
+        let opened = opened.unwrap_or(live.connection.at);
+        let idle = last.map_or(0, |last| close.at.since(last.end));
+        let at_once = match close.moment {
+            Some(ClosePoint::AfterExchange) => true,
+            Some(ClosePoint::Idle) => false,
+            _ => idle < AT_ONCE,
+        };
+        let carried = close.exchanges.unwrap_or(live.exchanges);
+        // a socket that is closed with unread bytes in it sends a RST (RFC 2525 section 2.17)
+        let reset =
+            close.how == Some(CloseKind::Rst) && at_once && last.is_some_and(|last| last.ok);
+        // so after a FIN the client had read what had come, and waited for the rest
+        let waited = close.how == Some(CloseKind::Fin)
+            && last
+                .and_then(|last| last.answered)
+                .is_some_and(|answered| close.at.since(answered) >= AT_ONCE);
+        let undrained = last.is_some_and(|last| last.undrained) && !waited || reset;
+        // what announced the end, and since when it was idle, is inside TLS
+        let is_hidden = live.connection.tls.is_some()
+            && match last {
+                Some(last) => !last.is_read && at_once,
+                None => close.exchanges.is_none(),
+            };
+        let is_cut =
+            close.moment == Some(ClosePoint::MidExchange) || last.is_some_and(|last| !last.ok);
+        match (close.by, announced) {
+            _ if last.is_some_and(Last::is_upgrade) => OpenReason::Upgraded,
+            _ if close.moment == Some(ClosePoint::AfterExcess) => OpenReason::ExcessBytes,
+            (Some(Side::Client), None | Some(Side::Client)) if undrained => OpenReason::Undrained,
+            (_, Some(side)) => live.announced(side, carried),
+            (Some(Side::Client), _) if is_cut => OpenReason::GaveUp,
+            _ if is_cut => OpenReason::Broken,
+            (Some(Side::Server), _) if close.how == Some(CloseKind::Rst) && at_once => {
+                OpenReason::Broken
+            }
+            // without keep-alive in HTTP/1.0 the close is what was agreed (RFC 9112 section 9.3)
+            (Some(Side::Server), _) if at_once && is_old(live) => OpenReason::ServerAnnouncedAtOnce,
+            (Some(Side::Server), _) if is_hidden => OpenReason::ServerHidden,
+            (Some(Side::Server), _) if at_once && carried > 0 => OpenReason::NotKept,
+            (Some(Side::Server), _) if last.is_none() && close.at.since(opened) < AT_ONCE => {
+                OpenReason::Rejected
+            }
+            (Some(Side::Server), _) => OpenReason::ServerIdle,
+            (Some(Side::Client), _) if at_once && carried >= MANY => OpenReason::ClientRenewed,
+            (Some(Side::Client), _) if at_once => OpenReason::ClientAtOnce,
+            (Some(Side::Client), _) => OpenReason::ClientIdle,
+            // from outside nothing is seen but that it is gone
+            (None, _)
+                if close.how.is_none()
+                    && matches!(close.moment, None | Some(ClosePoint::Unused)) =>
+            {
+                OpenReason::Unseen
+            }
+            (None, _) => OpenReason::Broken,
+        }
+    }
+
+    /// Whether an opening for this reason is one that no request needed, if the connection carries
+    /// none until its end.
+    pub(super) fn is_of_a_request(self) -> bool {
+        use OpenReason::{Growth, IdleExisted, NewProcess, OtherProcess, StreamsFree};
+        matches!(
+            self,
+            Growth | IdleExisted | StreamsFree | OtherProcess | NewProcess
+        )
+    }
+
+    /// Whether the connection was never idle in the sense that something else could have used it.
+    pub(super) fn is_at_once(self) -> bool {
+        use OpenReason::{
+            AfterError, Broken, ClientAnnounced, ClientAtOnce, ClientRenewed, ExcessBytes, GaveUp,
+            NotKept, ServerAnnouncedAtOnce, Undrained, Upgraded,
+        };
+        matches!(
+            self,
+            Undrained
+                | ExcessBytes
+                | ClientAtOnce
+                | ClientRenewed
+                | ClientAnnounced
+                | ServerAnnouncedAtOnce
+                | AfterError
+                | Upgraded
+                | NotKept
+                | GaveUp
+                | Broken
+        )
+    }
+}
+
+fn is_old(live: &OpenConnection) -> bool {
+    matches!(
+        live.connection.protocol,
+        Some(Protocol::Http09 | Protocol::Http10)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::open_connection::PoolOwner;
+    use intact_ledger::{
+        Connection, ConnectionBytes, ConnectionId, Exchange, Failure, Nanos, Outcome, Probes, Span,
+        Tls,
+    };
+
+    fn live(last: Option<Exchange>, is_tls: bool) -> OpenConnection {
+        let mut connection = Connection::new(ConnectionId(1), Nanos(0));
+        connection.tls = is_tls.then(Tls::default);
+        let mut live = OpenConnection {
+            connection: Box::new(connection),
+            destination: 0,
+            owner: PoolOwner::Unknown,
+            why: OpenReason::Growth,
+            exchanges: 0,
+            carried_response: false,
+            last: None,
+            waiters: Vec::new(),
+            busy: None,
+        };
+        if let Some(last) = last {
+            live.carry(&last);
+        }
+        live
+    }
+
+    fn close(by: Option<Side>, how: Option<CloseKind>, moment: Option<ClosePoint>) -> Close {
+        Close {
+            at: Nanos(7),
+            by,
+            how,
+            other_end: None,
+            announced_by: None,
+            moment,
+            exchanges: None,
+            bytes: ConnectionBytes::default(),
+            probes: Probes::default(),
+        }
+    }
+
+    fn response(status: Option<u16>, close_sent_by: Option<Side>) -> Option<Exchange> {
+        let mut one = Exchange::new(1, Nanos(0));
+        one.status = status;
+        one.close_sent_by = close_sent_by;
+        Some(one)
+    }
+
+    #[test]
+    fn why_a_server_closed_depends_on_what_could_be_read() {
+        let server = Some(Side::Server);
+        let at_once = close(
+            server,
+            Some(CloseKind::Fin),
+            Some(ClosePoint::AfterExchange),
+        );
+        let cases = [
+            (response(Some(200), None), OpenReason::NotKept),
+            (response(None, None), OpenReason::ServerHidden),
+            (response(Some(500), server), OpenReason::AfterError),
+            (
+                response(Some(200), server),
+                OpenReason::ServerAnnouncedAtOnce,
+            ),
+            (response(Some(101), None), OpenReason::Upgraded),
+            (None, OpenReason::ServerHidden),
+        ];
+        for (last, expected) in cases {
+            let words = format!("{last:?}");
+            let why = OpenReason::end_of(&live(last, true), &at_once);
+            assert_eq!(why, expected, "{words}");
+        }
+        // without TLS nothing is hidden
+        let why = OpenReason::end_of(&live(response(None, None), false), &at_once);
+        assert_eq!(why, OpenReason::NotKept);
+        // an idle time is seen from outside
+        let idle = close(server, Some(CloseKind::Fin), Some(ClosePoint::Idle));
+        let why = OpenReason::end_of(&live(response(None, None), true), &idle);
+        assert_eq!(why, OpenReason::ServerIdle);
+    }
+
+    #[test]
+    fn an_end_of_which_nothing_was_seen_is_not_called_broken() {
+        let live = live(None, false);
+        let why = |how, moment| OpenReason::end_of(&live, &close(None, how, moment));
+        assert_eq!(why(None, None), OpenReason::Unseen);
+        assert_eq!(why(None, Some(ClosePoint::Unused)), OpenReason::Unseen);
+        assert_eq!(why(Some(CloseKind::Rst), None), OpenReason::Broken);
+        assert_eq!(why(None, Some(ClosePoint::MidExchange)), OpenReason::Broken);
+    }
+
+    #[test]
+    fn a_request_that_the_client_gives_up_breaks_nothing() {
+        let mut late = Exchange::new(1, Nanos(0));
+        late.outcome = Outcome::Failed(Failure::ClientClosed);
+        let live = live(Some(late), false);
+        let why = |by| OpenReason::end_of(&live, &close(Some(by), Some(CloseKind::Fin), None));
+        assert_eq!(why(Side::Client), OpenReason::GaveUp);
+        assert_eq!(why(Side::Server), OpenReason::Broken);
+    }
+
+    #[test]
+    fn a_client_that_waits_for_the_rest_of_a_body_does_not_leave_it_unread() {
+        let mut cut = Exchange::new(1, Nanos(0));
+        cut.status = Some(200);
+        cut.body.announced = Some(1_000);
+        cut.body.read = Some(500);
+        cut.outcome = Outcome::Failed(Failure::ClientClosed);
+        cut.spans.wait = Some(Span::new(Nanos(0), Nanos(1_000_000)));
+        let why = |how, after: u64| {
+            let mut cut = cut.clone();
+            cut.end = Nanos(1_000_000 + after);
+            let mut close = close(Some(Side::Client), how, Some(ClosePoint::MidExchange));
+            close.at = cut.end;
+            OpenReason::end_of(&live(Some(cut), false), &close)
+        };
+        assert_eq!(why(Some(CloseKind::Fin), AT_ONCE), OpenReason::GaveUp);
+        assert_eq!(why(Some(CloseKind::Fin), 1_000_000), OpenReason::Undrained);
+        // unread bytes were in the socket
+        assert_eq!(why(Some(CloseKind::Rst), AT_ONCE), OpenReason::Undrained);
+        assert_eq!(why(None, AT_ONCE), OpenReason::Undrained);
+    }
+}

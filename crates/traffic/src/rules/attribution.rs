@@ -1,0 +1,258 @@
+//! Cost attribution: assigns each avoidable setup of a destination to one rule.
+
+use super::{Client, Server, ServerLimit};
+use crate::{Counts, OpenReason, Tracker};
+use intact_document::figures::NANOS_PER_MS;
+use intact_document::finding::{Finding, RuleDoc, Severity};
+use intact_document::statement::{Statement, Value, connections, statement};
+use std::collections::BTreeSet;
+
+/// Avoidable connections from which on a claim is more than a note.
+const SEVERAL: u64 = 3;
+/// The share of a destination's time from which on it is more than a note.
+const DEAR: f64 = 0.05;
+
+/// Avoidable connections that a rule has claimed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Claim {
+    /// How many.
+    pub connections: u64,
+    /// Their setup in milliseconds (the mean of that destination for each); absent where setup was
+    /// not seen.
+    pub cost_ms: Option<f64>,
+    /// The same as a share of the time of all exchanges with that destination.
+    pub share: Option<f64>,
+}
+
+impl Claim {
+    /// A warning from 3 connections or 5 % of the destination's time; below that informational.
+    pub(crate) fn severity(&self) -> Severity {
+        if self.connections >= SEVERAL || self.share.is_some_and(|share| share >= DEAR) {
+            Severity::Warning
+        } else {
+            Severity::Info
+        }
+    }
+
+    /// What the claimed setups took, as evidence.
+    pub(crate) fn statement(&self) -> Statement {
+        let avoidable = Value::Count(self.connections, "avoidable connection");
+        let said = statement!("{avoidable}", avoidable = avoidable);
+        let Some(cost) = self.cost_ms else {
+            return said;
+        };
+        let each = Value::Duration(cost / self.connections.max(1) as f64);
+        said.then(
+            ", ",
+            statement!("{setup_each} of setup each", setup_each = each),
+        )
+    }
+}
+
+/// The openings at one destination that a rule has claimed.
+pub(super) struct ClaimedOpenings<'a> {
+    pub(super) destination: usize,
+    pub(super) name: String,
+    pub(super) counts: &'a Counts,
+    pub(super) needed: u64,
+    pub(super) client: Option<Client>,
+    pub(super) openings: u64,
+    pub(super) claim: Claim,
+}
+
+impl ClaimedOpenings<'_> {
+    /// `3 connections were opened`, and why.
+    pub(super) fn opened(&self, why: &str) -> Statement {
+        let openings = connections(self.openings);
+        let text = format!("{openings:#} opened {why}");
+        Statement::written(text, vec![("openings", openings)])
+    }
+
+    /// What to do about a limit of the server: `general` for a server that is not recognised, else
+    /// `known` and its line of configuration.
+    pub(super) fn server_fix(&self, limit: ServerLimit, general: &str, known: &str) -> Statement {
+        let server = Server::recognise(self.counts);
+        match server.and_then(|server| server.advice(limit)) {
+            Some(line) => Statement::text(format!("{known}. {line}")),
+            None => Statement::text(general),
+        }
+    }
+
+    /// A finding that costs what was claimed.
+    pub(super) fn finding(
+        &self,
+        doc: &'static RuleDoc,
+        said: Statement,
+        evidence: impl Into<Statement>,
+    ) -> Finding {
+        let severity = self.claim.severity();
+        Finding::by(doc, severity, self.name.clone(), said, evidence)
+            .costing(self.claim.cost_ms, self.claim.share)
+    }
+}
+
+/// The avoidable setups that no rule has claimed yet.
+#[derive(Debug)]
+pub struct Attribution<'a> {
+    tracker: &'a Tracker,
+    needed: Vec<u64>,
+    left: Vec<u64>,
+    /// Time of requests without a complete response that no rule has claimed, in nanoseconds.
+    lost: Vec<u64>,
+    /// Setup of needed connections that requests waited for and no rule has claimed, in
+    /// nanoseconds.
+    waited: Vec<u64>,
+    explained: BTreeSet<(usize, OpenReason)>,
+}
+
+impl<'a> Attribution<'a> {
+    pub(crate) fn new(tracker: &'a Tracker) -> Attribution<'a> {
+        let needed = tracker.needed();
+        let counts = tracker.destinations.counts.iter();
+        let left: Vec<u64> = (counts.clone().zip(&needed))
+            .map(|(counts, needed)| counts.opened.saturating_sub(*needed))
+            .collect();
+        let waited = counts.clone().zip(&left).map(|(counts, left)| {
+            let avoidable = cost_ms(counts, *left).unwrap_or(0.0) * NANOS_PER_MS;
+            counts.setup_waited.saturating_sub(avoidable as u64)
+        });
+        Attribution {
+            tracker,
+            waited: waited.collect(),
+            needed,
+            left,
+            lost: counts.map(|counts| counts.lost.nanos).collect(),
+            explained: BTreeSet::new(),
+        }
+    }
+
+    /// The tracker.
+    pub fn tracker(&self) -> &'a Tracker {
+        self.tracker
+    }
+
+    /// The destinations: index, name, counts.
+    pub fn destinations(&self) -> impl Iterator<Item = (usize, String, &'a Counts)> + use<'a> {
+        let tracker = self.tracker;
+        let names = tracker.destinations.keys.iter().map(|place| place.name());
+        let counts = names.zip(&tracker.destinations.counts).enumerate();
+        counts.map(|(at, (name, counts))| (at, name, counts))
+    }
+
+    /// The connections that the peak overlap needs.
+    pub fn needed(&self, destination: usize) -> u64 {
+        self.needed[destination]
+    }
+
+    /// The avoidable connections that no rule has claimed yet.
+    pub fn left(&self, destination: usize) -> u64 {
+        self.left[destination]
+    }
+
+    /// Why connections were opened of which no rule has spoken yet, and how many for each reason;
+    /// the most frequent first.
+    pub fn unexplained(&self, destination: usize) -> Vec<(u64, OpenReason)> {
+        let whys = self.tracker.destinations.counts[destination].why.iter();
+        let mut found: Vec<(u64, OpenReason)> = whys
+            .filter(|(why, openings)| {
+                !matches!(why, OpenReason::Growth | OpenReason::Unseen) && **openings > 0
+            })
+            .filter(|(why, _)| !self.explained.contains(&(destination, **why)))
+            .map(|(why, openings)| (*openings, *why))
+            .collect();
+        found.sort_unstable_by(|a, b| b.cmp(a));
+        found
+    }
+
+    /// Claims, at each destination, what is left and was opened for this reason, where at least
+    /// `least` can be claimed.
+    pub(super) fn claim_by(&mut self, why: OpenReason, least: u64) -> Vec<ClaimedOpenings<'a>> {
+        let mut claims = Vec::new();
+        for (destination, name, counts) in self.destinations() {
+            let openings = counts.why.get(&why).copied().unwrap_or(0);
+            if openings.min(self.left[destination]) >= least {
+                claims.push(ClaimedOpenings {
+                    destination,
+                    name,
+                    counts,
+                    needed: self.needed[destination],
+                    client: self.client(destination),
+                    openings,
+                    claim: self.claim(destination, openings),
+                });
+                self.explained.insert((destination, why));
+            }
+        }
+        claims
+    }
+
+    /// A rule has spoken of every opening at this destination.
+    pub(super) fn explain_all(&mut self, destination: usize) {
+        let reasons = self.tracker.destinations.counts[destination].why.keys();
+        let all = reasons.map(|why| (destination, *why));
+        self.explained.extend(all);
+    }
+
+    /// What a person calls a destination.
+    pub fn name(&self, destination: usize) -> String {
+        self.tracker.destinations.keys[destination].name()
+    }
+
+    /// The counts of a destination.
+    pub fn counts(&self, destination: usize) -> &'a Counts {
+        &self.tracker.destinations.counts[destination]
+    }
+
+    /// The client of most connections to a destination, if it is recognised.
+    pub fn client(&self, destination: usize) -> Option<Client> {
+        Client::recognise(self.counts(destination))
+    }
+
+    /// Claims up to `connections` of what is left.
+    pub fn claim(&mut self, destination: usize, connections: u64) -> Claim {
+        let connections = connections.min(self.left[destination]);
+        self.left[destination] -= connections;
+        let counts = &self.tracker.destinations.counts[destination];
+        let cost_ms = cost_ms(counts, connections);
+        Claim {
+            connections,
+            cost_ms,
+            share: share(counts, cost_ms),
+        }
+    }
+
+    /// Claims up to `nanos` of the time of requests without a complete response.
+    pub(super) fn claim_lost(&mut self, destination: usize, nanos: u64) -> Claim {
+        let nanos = nanos.min(self.lost[destination]);
+        self.lost[destination] -= nanos;
+        self.claimed(destination, nanos)
+    }
+
+    /// Claims up to `nanos` of the setup of needed connections that requests waited for.
+    pub(super) fn claim_wait(&mut self, destination: usize, nanos: u64) -> Claim {
+        let nanos = nanos.min(self.waited[destination]);
+        self.waited[destination] -= nanos;
+        self.claimed(destination, nanos)
+    }
+
+    fn claimed(&self, destination: usize, nanos: u64) -> Claim {
+        let cost_ms = (nanos > 0).then(|| nanos as f64 / NANOS_PER_MS);
+        Claim {
+            connections: 0,
+            cost_ms,
+            share: share(self.counts(destination), cost_ms),
+        }
+    }
+}
+
+/// What this number of setups of a destination costs.
+pub fn cost_ms(counts: &Counts, connections: u64) -> Option<f64> {
+    let mean = counts.setup_total.mean()?;
+    Some(mean * connections as f64 / NANOS_PER_MS)
+}
+
+/// A cost as a share of the time of all exchanges, with the setup that none waited for.
+pub(crate) fn share(counts: &Counts, cost_ms: Option<f64>) -> Option<f64> {
+    let time = counts.time().filter(|time| *time > 0)?;
+    Some(cost_ms? * NANOS_PER_MS / time as f64)
+}

@@ -1,0 +1,93 @@
+//! `closed-before-response`: the server ended a connection after it had received a request, and did
+//! not respond.
+
+use super::{Attribution, Fold, RuleRow};
+use crate::Context;
+use intact_document::finding::{Finding, RuleDoc, Severity};
+use intact_document::statement::{Value, nanos, requests, statement};
+use intact_document::unobserved::Evidence;
+use intact_ledger::{Event, Exchange, Failure, Outcome};
+use std::collections::BTreeMap;
+
+pub(super) static RULE: RuleRow = RuleRow {
+    doc: RuleDoc {
+        id: "closed-before-response",
+        what: "The server ended the connection after it had received the request, without one byte of a response. It may have executed the request: this is no `stale-reuse`, and a retry is not safe.",
+        evidence: "Exchanges with the outcome `closed` or `reset` and no byte of a response. On a reused connection the server's TCP had acknowledged the request, or the end came later than one round trip after it. So the close cannot have preceded the request.",
+        threshold: "One is enough. An error where the request may not be repeated (POST, PATCH), else a warning. Inferred exchanges do not count.",
+        false_positives: "A server that closes at once on purpose, such as one that rejects a client.",
+        fix: "Find out why the server ends connections with a request in hand: a crash, a recycled worker, a timeout of its own. Before you repeat requests that are not idempotent, give them an idempotency key",
+        risk: "A retry executes an executed request twice",
+        needs: &[Evidence::Ends],
+    },
+    fold: || Box::<ClosedBeforeResponse>::default(),
+};
+
+#[derive(Default)]
+struct Seen {
+    requests: u64,
+    unsafe_to_repeat: u64,
+    /// Longest time from the start of the request to the end, in nanoseconds.
+    longest: u64,
+}
+
+#[derive(Default)]
+struct ClosedBeforeResponse {
+    seen: BTreeMap<usize, Seen>,
+}
+
+/// Whether the server ended the connection and sent nothing.
+fn is_closed(exchange: &Exchange) -> bool {
+    let is_ended = matches!(
+        exchange.outcome,
+        Outcome::Failed(Failure::Closed | Failure::Reset)
+    );
+    // an announced end is `lost-in-drain`
+    is_ended
+        && exchange.close_announced_at.is_none()
+        && exchange.certainty.is_exact()
+        && exchange.status.is_none()
+        && exchange.bytes.head == 0
+        && exchange.bytes.body == 0
+}
+
+impl Fold for ClosedBeforeResponse {
+    fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
+        if let (Event::Exchange(exchange), Some(destination)) = (event, context.destination)
+            && is_closed(exchange)
+        {
+            let seen = self.seen.entry(destination).or_default();
+            seen.requests += 1;
+            let method = exchange.method.as_ref();
+            let is_unsafe = method.is_some_and(|method| !method.is_idempotent());
+            seen.unsafe_to_repeat += u64::from(is_unsafe);
+            seen.longest = seen.longest.max(exchange.latency_without_setup());
+        }
+    }
+
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
+        let found = self.seen.iter().map(|(&destination, seen)| {
+            let severity = if seen.unsafe_to_repeat > 0 {
+                Severity::Error
+            } else {
+                Severity::Warning
+            };
+            let said = statement!(
+                "{requests} got no response, because the server ended the connection with the request in hand: it may have been executed",
+                requests = requests(seen.requests)
+            );
+            let mut evidence = statement!(
+                "the end came up to {longest} after the request",
+                longest = nanos(seen.longest as f64)
+            );
+            if seen.unsafe_to_repeat > 0 {
+                evidence = evidence.and(statement!(
+                    "{not_idempotent} not idempotent",
+                    not_idempotent = Value::Number(seen.unsafe_to_repeat)
+                ));
+            }
+            Finding::by(&RULE.doc, severity, attribution.name(destination), said, evidence)
+        });
+        found.collect()
+    }
+}

@@ -1,0 +1,91 @@
+//! `connection-close-sent`: one side says with each exchange that the connection will end.
+
+use super::{Attribution, Remedy, RuleRow, ServerLimit};
+use crate::OpenReason;
+use intact_document::finding::{Finding, RuleDoc};
+use intact_document::statement::{Value, statement};
+use intact_document::unobserved::Evidence;
+
+pub(super) static RULE: RuleRow = RuleRow {
+    doc: RuleDoc {
+        id: "connection-close-sent",
+        what: "`Connection: close` (in HTTP/1.0: no `Connection: keep-alive`) is sent with the first exchange of a connection, so it carries nothing else.",
+        evidence: "Exchanges in which the client or the server announced the end; for the server only on the first exchange of a connection, since ending after many is a limit (`server-closes-early`).",
+        threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 5 % of the destination's time on.",
+        false_positives: "The very last request of a program may announce the end: it leads to no further opening and is not counted. Servers announce it while they shut down.",
+        fix: "Remove `Connection: close` at the side that sends it",
+        risk: "Connections that stay open hold sockets on both sides, and can meet the server's idle timer. Set the client's idle limit below the server's",
+        needs: &[Evidence::Ends, Evidence::Announcements],
+    },
+    fold: || Box::new(findings),
+};
+
+/// Where a client's announcement comes from, if its library is not known.
+const OF_CLIENT: &str = "Leave `Connection: close` out of the requests: look for a header set by hand, an option of the client library, HTTP/1.0, or a proxy between that adds it";
+/// The same, of a client whose library is known.
+const OF_KNOWN_CLIENT: &str = "Leave `Connection: close` out of the requests";
+/// Where a server's announcement comes from.
+const OF_SERVER: &str = "Let the server keep connections: look for responses without Content-Length and chunked coding, `Connection: close` set by hand, nginx `keepalive_timeout 0;`, Apache `KeepAlive Off`, Node `server.maxRequestsPerSocket = 1`, Python's http.server without `protocol_version = \"HTTP/1.1\"`, sync workers of gunicorn, or a proxy that adds it. The client is not the cause";
+
+/// The same, of a server that is known.
+const OF_KNOWN_SERVER: &str = "Let the server keep connections: look for responses without Content-Length and chunked coding, `Connection: close` set by hand, or a proxy that adds it. The client is not the cause";
+
+/// What helps where the error responses announce the end.
+pub const OF_ERRORS: &str = "Remove the errors first. nginx closes after 400, 413, 414, 500 and 501, whatever its limits are. 413 is caused by a request body larger than `client_max_body_size`";
+
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    let mut found = after_errors(attribution);
+    found.extend(announced(attribution));
+    found
+}
+
+/// The server ends connections with error responses: neither its limits nor the client are the
+/// cause.
+fn after_errors(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    let claims = attribution.claim_by(OpenReason::AfterError, 1);
+    let found = claims.iter().map(|one| {
+        let said = statement!(
+            "the server ends connections with error responses: {announcements} led to a new connection",
+            announcements = Value::Count(one.openings, "announcement")
+        );
+        let mut finding = one.finding(&RULE.doc, said, one.claim.statement());
+        finding.fix = OF_ERRORS.into();
+        finding
+    });
+    found.collect()
+}
+
+fn announced(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    let sides = [
+        (OpenReason::ClientAnnounced, "client"),
+        (OpenReason::ServerAnnouncedAtOnce, "server"),
+    ];
+    let found = sides.into_iter().flat_map(|(why, side)| {
+        let claims = attribution.claim_by(why, 1).into_iter();
+        claims.map(move |one| {
+            let announcements = Value::Count(one.openings, "announcement");
+            let said = match side {
+                "server" => statement!(
+                    "the server ends connections after one request: {announcements} (`Connection: close`, HTTP/1.0, or a response without a length) led to a new connection",
+                    announcements = announcements
+                ),
+                _ => statement!(
+                    "the client asks for the end of connections: {announcements} (`Connection: close` or HTTP/1.0) led to a new connection",
+                    announcements = announcements
+                ),
+            };
+            let client = one.client.filter(|_| side == "client");
+            let is_known = client.is_some_and(|one| one.advice(Remedy::StopClosing).is_some());
+            let mut finding = one.finding(&RULE.doc, said, one.claim.statement());
+            finding.fix = match (side, is_known) {
+                ("server", _) => {
+                    one.server_fix(ServerLimit::EveryResponse, OF_SERVER, OF_KNOWN_SERVER)
+                }
+                (_, true) => OF_KNOWN_CLIENT.into(),
+                (_, false) => OF_CLIENT.into(),
+            };
+            Remedy::StopClosing.for_client(client, finding)
+        })
+    });
+    found.collect()
+}

@@ -1,0 +1,195 @@
+//! `leaked-connections`: the program holds connections that it does not use again, while it opens
+//! others.
+
+use super::{Attribution, Fold, KEPT, Remedy, RuleRow};
+use crate::{Context, OpenConnection, PoolOwner};
+use intact_document::finding::{Finding, RuleDoc, Severity};
+use intact_document::statement::{Value, connections, statement, timer_nanos};
+use intact_document::unobserved::Evidence;
+use intact_ledger::{Close, Event, Nanos, OtherEnd, Side};
+use std::collections::BTreeMap;
+
+/// Connections beyond the needed ones from which on it speaks.
+const LEAST: u64 = 10;
+/// A shorter idle time is no hold, in nanoseconds.
+const SHORT: u64 = 1_000_000_000;
+/// A pool that closes one idle connection for this number that it holds has an idle limit.
+const RELEASED: u64 = 4;
+
+pub(super) static RULE: RuleRow = RuleRow {
+    doc: RuleDoc {
+        id: "leaked-connections",
+        what: "The program holds connections that it never uses again, and opens others meanwhile. It does not close its responses, or makes pools or clients without closing them. Where the server has closed its end, the socket stays in CLOSE_WAIT. In the end no file descriptor is left (EMFILE, \"too many open files\").",
+        evidence: "Connections that were open and idle for 1 s or longer when the program opened its last connection to the same destination. They carried nothing afterwards. How many of these the server had closed.",
+        threshold: "Ten such connections more than the peak overlap of requests needs. For every four of them, the program may have closed at most one other connection after an idle time. A pool with an idle limit does not leak. A warning if the process is known, else informational.",
+        false_positives: "In a capture, several programs behind one address look like one. A pool with an idle limit that is longer than the recording looks like one without.",
+        fix: "Close each response, and each client that is no longer used. Better: make one client for the life of the program. Give the pool a maximum size and an idle limit",
+        risk: "With a maximum size, requests may wait for a connection (`waiting-for-pool`)",
+        needs: &[Evidence::Ends],
+    },
+    fold: || Box::<LeakedConnections>::default(),
+};
+
+/// A connection after its last exchange.
+#[derive(Clone, Copy)]
+struct Held {
+    /// Since when it was idle.
+    since: Nanos,
+    /// When the client closed it.
+    until: Nanos,
+    /// When the server closed it before that.
+    server_end: Option<Nanos>,
+}
+
+/// The connections of one owner to one destination.
+#[derive(Clone, Default)]
+struct Pool {
+    last_opening: Nanos,
+    /// Those that ended after a hold.
+    held: Vec<Held>,
+}
+
+#[derive(Default)]
+struct LeakedConnections {
+    pools: BTreeMap<(usize, PoolOwner), Pool>,
+}
+
+impl Held {
+    /// How a connection was held that ended; `None` where the client closed it at once, or that was
+    /// not observed.
+    fn ended(live: &OpenConnection, close: &Close) -> Option<Held> {
+        let is_by_server = close.by == Some(Side::Server);
+        let server_end = is_by_server.then_some(close.at);
+        let until = match close.other_end {
+            Some(OtherEnd::ClosedAt(at)) if is_by_server => at,
+            Some(OtherEnd::Open) if is_by_server => Nanos(u64::MAX),
+            _ => close.at,
+        };
+        let since = live.last.as_ref().map(|last| last.end).or(server_end)?;
+        (until.since(since) >= SHORT).then_some(Held {
+            since,
+            until,
+            server_end,
+        })
+    }
+
+    /// How a connection is held that is open.
+    fn open(live: &OpenConnection) -> Option<Held> {
+        Some(Held {
+            since: live.last.as_ref()?.end,
+            until: Nanos(u64::MAX),
+            server_end: None,
+        })
+    }
+
+    /// Whether it was idle for long at this moment.
+    fn is_held_at(&self, at: Nanos) -> bool {
+        self.since.after(SHORT) <= at && at < self.until
+    }
+}
+
+/// What a pool held when it opened its last connection.
+struct Leak {
+    connections: u64,
+    /// Those that the server had closed.
+    closed_by_server: u64,
+    /// How long the first of them had been idle, in nanoseconds.
+    longest: u64,
+}
+
+impl Pool {
+    fn leak(&self) -> Option<Leak> {
+        let at = self.last_opening;
+        let held = self.held.iter().filter(|one| one.is_held_at(at));
+        let leak = Leak {
+            connections: held.clone().count() as u64,
+            closed_by_server: held
+                .clone()
+                .filter(|one| one.server_end.is_some_and(|end| end <= at))
+                .count() as u64,
+            longest: held.map(|one| at.since(one.since)).max()?,
+        };
+        let released = self.held.iter().filter(|one| one.until < at).count() as u64;
+        (released * RELEASED <= leak.connections).then_some(leak)
+    }
+}
+
+impl Fold for LeakedConnections {
+    fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
+        let Some(live) = context.live else { return };
+        let key = (live.destination, live.owner);
+        match event {
+            // a request may name another destination than the address did
+            Event::Opened(connection) | Event::Revised(connection)
+                if !connection.open_before
+                    && (self.pools.len() < KEPT || self.pools.contains_key(&key)) =>
+            {
+                let pool = self.pools.entry(key).or_default();
+                pool.last_opening = pool.last_opening.max(connection.at);
+            }
+            Event::Closed(closed) => {
+                if let (Some(pool), Some(held)) =
+                    (self.pools.get_mut(&key), Held::ended(live, &closed.close))
+                    && pool.held.len() < KEPT
+                {
+                    pool.held.push(held);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
+        // without ends, a connection that carries nothing any more may be gone
+        if !attribution.tracker().run().ends_seen {
+            return Vec::new();
+        }
+        let mut pools = self.pools.clone();
+        for live in attribution.tracker().open() {
+            if let (Some(pool), Some(held)) = (
+                pools.get_mut(&(live.destination, live.owner)),
+                Held::open(live),
+            ) {
+                pool.held.push(held);
+            }
+        }
+        let mut findings = Vec::new();
+        for ((destination, owner), pool) in &pools {
+            let Some(leak) = pool.leak() else { continue };
+            if leak.connections >= attribution.needed(*destination) + LEAST {
+                findings.push(finding(attribution, *destination, *owner, &leak));
+            }
+        }
+        findings
+    }
+}
+
+fn finding(
+    attribution: &Attribution<'_>,
+    destination: usize,
+    owner: PoolOwner,
+    leak: &Leak,
+) -> Finding {
+    let severity = match owner {
+        PoolOwner::Process(_) => Severity::Warning,
+        PoolOwner::Address(_) | PoolOwner::Unknown => Severity::Info,
+    };
+    let said = statement!(
+        "{held:#} held without use when another one was opened, where {needed} would do",
+        held = connections(leak.connections),
+        needed = Value::Number(attribution.needed(destination))
+    );
+    let mut evidence = statement!(
+        "they carried nothing afterwards; the first had been idle for {longest}",
+        longest = timer_nanos(leak.longest)
+    );
+    if leak.closed_by_server > 0 {
+        evidence = evidence.and(statement!(
+            "the server had closed {in_close_wait} of them, and the program had not (CLOSE_WAIT)",
+            in_close_wait = Value::Number(leak.closed_by_server)
+        ));
+    }
+    let name = attribution.name(destination);
+    let finding = Finding::by(&RULE.doc, severity, name, said, evidence);
+    Remedy::ShareClient.for_client(attribution.client(destination), finding)
+}

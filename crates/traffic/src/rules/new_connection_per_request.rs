@@ -1,0 +1,222 @@
+//! `new-connection-per-request`: more connections than the requests needed, and no more specific
+//! rule knows why.
+
+use super::new_connection_per_query::spoken;
+use super::{Attribution, Remedy, RuleRow};
+use crate::{Counts, OpenReason, server_limit};
+use intact_document::finding::{Finding, RuleDoc, Severity};
+use intact_document::statement::{
+    Statement, Value, connections, counts, requests, statement, timer_nanos,
+};
+
+/// Avoidable connections from which on it speaks: some clients use one more than they need, by
+/// design.
+const LEAST: u64 = 2;
+
+/// A client that does keep connections closes one all the same after an unread response, which an
+/// observer cannot always see.
+const DROPPED: &str = "If there is one already, look for responses that are not read to their end (`body-not-drained`)";
+
+pub(super) static RULE: RuleRow = RuleRow {
+    doc: RuleDoc {
+        id: "new-connection-per-request",
+        what: "The client opens more connections than it needs: each pays for lookup, TCP and TLS again.",
+        evidence: "Connections opened against those that the peak overlap of requests needs, minus those that more specific rules have claimed; the end of the connection that each one replaces.",
+        threshold: "Two avoidable connections: \"exactly one\" is too strict, since some clients use one more than they need. A warning from 3 on, or from 5 % of the destination's time on. Informational where the client closes idle connections at half of the server's limit or later, if that limit is known. Also informational where the client renews connections after ten requests or more. Never reported where neither HTTP nor TLS was seen.",
+        false_positives: "Requests minutes apart, where no idle limit would have kept the connection; programs that make one call and end.",
+        fix: "Keep connections open between requests: one client with keep-alive for the life of the program",
+        risk: "A kept connection can meet the server's idle timer (`stale-reuse`), stays with one address (`pinned-to-old-address`) and one server of several",
+        needs: &[],
+    },
+    fold: || Box::new(findings),
+};
+
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (destination, name, counts) in attribution.destinations() {
+        let left = attribution.left(destination);
+        // for these even three are nothing: `new-connection-per-query` decides
+        if left < LEAST || spoken(counts).is_some() {
+            continue;
+        }
+        let claim = attribution.claim(destination, left);
+        let reasons = attribution.unexplained(destination);
+        let evidence = if reasons.is_empty() {
+            claim.statement()
+        } else {
+            opened_for(&reasons)
+        };
+        let needed = attribution.needed(destination);
+        let said = if left < counts.opened.saturating_sub(needed) {
+            statement!(
+                "{further} more avoidable connections, of {opened} for {requests}",
+                further = Value::Number(left),
+                opened = Value::Number(counts.opened),
+                requests = requests(counts.requests)
+            )
+        } else {
+            opened(counts, needed)
+        };
+        let first = reasons.first().map(|(_, why)| *why);
+        let client = attribution.client(destination);
+        // nothing shows that such a connection can be used again
+        let severity = match is_unread(counts, &name) {
+            true => Severity::Info,
+            false => claim.severity(),
+        };
+        let mut finding = Finding::by(&RULE.doc, severity, name, said, evidence)
+            .costing(claim.cost_ms, claim.share);
+        let mut remedy = Remedy::ShareClient;
+        if let Some((fix, other)) = first.and_then(other_remedy) {
+            remedy = other;
+            finding.fix = fix.into();
+            if let (Some(idle), Remedy::LengthenIdle) = (counts.client_idle, remedy) {
+                let now = statement!(
+                    "(it closes after {client_idle} now)",
+                    client_idle = timer_nanos(idle)
+                );
+                finding.fix = finding.fix.then(" ", now);
+            }
+        }
+        if first.is_some_and(|first| is_deliberate(first, counts)) {
+            finding.severity = Severity::Info;
+        }
+        // what a client can do is not known before why its connections end
+        let is_of_client = !matches!(
+            first,
+            Some(
+                OpenReason::ServerHidden
+                    | OpenReason::Unused
+                    | OpenReason::Rejected
+                    | OpenReason::ExcessBytes
+                    | OpenReason::GaveUp
+                    | OpenReason::Broken
+            )
+        );
+        let client = client.filter(|_| is_of_client);
+        if first == Some(OpenReason::Unused) {
+            finding.risk = None;
+        }
+        finding = remedy.for_client(client, finding);
+        if first == Some(OpenReason::ClientAtOnce) {
+            finding.fix = finding.fix.then(". ", DROPPED);
+        }
+        findings.push(finding);
+    }
+    findings
+}
+
+/// Whether its connections carried something of which neither HTTP nor TLS is known. `name` is that
+/// of the destination.
+fn is_unread(counts: &Counts, name: &str) -> bool {
+    let is_used = counts.unused < counts.opened;
+    counts.requests == 0 && is_used && name.starts_with("tcp://")
+}
+
+/// How many connections there were, for what, and how many were needed.
+fn opened(counts: &Counts, needed: u64) -> Statement {
+    let opened = connections(counts.opened);
+    let said = if counts.requests > 0 {
+        statement!(
+            "{opened} for {requests}, {needed} needed",
+            opened = opened,
+            requests = requests(counts.requests),
+            needed = Value::Number(needed)
+        )
+    } else if counts.unused == counts.opened {
+        statement!("{opened} opened and never used", opened = opened)
+    } else {
+        statement!(
+            "{opened}, at most {needed} at the same time; their requests cannot be seen",
+            opened = opened,
+            needed = Value::Number(needed)
+        )
+    };
+    let known = counts.first + counts.reused;
+    if known == 0 {
+        return said;
+    }
+    let share = |count: u64, all: u64| Value::Share(count as f64 / all as f64);
+    let unknown = counts.requests.saturating_sub(known);
+    said.and(if unknown == 0 {
+        statement!(
+            "{reused} of the requests reused one",
+            reused = share(counts.reused, known)
+        )
+    } else {
+        statement!(
+            "{least} to {most} of the requests reused one",
+            least = share(counts.reused, counts.requests),
+            most = share(counts.reused + unknown, counts.requests)
+        )
+    })
+}
+
+/// How many connections were opened for each reason.
+fn opened_for(reasons: &[(u64, OpenReason)]) -> Statement {
+    let each = reasons
+        .iter()
+        .map(|(openings, why)| format!("{} opened {}", Value::Number(*openings), why.words()));
+    let text = each.collect::<Vec<_>>().join("; ");
+    let reasons = counts(
+        reasons
+            .iter()
+            .map(|(openings, why)| (why.words(), *openings)),
+    );
+    Statement::written(text, vec![("reasons", reasons)])
+}
+
+/// Whether the client ends connections as the remedies of other rules advise: by an idle limit
+/// below the server's, or by renewing them.
+fn is_deliberate(why: OpenReason, counts: &Counts) -> bool {
+    let limits = counts.client_idle.zip(server_limit(counts));
+    match why {
+        OpenReason::ClientIdle => limits.is_some_and(|(client, server)| client * 2 >= server),
+        OpenReason::ClientRenewed => true,
+        _ => false,
+    }
+}
+
+/// What helps where the client does keep connections, but not for long enough, or does not live for
+/// long enough itself.
+fn other_remedy(why: OpenReason) -> Option<(&'static str, Remedy)> {
+    match why {
+        OpenReason::Unused => Some((
+            "Find what opens connections and closes them without a request: a health check or port probe, a pool that connects ahead, a client that races two addresses",
+            Remedy::ShareClient,
+        )),
+        OpenReason::ClientIdle => Some((
+            "Nothing, if this limit is there to stay below the server's (`stale-reuse`, `idle-timeout-race`). Else let the client keep idle connections for longer than its pauses, and for less than the server does",
+            Remedy::LengthenIdle,
+        )),
+        OpenReason::ClientRenewed => Some((
+            "Nothing, if the client renews connections to follow its name to other addresses (`pinned-to-old-address`). Else let it keep them for longer",
+            Remedy::ShareClient,
+        )),
+        OpenReason::NewProcess => Some((
+            "Make the calls from one process that lives on: connections end with the process that opened them",
+            Remedy::ShareClient,
+        )),
+        OpenReason::ServerHidden => Some((
+            "Find out why the server closes: decrypt the connection (`watch --keys`, `audit --keylog`), or look at the server's limits of requests, age and idle time",
+            Remedy::LengthenIdle,
+        )),
+        OpenReason::Rejected => Some((
+            "Find out why the server closes connections that it has just accepted: a limit of connections or addresses, a crash, another protocol on this port",
+            Remedy::ShareClient,
+        )),
+        OpenReason::ExcessBytes => Some((
+            "Let the server send no bytes after a response: its body is longer than `Content-Length`, or a response to HEAD, 204 or 304 has a body",
+            Remedy::ShareClient,
+        )),
+        OpenReason::GaveUp => Some((
+            "Find out why responses are late, or let the client wait for longer: in HTTP/1.1 a request that it gives up costs the connection",
+            Remedy::ShareClient,
+        )),
+        OpenReason::Broken => Some((
+            "Find out why connections break before anything else",
+            Remedy::ShareClient,
+        )),
+        _ => None,
+    }
+}

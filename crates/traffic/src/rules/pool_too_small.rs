@@ -1,0 +1,59 @@
+//! `pool-too-small`: more requests run at once than the pool keeps connections for.
+
+use super::{Attribution, Remedy, RuleRow};
+use crate::OpenReason;
+use intact_document::finding::{Finding, RuleDoc};
+use intact_document::statement::{Value, requests, statement};
+use intact_document::unobserved::Evidence;
+
+pub(super) static RULE: RuleRow = RuleRow {
+    doc: RuleDoc {
+        id: "pool-too-small",
+        what: "Requests run concurrently on more connections than the pool keeps idle (Go keeps 2 per host, urllib3 1, HttpURLConnection 5). After each burst the pool closes the rest, and the next burst opens them again. Or it keeps connections to few destinations (`requests` and urllib3 to 10), and closes the oldest for each further one.",
+        evidence: "The client closed connections right after a complete response while it kept and reused others to the same destination; the peak overlap of requests. Or the client closed an idle connection within 5 ms of an opening to another destination, and kept others.",
+        threshold: "Two avoidable openings whose predecessor was closed so. A warning from 3 on, or from 5 % of the destination's time on.",
+        false_positives: "A burst at the start that never comes again. A client that looks for connections beyond its idle limit when it opens another one.",
+        fix: "Let the pool keep as many idle connections for this destination as run concurrently",
+        risk: "Idle connections cost the server memory and sockets, and each can meet its idle timer",
+        needs: &[Evidence::Ends],
+    },
+    fold: || Box::new(findings),
+};
+
+/// The remedy where the pool is too small for the number of destinations.
+const MORE_DESTINATIONS: &str = "Let the pool keep connections to as many destinations as are called in turn: urllib3 `num_pools` and requests `pool_connections` (10 by default), Go `MaxIdleConns` (100), Apache HttpClient `maxTotal` (20)";
+
+fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    let mut findings = too_few_for_bursts(attribution);
+    findings.extend(too_few_for_destinations(attribution));
+    findings
+}
+
+fn too_few_for_bursts(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    let claims = attribution.claim_by(OpenReason::PoolFull, 2);
+    let found = claims.iter().map(|one| {
+        let said = one.opened("again because the pool had closed them after use");
+        let evidence = statement!(
+            "up to {at_once} at the same time, and the client closed connections right after a response while it kept others",
+            at_once = requests(one.needed)
+        );
+        let mut finding = one.finding(&RULE.doc, said, evidence);
+        let size = statement!("{needed}", needed = Value::Number(one.needed));
+        finding.fix = finding.fix.then(": ", size);
+        Remedy::WidenPool.for_client(one.client, finding)
+    });
+    found.collect()
+}
+
+/// Openings to a destination whose idle connection the client had closed for another destination.
+fn too_few_for_destinations(attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    let claims = attribution.claim_by(OpenReason::Evicted, 2);
+    let found = claims.iter().map(|one| {
+        let said = one.opened("again because the pool had closed them for other destinations");
+        let evidence = "the client closed an idle connection at the moment when it opened one to another destination";
+        let mut finding = one.finding(&RULE.doc, said, evidence);
+        finding.fix = MORE_DESTINATIONS.into();
+        finding
+    });
+    found.collect()
+}

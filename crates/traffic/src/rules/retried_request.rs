@@ -1,0 +1,316 @@
+//! `retried-request`: the same request was sent again on another connection.
+
+use super::{Attribution, Fold, KEPT, RuleRow};
+use crate::Context;
+use intact_document::finding::{Finding, RuleDoc, Severity};
+use intact_document::statement::{Statement, Value, requests, statement, text};
+use intact_ledger::{
+    ConnectionId, Event, Exchange, Failure, Fingerprint, Invocation, Nanos, Outcome,
+};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// A request that comes so long after the failure of its like, in nanoseconds, is a new one.
+const SOON: u64 = 10_000_000_000;
+/// A request that comes sooner after the failure, in nanoseconds, is a retry whatever the program's
+/// rhythm is.
+const AT_ONCE: u64 = 100_000_000;
+/// From this share of the usual interval of equal requests on, the program sends the next one by
+/// itself.
+const ON_TIME: f64 = 0.75;
+
+pub(super) static RULE: RuleRow = RuleRow {
+    doc: RuleDoc {
+        id: "retried-request",
+        what: "A request failed with its connection and was sent again on another one. The library reports nothing, and the server may process the request twice.",
+        evidence: "Within 10 s of a failure, the same fingerprint (method, full target, body) by the same process to the same destination on another connection. The failure broke the connection before the response was complete, and no equal request got a response in between. A retry that the producer recorded counts, too. Of equal requests at intervals (a heartbeat, a poll), only a sooner one is a retry. In a function: within the same invocation. Needs visible requests.",
+        threshold: "One is enough. An error where the method is not idempotent (RFC 9110 section 9.2.2), else informational.",
+        false_positives: "A person who presses the button again; the first two beats of a heartbeat.",
+        fix: "Remove the cause (`stale-reuse`, resets). Let the library retry idempotent requests only, and give the others an idempotency key",
+        risk: "Without retries, each connection that ends while idle becomes an error of the program",
+        needs: &[],
+    },
+    fold: || Box::<RetriedRequest>::default(),
+};
+
+#[derive(Clone, Default)]
+struct Seen {
+    safe: u64,
+    unsafe_to_repeat: u64,
+    example: Option<String>,
+}
+
+impl Seen {
+    fn count(&mut self, retry: &Retry) {
+        let count = if retry.is_harmful {
+            &mut self.unsafe_to_repeat
+        } else {
+            &mut self.safe
+        };
+        *count += 1;
+        // an example that may do harm is the better one
+        if self.example.is_none() || (retry.is_harmful && self.unsafe_to_repeat == 1) {
+            self.example.clone_from(&retry.example);
+        }
+    }
+}
+
+/// Who sends: a retry is the same process's.
+#[derive(Clone, Copy)]
+struct Sender {
+    pid: Option<u32>,
+    environment: Option<u64>,
+}
+
+impl Sender {
+    /// Whether both may be the same, where they are known.
+    fn may_be(self, other: Sender) -> bool {
+        let pids = self.pid.zip(other.pid);
+        let environments = self.environment.zip(other.environment);
+        pids.is_none_or(|(one, other)| one == other)
+            && environments.is_none_or(|(one, other)| one == other)
+    }
+}
+
+/// A failure that the client may retry.
+struct Broken {
+    connection: Option<ConnectionId>,
+    sender: Sender,
+    at: Nanos,
+    end: Nanos,
+}
+
+/// A request that was sent again.
+struct Retry {
+    destination: usize,
+    environment: Option<u64>,
+    /// When the first began, and when the second did.
+    between: (Nanos, Nanos),
+    is_harmful: bool,
+    example: Option<String>,
+}
+
+/// When equal requests were sent.
+#[derive(Clone, Copy)]
+struct Rhythm {
+    last: Nanos,
+    /// The shortest interval between two starts, in nanoseconds.
+    interval: Option<u64>,
+}
+
+impl Rhythm {
+    /// Whether a request at `at` is the program's next one.
+    fn expects(self, at: Nanos) -> bool {
+        let interval = self.interval.map(|interval| interval as f64 * ON_TIME);
+        interval.is_some_and(|least| at.since(self.last) as f64 >= least)
+    }
+}
+
+/// Equal requests to one destination: others have the same webhook, or the same health check.
+type Request = (Fingerprint, usize);
+
+#[derive(Default)]
+struct RetriedRequest {
+    rhythms: HashMap<Request, Rhythm>,
+    /// A retry without an earlier interval, with the time from the first request to it: a beat, if
+    /// the next one keeps the time.
+    doubtful: HashMap<Request, (Retry, u64)>,
+    failed: HashMap<Request, Broken>,
+    order: VecDeque<Request>,
+    /// Retries of functions: an invocation that is recorded later may have begun in between.
+    open: VecDeque<Retry>,
+    seen: BTreeMap<usize, Seen>,
+}
+
+impl RetriedRequest {
+    /// What the request repeats: the time at which that began.
+    fn repeats(&mut self, request: Request, exchange: &Exchange, sender: Sender) -> Option<Nanos> {
+        let broken = self.failed.get(&request)?;
+        let is_later = exchange.at >= broken.end;
+        let again = is_later
+            && exchange.connection != broken.connection
+            && sender.may_be(broken.sender)
+            && exchange.at.since(broken.end) <= SOON;
+        let is_beat = self
+            .rhythms
+            .get(&request)
+            .is_some_and(|rhythm| rhythm.expects(exchange.at))
+            && exchange.at.since(broken.end) > AT_ONCE;
+        let began = (again && !is_beat).then_some(broken.at);
+        // what comes after the response is a request of its own
+        let is_answered = exchange.outcome == Outcome::Ok && exchange.end >= broken.end;
+        if again || is_answered {
+            self.failed.remove(&request);
+        }
+        began
+    }
+
+    /// Notes when a request was sent, and drops the doubtful retry before it if that was a beat of
+    /// the same rhythm.
+    fn note(&mut self, request: Request, at: Nanos) {
+        let known = self.rhythms.get(&request).copied();
+        if known.is_none() && self.rhythms.len() >= KEPT {
+            return;
+        }
+        let interval = known.map(|rhythm| at.since(rhythm.last));
+        if let (Some(interval), Some((retry, first))) = (interval, self.doubtful.remove(&request))
+            && (interval as f64) < first as f64 * ON_TIME
+        {
+            self.take(retry);
+        }
+        let shortest = known.and_then(|rhythm| rhythm.interval);
+        let interval = shortest.into_iter().chain(interval).min();
+        self.rhythms.insert(request, Rhythm { last: at, interval });
+    }
+
+    fn take(&mut self, retry: Retry) {
+        if retry.environment.is_none() {
+            self.seen
+                .entry(retry.destination)
+                .or_default()
+                .count(&retry);
+            return;
+        }
+        self.open.push_back(retry);
+        if self.open.len() > KEPT
+            && let Some(oldest) = self.open.pop_front()
+        {
+            self.seen
+                .entry(oldest.destination)
+                .or_default()
+                .count(&oldest);
+        }
+    }
+
+    /// The same request in the next invocation is that one's own.
+    fn invoked(&mut self, one: &Invocation) {
+        let begins = one.begins();
+        let is_within_one = |retry: &Retry| {
+            let (first, second) = retry.between;
+            retry.environment != Some(one.environment) || begins <= first || begins > second
+        };
+        self.open.retain(is_within_one);
+        self.doubtful.retain(|_, (retry, _)| is_within_one(retry));
+    }
+
+    /// Counts a retry, or waits for the next equal request where the program may send them at
+    /// intervals.
+    fn decide(&mut self, exchange: &Exchange, first: Option<Nanos>, retry: Retry) {
+        let fingerprint = exchange.fingerprint.filter(|_| exchange.retry_of.is_none());
+        let request = fingerprint.map(|one| (one, retry.destination));
+        let rhythm = request.and_then(|one| self.rhythms.get_mut(&one));
+        let (Some(request), Some(first), Some(rhythm)) = (request, first, rhythm) else {
+            return self.take(retry);
+        };
+        let since = exchange.at.since(first);
+        let is_doubtful = rhythm.interval.is_none() && since > AT_ONCE;
+        if !is_doubtful || self.doubtful.len() >= KEPT {
+            return self.take(retry);
+        }
+        rhythm.last = exchange.at;
+        self.doubtful.insert(request, (retry, since));
+    }
+
+    fn remember(&mut self, request: Request, exchange: &Exchange, sender: Sender) {
+        use Failure::{Closed, Refusal, Reset, Stale, StreamReset, Truncated};
+        let Outcome::Failed(kind) = exchange.outcome else {
+            return;
+        };
+        if !matches!(
+            kind,
+            Stale | Closed | Reset | Truncated | Refusal | StreamReset
+        ) {
+            return;
+        }
+        while self.order.len() >= KEPT {
+            if let Some(oldest) = self.order.pop_front() {
+                self.failed.remove(&oldest);
+            }
+        }
+        let broken = Broken {
+            connection: exchange.connection,
+            sender,
+            at: exchange.at,
+            end: exchange.end,
+        };
+        if self.failed.insert(request, broken).is_none() {
+            self.order.push_back(request);
+        }
+    }
+}
+
+impl Fold for RetriedRequest {
+    fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
+        let (exchange, destination) = match (event, context.destination) {
+            (Event::Exchange(exchange), Some(destination)) => (exchange, destination),
+            (Event::Invocation(one), _) => return self.invoked(one),
+            _ => return,
+        };
+        let connection = context.live.map(|live| &live.connection);
+        let sender = Sender {
+            pid: connection.and_then(|one| Some(one.owner.as_ref()?.pid)),
+            environment: connection.and_then(|one| one.environment),
+        };
+        let request = exchange.fingerprint.map(|one| (one, destination));
+        let first = request.and_then(|request| self.repeats(request, exchange, sender));
+        if first.is_some() || exchange.retry_of.is_some() {
+            let method = exchange.method.as_ref();
+            let retry = Retry {
+                destination,
+                // what its producer calls a retry is one
+                environment: sender.environment.filter(|_| exchange.retry_of.is_none()),
+                between: (first.unwrap_or(exchange.at), exchange.at),
+                is_harmful: method.is_some_and(|method| !method.is_idempotent()),
+                example: method
+                    .zip(exchange.target.as_ref())
+                    .map(|(method, target)| format!("{method} {target}")),
+            };
+            self.decide(exchange, first, retry);
+        } else if let Some(request) = request {
+            self.note(request, exchange.at);
+        }
+        if let Some(request) = request {
+            self.remember(request, exchange, sender);
+        }
+    }
+
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
+        let mut seen = self.seen.clone();
+        let doubtful = self.doubtful.values().map(|(retry, _)| retry);
+        for retry in self.open.iter().chain(doubtful) {
+            seen.entry(retry.destination).or_default().count(retry);
+        }
+        let found = seen.iter().map(|(&destination, seen)| {
+            let severity = if seen.unsafe_to_repeat > 0 {
+                Severity::Error
+            } else {
+                Severity::Info
+            };
+            let mut said = statement!(
+                "{retried:#} sent again on another connection after the first failed",
+                retried = requests(seen.safe + seen.unsafe_to_repeat)
+            );
+            if seen.unsafe_to_repeat > 0 {
+                let count = Value::Number(seen.unsafe_to_repeat);
+                let unsafe_ones = statement!(
+                    "{not_idempotent} of them not idempotent",
+                    not_idempotent = count
+                );
+                said = said.then(", ", unsafe_ones);
+            }
+            let recognised = Statement::from("recognised by method, target and body");
+            let evidence = match &seen.example {
+                Some(example) => statement!("for example {example}", example = text(example))
+                    .then(", ", recognised),
+                None => recognised,
+            };
+            Finding::by(
+                &RULE.doc,
+                severity,
+                attribution.name(destination),
+                said,
+                evidence,
+            )
+        });
+        found.collect()
+    }
+}
