@@ -54,6 +54,8 @@ mod metrics;
 mod model;
 mod observed;
 mod on_call;
+#[cfg(target_os = "linux")]
+mod one_truth;
 mod options;
 mod pages;
 mod peers;
