@@ -345,10 +345,10 @@ mod tests {
         let budget = Budget::of(&Config::new("http://h/").unwrap());
         let clock = Clock::start();
         let mut nobody = NullObserver;
-        let mut caller = Prober::new(clock, Duration::from_secs(1), budget, &mut nobody).unwrap();
+        let mut prober = Prober::new(clock, Duration::from_secs(1), budget, &mut nobody).unwrap();
         let from = clock.now();
         for _ in 0..3 {
-            caller.wait_for_turn(false).unwrap();
+            prober.wait_for_turn(false).unwrap();
         }
         assert!(clock.now().since(from) >= 2 * SPACING);
     }
@@ -358,8 +358,8 @@ mod tests {
         let budget = Budget::of(&Config::new("http://h/").unwrap());
         let spacing = |rate| {
             let mut nobody = NullObserver;
-            let caller = Prober::new(Clock::start(), Duration::ZERO, budget, &mut nobody).unwrap();
-            caller.at_most(rate).request_spacing
+            let prober = Prober::new(Clock::start(), Duration::ZERO, budget, &mut nobody).unwrap();
+            prober.at_most(rate).request_spacing
         };
         assert_eq!(spacing(None), 0);
         assert_eq!(spacing(Some(50.0)), 20_000_000);
