@@ -200,7 +200,7 @@ impl Queue for SqsQueue {
         if let Ok(message) = Message::parse(&claim.body) {
             self.hide(
                 &claim.receipt,
-                Duration::from_millis(message.recipe.ms) + MARGIN,
+                Duration::from_millis(message.job.ms) + MARGIN,
             )?;
         }
         Ok(Some(claim))
