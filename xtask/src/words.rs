@@ -4,6 +4,7 @@
 //! Markdown it also rejects wide lines, long paragraphs and long sentences. It reads text only: it
 //! builds nothing and changes nothing.
 
+mod names;
 mod prose;
 mod rejected;
 mod subjects;
@@ -17,6 +18,9 @@ use std::path::Path;
 
 /// Exempt: texts of other people, and texts that programs read. A `README.md` is neither.
 const EXEMPT: &[&str] = &["fixtures/"];
+
+/// Names that may hold a rejected word: a file or folder, the word, and the reason.
+const EXEMPT_NAMES: &[(&str, &str, &str)] = &[];
 
 /// A place where the language breaks a rule.
 struct Hit {
@@ -113,7 +117,7 @@ fn hits(rejected: &Rejected, name: &str, source: &str) -> (usize, Vec<Hit>) {
         let prose = prose::of_rust(source, is_test);
         find(Kind::Comment, &prose.comments);
         find(Kind::Message, &prose.messages);
-        find(Kind::Name, &prose.names);
+        hits.extend(name_hits(rejected, name, source, line));
         hits.extend(prose::wide_comments(source).into_iter().map(|offset| Hit {
             line: line(offset),
             kind: Kind::Layout,
@@ -141,9 +145,38 @@ fn hits(rejected: &Rejected, name: &str, source: &str) -> (usize, Vec<Hit>) {
     (0, hits)
 }
 
+/// The names of a Rust file that hold a rejected word.
+fn name_hits(
+    rejected: &Rejected,
+    file: &str,
+    source: &str,
+    line: impl Fn(usize) -> usize,
+) -> Vec<Hit> {
+    let names = names::of_rust(source).into_iter();
+    let hits = names.flat_map(|name| {
+        let found = rejected.find_in_name(&name.words);
+        let found = found.filter(|(word, _)| !is_exempt(file, word));
+        let hit = |(word, instead)| Hit {
+            line: line(name.start),
+            kind: Kind::Name,
+            message: format!("\"{word}\" in the name \"{}\"; write {instead}", name.words),
+        };
+        found.map(hit).collect::<Vec<_>>()
+    });
+    hits.collect()
+}
+
 /// Whether a file is checked.
 fn is_read(name: &str) -> bool {
     !is_below(name, EXEMPT) || name.ends_with("/README.md")
+}
+
+/// Whether a file may have a name with this word.
+fn is_exempt(file: &str, word: &str) -> bool {
+    let is_listed = |(place, listed, _): &(&str, &str, &str)| {
+        is_below(file, &[*place]) && word.eq_ignore_ascii_case(listed)
+    };
+    EXEMPT_NAMES.iter().any(is_listed)
 }
 
 /// Whether a file is one of `listed`, or below a folder of it that ends with `/`.
