@@ -205,7 +205,7 @@ pub(super) fn open_idle(context: &mut ProbeContext<'_>) -> Result<Option<Line>, 
     let Ok(mut line) = context.prober.open(&plan)? else {
         return Ok(None);
     };
-    line.is_beside = true;
+    line.is_secondary = true;
     let request = context.light_request();
     let answered = context.prober.ask(&mut line, &request, None);
     if answered.as_ref().is_ok_and(Answered::is_ok) && line.is_usable() {

@@ -123,7 +123,7 @@ fn measure(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), 
 /// Opens the other connections, with one request each, while the first ones idle.
 fn open_samples(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
     let kept =
-        |line: &&Line| line.http.exchanges() > 0 && !line.is_beside && line.ended().is_none();
+        |line: &&Line| line.http.exchanges() > 0 && !line.is_secondary && line.ended().is_none();
     let Some(from) = lines.first().filter(kept).map(|line| line.active_at) else {
         return Ok(());
     };
@@ -180,7 +180,7 @@ fn answers_another(context: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended
 /// that are left. Records the result, also after Ctrl-C.
 fn wait(context: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended> {
     let limit = context.config.idle_limit.as_nanos() as u64;
-    let own = lines.iter().filter(|line| !line.is_beside);
+    let own = lines.iter().filter(|line| !line.is_secondary);
     let Some(latest) = own.map(|line| line.active_at).max() else {
         return Ok(());
     };
@@ -192,7 +192,7 @@ fn wait(context: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended>
         done = confirm(context, lines, &mut waits);
     }
     for ((line, waited), is_used) in lines.iter().zip(waits).zip(used) {
-        if line.is_beside {
+        if line.is_secondary {
             http3::note_idle(context, waited);
         } else if let Some(idle) = limits(context) {
             if is_used {

@@ -78,10 +78,10 @@ fn config(message: &Message) -> Result<Config, String> {
         AxisValues::read(&message.variant_name, &job.axes).map_err(|error| error.to_string())?;
     let (concurrency, streams) = (values.concurrency, values.streams);
     // the preflight, and a first request on each connection that is left out
-    let beside = 1 + u64::from(concurrency) * u64::from(streams);
+    let first_requests = 1 + u64::from(concurrency) * u64::from(streams);
     let most = job
         .most_requests
-        .checked_sub(beside)
+        .checked_sub(first_requests)
         .filter(|&most| most > 0)
         .ok_or_else(|| {
             format!(
