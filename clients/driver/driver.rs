@@ -55,14 +55,14 @@ pub fn next() -> Option<Step> {
 
 /// Answers a step.
 pub fn answer(outcomes: &[Outcome]) {
-    let told: Vec<String> = outcomes
+    let words: Vec<String> = outcomes
         .iter()
         .map(|outcome| match outcome {
             Ok(status) => status.to_string(),
             Err(error) => format!("{error:?}"),
         })
         .collect();
-    say(&format!("[{}]", told.join(",")));
+    say(&format!("[{}]", words.join(",")));
 }
 
 fn say(line: &str) {

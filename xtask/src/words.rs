@@ -4,6 +4,7 @@
 //! Markdown it also rejects wide lines, long paragraphs and long sentences. It reads text only: it
 //! builds nothing and changes nothing.
 
+mod names;
 mod prose;
 mod rejected;
 mod subjects;
@@ -17,6 +18,13 @@ use std::path::Path;
 
 /// Exempt: texts of other people, and texts that programs read. A `README.md` is neither.
 const EXEMPT: &[&str] = &["fixtures/"];
+
+/// Names that may hold a rejected word: a file or folder, the word, and the reason.
+const EXEMPT_NAMES: &[(&str, &str, &str)] = &[(
+    "crates/intact/tests/it/watch/",
+    "nobody",
+    "the user account",
+)];
 
 /// A place where the language breaks a rule.
 struct Hit {
@@ -113,7 +121,7 @@ fn hits(rejected: &Rejected, name: &str, source: &str) -> (usize, Vec<Hit>) {
         let prose = prose::of_rust(source, is_test);
         find(Kind::Comment, &prose.comments);
         find(Kind::Message, &prose.messages);
-        find(Kind::Name, &prose.names);
+        hits.extend(name_hits(rejected, name, source, line));
         hits.extend(prose::wide_comments(source).into_iter().map(|offset| Hit {
             line: line(offset),
             kind: Kind::Layout,
@@ -141,9 +149,38 @@ fn hits(rejected: &Rejected, name: &str, source: &str) -> (usize, Vec<Hit>) {
     (0, hits)
 }
 
+/// The names of a Rust file that hold a rejected word.
+fn name_hits(
+    rejected: &Rejected,
+    file: &str,
+    source: &str,
+    line: impl Fn(usize) -> usize,
+) -> Vec<Hit> {
+    let names = names::of_rust(source).into_iter();
+    let hits = names.flat_map(|name| {
+        let found = rejected.find_in_name(&name.words);
+        let found = found.filter(|(word, _)| !is_exempt(file, word));
+        let hit = |(word, instead)| Hit {
+            line: line(name.start),
+            kind: Kind::Name,
+            message: format!("\"{word}\" in the name \"{}\"; write {instead}", name.words),
+        };
+        found.map(hit).collect::<Vec<_>>()
+    });
+    hits.collect()
+}
+
 /// Whether a file is checked.
 fn is_read(name: &str) -> bool {
     !is_below(name, EXEMPT) || name.ends_with("/README.md")
+}
+
+/// Whether a file may have a name with this word.
+fn is_exempt(file: &str, word: &str) -> bool {
+    let is_listed = |(place, listed, _): &(&str, &str, &str)| {
+        is_below(file, &[*place]) && word.eq_ignore_ascii_case(listed)
+    };
+    EXEMPT_NAMES.iter().any(is_listed)
 }
 
 /// Whether a file is one of `listed`, or below a folder of it that ends with `/`.
@@ -215,6 +252,45 @@ mod tests {
         assert_eq!(found.collect::<Vec<_>>(), expected);
         assert_eq!(hits[0].message, "\"Once more\"; write again");
         assert_eq!(comment_lines, 3);
+    }
+
+    #[test]
+    fn a_rejected_word_is_found_in_names_of_locals_fields_and_parameters() {
+        let rejected = Rejected::new().unwrap();
+        let source = "struct A {\n    old_books: B,\n}\nfn c(guest: D) {\n    let recipe = e;\n}\nf(|Victim { bill }| g);\n";
+        let found = |file| -> Vec<(usize, String)> {
+            let (_, hits) = hits(&rejected, file, source);
+            hits.into_iter()
+                .map(|hit| (hit.line, hit.message))
+                .collect()
+        };
+        let expected = [
+            (
+                2,
+                "\"books\" in the name \"old books\"; write tally, tracker, counts",
+            ),
+            (4, "\"guest\" in the name \"guest\"; write peer"),
+            (5, "\"recipe\" in the name \"recipe\"; write plan, job"),
+            (7, "\"bill\" in the name \"bill\"; write attribution"),
+        ];
+        let expected = expected.map(|(line, message)| (line, message.to_owned()));
+        assert_eq!(found("crates/a/src/lib.rs"), expected);
+    }
+
+    #[test]
+    fn an_exempt_word_is_allowed_in_names_of_its_folder_only() {
+        let rejected = Rejected::new().unwrap();
+        let source = "let nobody = a; let victim = b;";
+        for (file, expected) in [
+            ("crates/intact/tests/it/watch/rights.rs", 1),
+            ("crates/intact/tests/it/serve.rs", 2),
+        ] {
+            assert_eq!(hits(&rejected, file, source).1.len(), expected, "{file}");
+        }
+        for (_, word, reason) in EXEMPT_NAMES {
+            assert_eq!(rejected.find_in_name(word).count(), 1, "{word}");
+            assert!(!reason.is_empty(), "{word}");
+        }
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl Audit {
         sink: &mut dyn Sink,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<InputSummary, AuditError> {
-        let mut scope = EventWriter {
+        let mut writer = EventWriter {
             sink,
             numbers: &mut self.numbers,
             servers: &mut self.servers,
@@ -89,28 +89,34 @@ impl Audit {
                 &mut input,
                 &mut self.network,
                 &mut self.keys,
-                &mut scope,
+                &mut writer,
                 go_on,
             ),
-            Format::Har => har::read(&mut input, &mut scope),
-            Format::NetLog => netlog::read(&mut input, &mut scope, go_on),
-            Format::Tool(tool) => load_generator::read(&mut input, tool, &mut scope, go_on),
-            Format::Zeek(log) => zeek::read(&mut input, log, &mut self.weave, &mut scope, go_on),
+            Format::Har => har::read(&mut input, &mut writer),
+            Format::NetLog => netlog::read(&mut input, &mut writer, go_on),
+            Format::Tool(tool) => load_generator::read(&mut input, tool, &mut writer, go_on),
+            Format::Zeek(log) => zeek::read(&mut input, log, &mut self.weave, &mut writer, go_on),
             Format::Ledger => {
                 let Some(reader) = input.ledger.take() else {
                     return Err(AuditError::Folder(input.path));
                 };
-                replay::read(&input, &reader, &mut scope, go_on)
+                replay::read(&input, &reader, &mut writer, go_on)
             }
             Format::AccessLog => {
                 let Some(mut dialect) = input.dialect.take() else {
                     return Err(AuditError::Empty(input.path));
                 };
-                log::read(&mut input, &mut dialect, &mut self.pools, &mut scope, go_on)
+                log::read(
+                    &mut input,
+                    &mut dialect,
+                    &mut self.pools,
+                    &mut writer,
+                    go_on,
+                )
             }
         }?;
         if let Some(why) = input.trouble.borrow().as_deref() {
-            scope.incomplete(
+            writer.incomplete(
                 "input-damaged",
                 format!("{}{why}; what came before was read", input.prefix()),
             );
@@ -131,21 +137,21 @@ impl Audit {
     /// Ends the connections of the captures that are still open. Call it once, after the last
     /// input.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
-        let mut scope = EventWriter {
+        let mut writer = EventWriter {
             sink,
             numbers: &mut self.numbers,
             servers: &mut self.servers,
             key: &self.key,
             base: self.base,
         };
-        self.network.finish(&self.keys, &mut scope);
-        self.pools.finish(&mut scope);
-        self.weave.finish(&mut scope);
-        if !scope.numbers.any_recorded
+        self.network.finish(&self.keys, &mut writer);
+        self.pools.finish(&mut writer);
+        self.weave.finish(&mut writer);
+        if !writer.numbers.any_recorded
             && let Some(words) = nothing_in(&self.read, self.network.has_transport())
         {
             // the traffic that the user expects took another path
-            scope.incomplete(NO_CONNECTIONS, words);
+            writer.incomplete(NO_CONNECTIONS, words);
         }
     }
 }

@@ -23,31 +23,31 @@ pub(crate) fn begins_at(reader: &Reader) -> Option<u64> {
 pub(crate) fn read(
     input: &Input,
     reader: &Reader,
-    scope: &mut EventWriter<'_>,
+    writer: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
     let events = reader.events();
     let mut events = events.map_err(|error| input.broken(error.to_string()))?;
     let mut moved = Moved {
         by: begins_at(reader)
-            .unwrap_or(scope.base)
-            .saturating_sub(scope.base),
-        connections: scope.numbers.connections,
-        exchanges: scope.numbers.exchanges,
+            .unwrap_or(writer.base)
+            .saturating_sub(writer.base),
+        connections: writer.numbers.connections,
+        exchanges: writer.numbers.exchanges,
     };
     let mut count = 0;
     for row in events.by_ref() {
         count += 1;
-        moved.record(row, scope);
+        moved.record(row, writer);
         if count % BREATH == 0 && !go_on() {
             break;
         }
     }
     for caveat in events.caveats() {
-        scope.record(Event::Caveat(&caveat));
+        writer.record(Event::Caveat(&caveat));
     }
     if reader.run().rows == Rows::Sample {
-        scope.incomplete(
+        writer.incomplete(
             "sampled-rows",
             format!(
                 "{} holds a sample of its exchanges: counts and findings are of the sample",
@@ -72,29 +72,29 @@ struct Moved {
 }
 
 impl Moved {
-    fn record(&mut self, row: Row, scope: &mut EventWriter<'_>) {
+    fn record(&mut self, row: Row, writer: &mut EventWriter<'_>) {
         match row {
             Row::Opened(mut connection) => {
-                self.connection(&mut connection, scope);
-                scope.record(Event::Opened(&connection));
+                self.connection(&mut connection, writer);
+                writer.record(Event::Opened(&connection));
             }
             Row::Revised(mut connection) => {
-                self.connection(&mut connection, scope);
-                scope.record(Event::Revised(&connection));
+                self.connection(&mut connection, writer);
+                writer.record(Event::Revised(&connection));
             }
             Row::Exchange(mut exchange) => {
-                self.exchange(&mut exchange, scope);
-                scope.record(Event::Exchange(&exchange));
+                self.exchange(&mut exchange, writer);
+                writer.record(Event::Exchange(&exchange));
             }
             Row::Closed(mut closed) => {
                 self.closed(&mut closed);
-                scope.record(Event::Closed(&closed));
+                writer.record(Event::Closed(&closed));
             }
             Row::Lookup(mut lookup) => {
                 self.lookup(&mut lookup);
-                scope.record(Event::Lookup(&lookup));
+                writer.record(Event::Lookup(&lookup));
             }
-            Row::Caveat(caveat) => scope.record(Event::Caveat(&caveat)),
+            Row::Caveat(caveat) => writer.record(Event::Caveat(&caveat)),
             // facts about the recording machine and the rounds, which do not apply to this run
             Row::Sockets(_) | Row::Round(_) | Row::Invocation(_) | Row::Fault(_) => {}
         }
@@ -114,9 +114,9 @@ impl Moved {
         ConnectionId(id.0.saturating_add(self.connections))
     }
 
-    fn connection(&self, one: &mut Connection, scope: &mut EventWriter<'_>) {
+    fn connection(&self, one: &mut Connection, writer: &mut EventWriter<'_>) {
         one.id = self.id(one.id);
-        scope.numbers.connections = scope.numbers.connections.max(one.id.0);
+        writer.numbers.connections = writer.numbers.connections.max(one.id.0);
         (one.variant, one.round) = (None, None);
         self.nanos(&mut one.at);
         let Setup { dns, connect, ssl } = &mut one.setup;
@@ -128,9 +128,9 @@ impl Moved {
         }
     }
 
-    fn exchange(&self, one: &mut Exchange, scope: &mut EventWriter<'_>) {
+    fn exchange(&self, one: &mut Exchange, writer: &mut EventWriter<'_>) {
         one.id = one.id.saturating_add(self.exchanges);
-        scope.numbers.exchanges = scope.numbers.exchanges.max(one.id);
+        writer.numbers.exchanges = writer.numbers.exchanges.max(one.id);
         one.retry_of = one.retry_of.map(|id| id.saturating_add(self.exchanges));
         one.connection = one.connection.map(|id| self.id(id));
         (one.variant, one.round) = (None, None);

@@ -176,7 +176,7 @@ impl Config {
     }
 
     /// Makes one variant ready to run.
-    pub(crate) fn recipe(
+    pub(crate) fn variant_plan(
         &self,
         variant: u32,
         choice: &AxisValues,

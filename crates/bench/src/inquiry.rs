@@ -95,7 +95,7 @@ impl<'a> Inquiry<'a> {
     /// # Errors
     /// If the configuration cannot be used, or there is no complete response.
     pub fn call(&mut self, path: &str, body: Vec<u8>) -> Result<InquiryReply, InquiryError> {
-        let (plan, request) = self.recipe(path, body)?;
+        let (plan, request) = self.plan_and_request(path, body)?;
         let mut http = match self.http.take() {
             Some(http) if http.ended().is_none() && http.goaway_at().is_none() => http,
             _ => self.open(&plan)?,
@@ -119,8 +119,12 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// The way of the first variant, and the request.
-    fn recipe(&self, path: &str, body: Vec<u8>) -> Result<(Arc<Plan>, Arc<Request>), InquiryError> {
+    /// The plan of the first variant's connections, and the request.
+    fn plan_and_request(
+        &self,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<(Arc<Plan>, Arc<Request>), InquiryError> {
         let mut config = self.config.clone();
         let address = config.address()?;
         let (scheme, authority) = (address.scheme.as_str(), address.authority());
@@ -133,8 +137,8 @@ impl<'a> Inquiry<'a> {
         choice.keepalive = true;
         choice.early_data = None;
         choice.connection = ConnectionSettings::default();
-        let recipe = config.recipe(0, &choice, &self.trust, false)?;
-        Ok((recipe.plan, recipe.request))
+        let variant_plan = config.variant_plan(0, &choice, &self.trust, false)?;
+        Ok((variant_plan.plan, variant_plan.request))
     }
 
     fn open(&mut self, plan: &Arc<Plan>) -> Result<HttpConnection, InquiryError> {

@@ -40,7 +40,7 @@ impl IoBackend {
     /// The back end of a choice for these variants, and its record for the run.
     pub(crate) fn choose(
         choice: IoChoice,
-        recipes: &[Arc<VariantPlan>],
+        variant_plans: &[Arc<VariantPlan>],
         threads: u32,
     ) -> Result<(IoBackend, EngineIo), IoUnavailable> {
         let readiness = |reason| Ok((IoBackend::Readiness, readiness(reason)));
@@ -48,8 +48,10 @@ impl IoBackend {
         let uring = match choice {
             IoChoice::Epoll => return readiness(None),
             // the variants of a run are compared, so all have the same back end
-            IoChoice::Auto if recipes.iter().any(has_quic) => return readiness(Some(NO_QUIC)),
-            IoChoice::Auto if !pays(recipes, threads) => {
+            IoChoice::Auto if variant_plans.iter().any(has_quic) => {
+                return readiness(Some(NO_QUIC));
+            }
+            IoChoice::Auto if !pays(variant_plans, threads) => {
                 return readiness(Some(NO_GAIN));
             }
             IoChoice::Auto | IoChoice::Uring => uring(),
@@ -123,17 +125,19 @@ const MOST_IN_FLIGHT: u64 = 1_000;
 /// Whether io_uring was measured to need less CPU time for one of the variants, and not much more
 /// for any (docs/internals/engine.md): only where it waits for responses of several connections.
 /// With several streams epoll needs less.
-fn pays(recipes: &[Arc<VariantPlan>], threads: u32) -> bool {
-    let each = |recipe: &VariantPlan| recipe.concurrency as u64 / u64::from(threads.max(1));
-    let gains = |recipe: &VariantPlan| {
-        let gathers = match recipe.gather {
+fn pays(variant_plans: &[Arc<VariantPlan>], threads: u32) -> bool {
+    let each =
+        |variant_plan: &VariantPlan| variant_plan.concurrency as u64 / u64::from(threads.max(1));
+    let gains = |variant_plan: &VariantPlan| {
+        let gathers = match variant_plan.gather {
             Some(Pauses::Short) => true,
-            Some(Pauses::Long) => recipe.streams == 1,
+            Some(Pauses::Long) => variant_plan.streams == 1,
             None => false,
         };
-        gathers && each(recipe) >= LEAST_IN_FLIGHT
+        gathers && each(variant_plan) >= LEAST_IN_FLIGHT
     };
-    recipes.iter().any(|one| gains(one)) && recipes.iter().all(|one| each(one) <= MOST_IN_FLIGHT)
+    variant_plans.iter().any(|one| gains(one))
+        && variant_plans.iter().all(|one| each(one) <= MOST_IN_FLIGHT)
 }
 
 /// How a pause for a batch ends.

@@ -116,15 +116,15 @@ impl<O: LoadObserver + ?Sized> RoundRunner<'_, O> {
     fn step(&mut self, turn: &LoadTurn, step: u32, first: u32) -> Result<u32, BenchError> {
         let bench = self.bench;
         let variant = turn.variant as usize;
-        let recipe = bench.recipes[variant].clone();
+        let variant_plan = bench.variant_plans[variant].clone();
         let windows = windows(&turn.windows, first);
-        let connections = recipe.concurrency;
+        let connections = variant_plan.concurrency;
         let threads = self.crew.len().min(connections);
-        let warms_up = recipe.warms_up(first);
+        let warms_up = variant_plan.warms_up(first);
         let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
         let sockets_before = machine::sockets(self.clock.now());
         let task = |thread: usize| RoundTask {
-            recipe: recipe.clone(),
+            variant_plan: variant_plan.clone(),
             round: first,
             connections: share(connections as u64, thread, threads) as usize,
             pace: self.pace_of(turn, (thread, threads), u64::from(step)),

@@ -89,7 +89,7 @@ impl Counts {
             .skip(1)
             .map_while(|word| word.parse().ok())
             .collect();
-        // user (which has the guests), nice, system, idle, iowait, irq, softirq, steal
+        // user (which includes virtual machines), nice, system, idle, iowait, irq, softirq, steal
         let sum = |fields: &[usize]| {
             let fields = fields.iter().map(|&nth| ticks.get(nth).copied());
             let sum: Option<u64> = fields.sum();

@@ -87,7 +87,7 @@ pub trait BenchObserver {
 /// A bench that is ready to run.
 pub struct Bench {
     pub(crate) config: Config,
-    pub(crate) recipes: Vec<Arc<VariantPlan>>,
+    pub(crate) variant_plans: Vec<Arc<VariantPlan>>,
     variants: Vec<Variant>,
     rounds: u32,
     gauge: Arc<Gauge>,
@@ -101,16 +101,16 @@ impl Bench {
         check(&config, &choices)?;
         let variants = variants(&choices, &config.axes.varied());
         let trust = Trust::load(&config.credentials.verify).map_err(ConfigError::from)?;
-        let mut recipes = Vec::new();
+        let mut variant_plans = Vec::new();
         for (variant, choice) in choices.iter().enumerate() {
-            let recipe = config.recipe(variant as u32, choice, &trust, true)?;
-            recipes.push(Arc::new(recipe));
+            let variant_plan = config.variant_plan(variant as u32, choice, &trust, true)?;
+            variant_plans.push(Arc::new(variant_plan));
         }
         let rounds = rounds_for(&config, &choices);
-        let io = IoBackend::choose(config.io, &recipes, config.threads)?;
+        let io = IoBackend::choose(config.io, &variant_plans, config.threads)?;
         Ok(Bench {
             config,
-            recipes,
+            variant_plans,
             variants,
             rounds,
             gauge: Arc::new(Gauge::default()),
@@ -134,17 +134,20 @@ impl Bench {
     pub fn budget(&self) -> Option<(u64, u64)> {
         let mut requests = 0;
         let mut connections = 0;
-        for recipe in &self.recipes {
-            let exchanges = match (self.config.length, recipe.open_loop) {
+        for variant_plan in &self.variant_plans {
+            let exchanges = match (self.config.length, variant_plan.open_loop) {
                 (Length::Exchanges(exchanges), _) => exchanges,
                 (Length::Time(time), Some(open)) if open.arrivals == Arrivals::Constant => {
                     (open.rate.mean() * time.as_secs_f64()).ceil() as u64
                 }
                 (Length::Time(_), _) => return None,
             };
-            let first = recipe.concurrency as u64 * u64::from(self.rounds);
-            let again = recipe.life.requests.map_or(0, |most| exchanges / most);
-            let (warmup, opened) = if recipe.keepalive {
+            let first = variant_plan.concurrency as u64 * u64::from(self.rounds);
+            let again = variant_plan
+                .life
+                .requests
+                .map_or(0, |most| exchanges / most);
+            let (warmup, opened) = if variant_plan.keepalive {
                 (first, first + again)
             } else {
                 (0, exchanges)
@@ -187,9 +190,9 @@ impl Bench {
         observer: &'a mut O,
     ) -> Result<RoundRunner<'a, O>, BenchError> {
         let threads = self
-            .recipes
+            .variant_plans
             .iter()
-            .map(|recipe| recipe.concurrency)
+            .map(|variant_plan| variant_plan.concurrency)
             .max()
             .unwrap_or(1)
             .min(self.config.threads as usize)
@@ -274,7 +277,7 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
     /// work.
     pub(crate) fn preflight(&mut self) -> Result<Vec<usize>, BenchError> {
         let mut able = Vec::new();
-        for variant in 0..self.bench.recipes.len() {
+        for variant in 0..self.bench.variant_plans.len() {
             let mut failure = None;
             for _ in 0..3 {
                 if self.stopped() {
@@ -314,8 +317,8 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
             return Ok(());
         }
         for &variant in able {
-            let recipe = &self.bench.recipes[variant];
-            if recipe.keepalive {
+            let variant_plan = &self.bench.variant_plans[variant];
+            if variant_plan.keepalive {
                 continue;
             }
             let cell = self.tally.cell(Some(variant as u32), Some(0));
@@ -325,8 +328,8 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
             let Some(latency) = latency.filter(|&latency| latency > 0.0) else {
                 continue;
             };
-            let fastest = recipe.concurrency as f64 / (latency / 1e9);
-            let requested = recipe.open_loop.map(|open| open.rate.mean());
+            let fastest = variant_plan.concurrency as f64 / (latency / 1e9);
+            let requested = variant_plan.open_loop.map(|open| open.rate.mean());
             let fastest = requested.map_or(fastest, |rate| rate.min(fastest));
             let rate = self
                 .bench
@@ -373,19 +376,23 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
     /// One variant in one round, on all threads that it needs.
     fn turn(&mut self, variant: usize, round: u32) -> Result<(), BenchError> {
         let bench = self.bench;
-        let recipe = &bench.recipes[variant];
-        let connections = if round == 0 { 1 } else { recipe.concurrency };
+        let variant_plan = &bench.variant_plans[variant];
+        let connections = if round == 0 {
+            1
+        } else {
+            variant_plan.concurrency
+        };
         let threads = self.crew.len().min(connections);
         self.observer.turn(variant as u32, round);
         // to count the ports takes long where many are in use, so only one round has the count
         let counted = (round == 1).then(|| machine::sockets(self.clock.now()));
-        let warms_up = recipe.warms_up(round);
+        let warms_up = variant_plan.warms_up(round);
         let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
         let task = |thread: usize| RoundTask {
-            recipe: recipe.clone(),
+            variant_plan: variant_plan.clone(),
             round,
             connections: share(connections as u64, thread, threads) as usize,
-            pace: self.pace(recipe, round, (thread, threads)),
+            pace: self.pace(variant_plan, round, (thread, threads)),
             warm_up: warm_up.clone(),
             clients: None,
             windows: None,
@@ -436,7 +443,7 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
     }
 
     /// When one of the threads starts exchanges.
-    fn pace(&self, recipe: &VariantPlan, round: u32, thread: (usize, usize)) -> Pace {
+    fn pace(&self, variant_plan: &VariantPlan, round: u32, thread: (usize, usize)) -> Pace {
         if round == 0 {
             return Pace::Closed(self.limited(ClosedLoop::new(Some(1), None), thread.1));
         }
@@ -444,7 +451,7 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         let rounds = self.bench.rounds;
         let in_round = |all: u64| share(all, round as usize - 1, rounds as usize);
         let in_round_nanos = |all: Duration| (all / rounds).as_nanos() as u64;
-        let Some(open) = recipe.open_loop else {
+        let Some(open) = variant_plan.open_loop else {
             let of_thread = |all: u64| share(in_round(all), thread.0, thread.1);
             let (exchanges, nanos) = match config.length {
                 Length::Exchanges(all) => {

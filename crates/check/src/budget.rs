@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::probe::most_requests;
 
 /// Requests for the server profile.
-const CARD: u32 = 66;
+const PROFILE: u32 = 66;
 /// Requests for the first contact of a drain measurement, with redirects.
 const FIRST: u32 = 11;
 /// Requests of the request-limit probe.
@@ -29,7 +29,7 @@ pub(crate) fn age_requests(config: &Config) -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Probes that need no waiting.
-    Card,
+    Profile,
     /// Requests on one connection.
     Cap,
     /// Idle limits, the race and the maximum age.
@@ -42,7 +42,7 @@ pub(crate) enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Requests for the server profile.
-    pub card: u32,
+    pub profile: u32,
     /// Requests of the request-limit probe, all on one connection.
     pub cap: u32,
     /// Requests for the idle waits.
@@ -61,11 +61,11 @@ impl Budget {
     pub(crate) fn of(config: &Config) -> Budget {
         if let Some(drain) = &config.drain {
             return Budget {
-                card: FIRST,
+                profile: FIRST,
                 cap: 0,
                 idle: 0,
                 drain: most_requests(drain.limit),
-                part: Part::Card,
+                part: Part::Profile,
                 spent: 0,
                 before: 0,
             };
@@ -74,14 +74,14 @@ impl Budget {
         let held = if config.hold > 0 { config.hold + 2 } else { 0 };
         Budget {
             // the request, and another on the same connection
-            card: CARD + 2 * config.tries.len() as u32,
+            profile: PROFILE + 2 * config.tries.len() as u32,
             cap: if config.thorough { CAP_THOROUGH } else { CAP },
             idle: match config.idle {
                 true => IDLE + age_requests(config) + held,
                 false => 0,
             },
             drain: 0,
-            part: Part::Card,
+            part: Part::Profile,
             spent: 0,
             before: 0,
         }
@@ -89,7 +89,7 @@ impl Budget {
 
     /// The sum over all parts.
     pub fn requests(&self) -> u32 {
-        self.card + self.cap + self.idle + self.drain
+        self.profile + self.cap + self.idle + self.drain
     }
 
     /// Requests sent so far.
@@ -109,7 +109,7 @@ impl Budget {
     /// Takes one request from the part's budget. Returns `false` if none is left.
     pub(crate) fn take(&mut self) -> bool {
         let most = match self.part {
-            Part::Card => self.card,
+            Part::Profile => self.profile,
             Part::Cap => self.cap,
             Part::Idle => self.idle,
             Part::Drain => self.drain,
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn nothing_beyond_the_budget_of_a_part_is_granted() {
         let mut budget = Budget {
-            card: 2,
+            profile: 2,
             cap: 5,
             idle: 0,
             drain: 0,
@@ -137,7 +137,7 @@ mod tests {
             budget.turn_to(part);
             (0..5).filter(|_| budget.take()).count()
         };
-        assert_eq!(granted(Part::Card), 2);
+        assert_eq!(granted(Part::Profile), 2);
         assert_eq!(granted(Part::Cap), 5);
         assert_eq!(granted(Part::Idle), 0);
         assert_eq!(budget.spent(), 7);

@@ -54,7 +54,7 @@ pub(crate) struct Line {
     /// The end of the setup or of the last exchange; the later one.
     pub(crate) active_at: Nanos,
     /// It is observed only for as long as others are.
-    pub(crate) is_beside: bool,
+    pub(crate) is_secondary: bool,
     /// Number of requests that the probes had sent before the last one of this connection.
     pub(crate) sent_before: u32,
     /// The status of the last response.
@@ -80,7 +80,7 @@ impl Line {
                 Exchange::new(0, Nanos(0)),
             ),
             answered: None,
-            is_beside: false,
+            is_secondary: false,
             sent_before: 0,
             last_status: None,
             last: LastEvents::default(),

@@ -282,7 +282,7 @@ impl<'a> Prober<'a> {
         until: Nanos,
         leave: bool,
     ) -> Result<(), StopReason> {
-        let is_over = |line: &Line| line.is_beside || line.ended().is_some();
+        let is_over = |line: &Line| line.is_secondary || line.ended().is_some();
         loop {
             let mut more = false;
             for line in &mut *lines {
@@ -344,11 +344,12 @@ mod tests {
     fn connections_to_another_machine_are_spaced() {
         let budget = Budget::of(&Config::new("http://h/").unwrap());
         let clock = Clock::start();
-        let mut nobody = NullObserver;
-        let mut caller = Prober::new(clock, Duration::from_secs(1), budget, &mut nobody).unwrap();
+        let mut null_observer = NullObserver;
+        let mut prober =
+            Prober::new(clock, Duration::from_secs(1), budget, &mut null_observer).unwrap();
         let from = clock.now();
         for _ in 0..3 {
-            caller.wait_for_turn(false).unwrap();
+            prober.wait_for_turn(false).unwrap();
         }
         assert!(clock.now().since(from) >= 2 * SPACING);
     }
@@ -357,9 +358,10 @@ mod tests {
     fn a_rate_becomes_the_time_between_requests() {
         let budget = Budget::of(&Config::new("http://h/").unwrap());
         let spacing = |rate| {
-            let mut nobody = NullObserver;
-            let caller = Prober::new(Clock::start(), Duration::ZERO, budget, &mut nobody).unwrap();
-            caller.at_most(rate).request_spacing
+            let mut null_observer = NullObserver;
+            let prober =
+                Prober::new(Clock::start(), Duration::ZERO, budget, &mut null_observer).unwrap();
+            prober.at_most(rate).request_spacing
         };
         assert_eq!(spacing(None), 0);
         assert_eq!(spacing(Some(50.0)), 20_000_000);

@@ -34,7 +34,8 @@ pub struct Message {
     /// The slice of the repetition, from 0.
     pub slice: u32,
     /// The work.
-    pub recipe: Job,
+    #[serde(rename = "recipe")]
+    pub job: Job,
 }
 
 /// The work of a message.
@@ -113,21 +114,21 @@ impl Message {
                 "id: is not the one of its target, label and variant, {id}"
             ));
         }
-        let target = &self.recipe.target;
+        let target = &self.job.target;
         if target.name != self.target {
             return Err("target: is not the one to be measured".to_owned());
         }
         target.may_be_sent_to()?;
-        self.check_recipe()
+        self.check_job()
     }
 
     /// Checks that the work is bounded and matches the key of its result.
-    fn check_recipe(&self) -> Result<(), String> {
-        let recipe = &self.recipe;
-        if !(recipe.rate_per_s.is_finite() && recipe.rate_per_s >= 1e-9 && recipe.ms > 0) {
+    fn check_job(&self) -> Result<(), String> {
+        let job = &self.job;
+        if !(job.rate_per_s.is_finite() && job.rate_per_s >= 1e-9 && job.ms > 0) {
             return Err("rate or time: is no positive number".to_owned());
         }
-        if recipe.target.measure == Kind::Check {
+        if job.target.measure == Kind::Check {
             let is_check = self.variant.is_none() && self.variant_name == CHECK;
             return is_check
                 .then_some(())
@@ -142,7 +143,7 @@ impl Message {
         {
             return Err("variant: is no name of a variant".to_owned());
         }
-        let values = AxisValues::read(&self.variant_name, &recipe.axes)
+        let values = AxisValues::read(&self.variant_name, &job.axes)
             .map_err(|error| format!("axes: {error}"))?;
         if values.concurrency > MOST_AT_ONCE || values.streams > MOST_AT_ONCE {
             return Err(format!("axes: more than {MOST_AT_ONCE} at once"));

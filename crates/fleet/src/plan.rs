@@ -215,7 +215,7 @@ impl Plan {
     ) -> Message {
         let settings = variant.map(|variant| &self.variants[variant as usize]);
         let id = id_of_message(&target.name, label, variant, repetition, slice);
-        let recipe = Job {
+        let job = Job {
             target: target.clone(),
             axes: settings.map_or_else(BTreeMap::new, |settings| settings.axes.clone()),
             ms: self.ms_of(target),
@@ -232,7 +232,7 @@ impl Plan {
             variant_name: settings.map_or(CHECK, |settings| &settings.name).to_owned(),
             repetition,
             slice,
-            recipe,
+            job,
         }
     }
 }

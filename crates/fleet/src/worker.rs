@@ -172,9 +172,9 @@ impl MessageHandler<'_> {
             return Ok(MessageOutcome::AlreadyThere(message.id));
         }
         let mut rows = RowFiles::new(&message)?;
-        let (target, secrets) = message.recipe.target.with_secrets(self.secrets)?;
+        let (target, secrets) = message.job.target.with_secrets(self.secrets)?;
         let mut filled = message.clone();
-        filled.recipe.target = target;
+        filled.job.target = target;
         let measured = self.measure.measure(&filled, &mut rows);
         // from here on no value holds a secret
         let measured = measured.and_then(|measured| {

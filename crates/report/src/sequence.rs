@@ -15,7 +15,7 @@ const GAP: (usize, usize, usize) = (15, 34, 90);
 pub(crate) fn text(sequence: &Sequence, width: usize) -> Option<Vec<(bool, String)>> {
     let lanes = sequence.lanes.len();
     let most = if lanes > 2 { GAP.1 } else { GAP.2 };
-    let gap_beside = |times: usize| {
+    let gap_after_times = |times: usize| {
         let room = width.checked_sub(times + 6)?;
         let gap = (room / lanes.saturating_sub(1).max(1)).min(most);
         (gap >= GAP.0).then_some((times, gap))
@@ -23,9 +23,9 @@ pub(crate) fn text(sequence: &Sequence, width: usize) -> Option<Vec<(bool, Strin
     let ends = sequence.arrows.iter().filter_map(|arrow| arrow.until_ms);
     let end_ms = ends.reduce(f64::max);
     // without room for each time of arrival, the last line has the latest
-    let beside = end_ms.and_then(|_| gap_beside(2 * TIME));
-    let has_ends = beside.is_some();
-    let (times, gap) = beside.or_else(|| gap_beside(TIME))?;
+    let with_ends = end_ms.and_then(|_| gap_after_times(2 * TIME));
+    let has_ends = with_ends.is_some();
+    let (times, gap) = with_ends.or_else(|| gap_after_times(TIME))?;
     let place = |lane: usize| times + 3 + lane * gap;
     let end = times + 4 + (lanes - 1) * gap;
     let mut head: Vec<char> = vec![' '; end];

@@ -14,7 +14,7 @@ pub(crate) fn answer(
     target: &[u8],
     peer: IpAddr,
     asked_for_us: bool,
-    books: &ServerTally,
+    tally: &ServerTally,
 ) -> Response {
     if !peer.to_canonical().is_loopback() {
         return Response::ours(
@@ -29,7 +29,7 @@ pub(crate) fn answer(
     }
     match target.split(|&byte| byte == b'?').next().unwrap_or(b"") {
         b"/.intact/health" => Response::ours(200, TEXT, "ok\n".into()),
-        b"/.intact/ledger" => match serde_json::to_string(&books.totals()) {
+        b"/.intact/ledger" => match serde_json::to_string(&tally.totals()) {
             Ok(json) => Response::ours(200, JSON, json + "\n"),
             Err(error) => Response::ours(500, TEXT, format!("{error}\n")),
         },
@@ -50,9 +50,9 @@ mod tests {
     fn only_this_machine_gets_a_response() {
         let now = jiff::Timestamp::UNIX_EPOCH;
         let run = Run::new(Producer::Serve, "0", Vantage::Server, now, 0, &[]);
-        let books = ServerTally::new(run, 1, &crate::Config::default(), None);
+        let tally = ServerTally::new(run, 1, &crate::Config::default(), None);
         let status =
-            |peer: &str, target: &[u8]| answer(target, peer.parse().unwrap(), true, &books).status;
+            |peer: &str, target: &[u8]| answer(target, peer.parse().unwrap(), true, &tally).status;
         for here in ["127.0.0.1", "::1", "::ffff:127.0.0.1", "127.8.8.8"] {
             assert_eq!(status(here, b"/.intact/ledger"), 200, "{here}");
         }
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(status("127.0.0.1", b"/.intact/"), 404);
         let here = "127.0.0.1".parse().unwrap();
         for path in [&b"/.intact/ledger"[..], b"/.intact/health", b"/.intact/"] {
-            assert_eq!(answer(path, here, false, &books).status, 403);
+            assert_eq!(answer(path, here, false, &tally).status, 403);
         }
     }
 }

@@ -44,23 +44,23 @@ pub(crate) enum CloseReason {
 
 /// Serves one connection until it is over.
 pub(crate) async fn serve(
-    host: Rc<ThreadState>,
+    state: Rc<ThreadState>,
     tcp: TcpStream,
-    peer: SocketAddr,
+    address: SocketAddr,
     tls: Option<Arc<ServerConfig>>,
 ) {
-    let at = host.clerk.now();
+    let at = state.recorder.now();
     // as long as it is held, the server's end waits for this connection
-    let _open = host.drain.notice();
-    let guest = Peer {
-        peer: peer.ip(),
+    let _open = state.drain.notice();
+    let peer = Peer {
+        ip: address.ip(),
         local: tcp.local_addr().ok().map(|local| local.ip()),
         since: Instant::now(),
     };
-    let mut connection = Box::new(Connection::new(connection_id(&host.clerk), at));
+    let mut connection = Box::new(Connection::new(connection_id(&state.recorder), at));
     // from the server's side: local is ours
     connection.local = tcp.local_addr().ok();
-    connection.peer = Some(peer);
+    connection.peer = Some(address);
     let scheme = if tls.is_some() {
         Scheme::Https
     } else {
@@ -73,32 +73,32 @@ pub(crate) async fn serve(
     });
     // what belongs together is one write; what is apart shall be apart at once
     let _ = tcp.set_nodelay(true);
-    if let Some(name) = &host.config.congestion {
+    if let Some(name) = &state.config.congestion {
         // a link's route has replaced what the listener had
         set_congestion(&tcp, name);
     }
-    match host.config.accept {
+    match state.config.accept {
         Accept::Serve | Accept::Plain | Accept::Tls => {}
-        Accept::Stall => return dismiss(&host, tcp, connection, Close::Silent).await,
-        Accept::Fin => return dismiss(&host, tcp, connection, Close::Fin).await,
-        Accept::Rst => return dismiss(&host, tcp, connection, Close::Rst).await,
+        Accept::Stall => return dismiss(&state, tcp, connection, Close::Silent).await,
+        Accept::Fin => return dismiss(&state, tcp, connection, Close::Fin).await,
+        Accept::Rst => return dismiss(&state, tcp, connection, Close::Rst).await,
     }
     let Some(config) = tls else {
-        return speak(&host, Channel::plain(tcp), connection, guest, None).await;
+        return speak(&state, Channel::plain(tcp), connection, peer, None).await;
     };
     let handshake = timeout(HANDSHAKE, Channel::secure(tcp, config)).await;
-    connection.setup.ssl = Some(Span::new(at, host.clerk.now()));
+    connection.setup.ssl = Some(Span::new(at, state.recorder.now()));
     match handshake {
         Ok(Ok(mut channel)) => {
             let http2 = channel.tls().map(|session| {
                 connection.tls = Some(tls::describe(session));
                 session.alpn_protocol() == Some(b"h2")
             });
-            speak(&host, channel, connection, guest, http2).await;
+            speak(&state, channel, connection, peer, http2).await;
         }
         failed => {
             connection.failed = Some(failed_handshake(failed));
-            host.clerk.failed(&connection);
+            state.recorder.failed(&connection);
         }
     }
 }
@@ -129,60 +129,60 @@ pub(crate) fn failed_handshake<T, E: Display>(
 
 /// Ends a connection before it has begun.
 async fn dismiss(
-    host: &Rc<ThreadState>,
+    state: &Rc<ThreadState>,
     tcp: TcpStream,
     connection: Box<Connection>,
     close: Close,
 ) {
     let channel = Channel::plain(tcp);
-    let record = Record::open(&host.clerk, *connection, channel.passed().clone());
-    leave_by(CloseReason::Ours(close), channel, host, &record).await;
+    let record = Record::open(&state.recorder, *connection, channel.passed().clone());
+    leave_by(CloseReason::Ours(close), channel, state, &record).await;
 }
 
 /// Speaks HTTP. `http2`: what ALPN has chosen; absent without TLS.
 async fn speak(
-    host: &Rc<ThreadState>,
+    state: &Rc<ThreadState>,
     mut channel: Channel,
     connection: Box<Connection>,
-    guest: Peer,
+    peer: Peer,
     http2: Option<bool>,
 ) {
-    let record = Record::open(&host.clerk, *connection, channel.passed().clone());
+    let record = Record::open(&state.recorder, *connection, channel.passed().clone());
     let first = match http2 {
-        Some(http2) => Ok((host.buffers.take(), http2)),
-        None => first_bytes(host, &mut channel, guest).await,
+        Some(http2) => Ok((state.buffers.take(), http2)),
+        None => first_bytes(state, &mut channel, peer).await,
     };
     // each in memory of its own: a task is as large as its largest part, and most connections only
     // ever wait in the smallest
     let leave = match first {
         Ok((first, true)) => {
-            Box::pin(http2::serve(&mut channel, host, &record, guest, first)).await
+            Box::pin(http2::serve(&mut channel, state, &record, peer, first)).await
         }
         Ok((first, false)) => {
-            Box::pin(http1::serve(&mut channel, host, &record, guest, first)).await
+            Box::pin(http1::serve(&mut channel, state, &record, peer, first)).await
         }
         Err(leave) => leave,
     };
-    leave_by(leave, channel, host, &record).await;
+    leave_by(leave, channel, state, &record).await;
 }
 
 /// Reads until it is clear whether a connection starts as HTTP/2 does.
 async fn first_bytes(
-    host: &ThreadState,
+    state: &ThreadState,
     channel: &mut Channel,
-    guest: Peer,
+    peer: Peer,
 ) -> Result<(ReadBuffer, bool), CloseReason> {
     let mut first: Option<ReadBuffer> = None;
-    let mut drain = host.drain.notice();
+    let mut drain = state.drain.notice();
     loop {
-        let read = within(host.patience(guest), channel.read(&host.buffers));
+        let read = within(state.patience(peer), channel.read(&state.buffers));
         let read = tokio::select! {
             biased;
             read = read => read,
             () = drain.begun() => continue,
         };
         let Some(read) = read else {
-            return Err(CloseReason::Ours(host.config.close));
+            return Err(CloseReason::Ours(state.config.close));
         };
         let read = match read {
             Ok(read) if !read.is_empty() => read,
@@ -218,14 +218,14 @@ pub(crate) async fn within(
 }
 
 /// Ends a connection, and records by whom and how.
-async fn leave_by(leave: CloseReason, mut channel: Channel, host: &ThreadState, record: &Record) {
+async fn leave_by(leave: CloseReason, mut channel: Channel, state: &ThreadState, record: &Record) {
     let close = match leave {
         CloseReason::Ours(close) if !channel.passed().is_over() => close,
         _ => {
             record.close(Side::Client, CloseKind::Fin);
             // what they still listen for: an alert, a last answer; our FIN
             return channel
-                .finish(host.config.close != Close::NoCloseNotify, DRAIN)
+                .finish(state.config.close != Close::NoCloseNotify, DRAIN)
                 .await;
         }
     };

@@ -26,12 +26,12 @@ impl Default for Delay {
 
 impl Delay {
     /// One pause.
-    pub(crate) fn draw(self, dice: &mut Rng) -> Duration {
+    pub(crate) fn draw(self, rng: &mut Rng) -> Duration {
         match self {
             Delay::Fixed(pause) => pause,
             // 1 - unit lies in (0, 1], so the logarithm is finite
             Delay::Exponential(mean) => {
-                mean.mul_f64((-(1.0 - dice.unit()).ln()).clamp(0.0, LONGEST))
+                mean.mul_f64((-(1.0 - rng.unit()).ln()).clamp(0.0, LONGEST))
             }
         }
     }
@@ -69,9 +69,9 @@ mod tests {
     fn drawn_delays_have_the_mean_that_was_asked_for_and_repeat_by_their_seed() {
         let delay = Delay::Exponential(Duration::from_millis(20));
         let draws = |seed| {
-            let mut dice = Rng::seeded(seed);
+            let mut rng = Rng::seeded(seed);
             (0..20_000)
-                .map(|_| delay.draw(&mut dice).as_secs_f64())
+                .map(|_| delay.draw(&mut rng).as_secs_f64())
                 .collect::<Vec<_>>()
         };
         let first = draws(7);

@@ -79,11 +79,11 @@ impl<T: Copy> Faults<T> {
     }
 
     /// Whether this request gets one, and which.
-    pub(crate) fn draw(&self, dice: &mut Rng) -> Option<T> {
+    pub(crate) fn draw(&self, rng: &mut Rng) -> Option<T> {
         if self.0.is_empty() {
             return None;
         }
-        let mut left = dice.unit();
+        let mut left = rng.unit();
         for &(fault, probability) in &self.0 {
             if left < probability {
                 return Some(fault);
@@ -131,8 +131,8 @@ mod tests {
     #[test]
     fn probabilities_are_kept_to() {
         let faults: Faults = "stall=0.1,garbage=0.3".parse().unwrap();
-        let mut dice = Rng::seeded(1);
-        let draws: Vec<_> = (0..10_000).map(|_| faults.draw(&mut dice)).collect();
+        let mut rng = Rng::seeded(1);
+        let draws: Vec<_> = (0..10_000).map(|_| faults.draw(&mut rng)).collect();
         let share = |wanted| draws.iter().filter(|&&fault| fault == wanted).count();
         assert!((900..1100).contains(&share(Some(Fault::Stall))));
         assert!((2800..3200).contains(&share(Some(Fault::Garbage))));

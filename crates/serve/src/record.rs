@@ -15,9 +15,9 @@ use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// One thread's way to the books.
+/// What one thread records in the server's tally.
 pub(crate) struct ThreadRecorder {
-    books: Arc<ServerTally>,
+    tally: Arc<ServerTally>,
     page: usize,
     next_id: Cell<u64>,
     /// Threads take ids in turn, so that they are unique without talking about it.
@@ -25,21 +25,21 @@ pub(crate) struct ThreadRecorder {
 }
 
 impl ThreadRecorder {
-    pub(crate) fn new(books: Arc<ServerTally>, page: usize, pages: usize) -> ThreadRecorder {
+    pub(crate) fn new(tally: Arc<ServerTally>, page: usize, pages: usize) -> ThreadRecorder {
         ThreadRecorder {
-            books,
+            tally,
             page,
             next_id: Cell::new(page as u64 + 1),
             step: pages as u64,
         }
     }
 
-    pub(crate) fn books(&self) -> &ServerTally {
-        &self.books
+    pub(crate) fn tally(&self) -> &ServerTally {
+        &self.tally
     }
 
     pub(crate) fn now(&self) -> Nanos {
-        self.books.now()
+        self.tally.now()
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -50,13 +50,13 @@ impl ThreadRecorder {
 
     /// Records a connection that failed before HTTP.
     pub(crate) fn failed(&self, connection: &Connection) {
-        self.books.opened(self.page, connection);
+        self.tally.opened(self.page, connection);
     }
 }
 
 /// One connection as the server records it.
 pub(crate) struct Record {
-    clerk: Rc<ThreadRecorder>,
+    recorder: Rc<ThreadRecorder>,
     connection: RefCell<Connection>,
     passed: Rc<ByteCounts>,
     exchanges: Cell<u64>,
@@ -84,13 +84,13 @@ impl Record {
     /// The record of a connection that was opened; it is written with the first request, or the end
     /// of the connection.
     pub(crate) fn open(
-        clerk: &Rc<ThreadRecorder>,
+        recorder: &Rc<ThreadRecorder>,
         connection: Connection,
         passed: Rc<ByteCounts>,
     ) -> Rc<Record> {
-        clerk.books.wait(clerk.page);
+        recorder.tally.wait(recorder.page);
         Rc::new(Record {
-            clerk: clerk.clone(),
+            recorder: recorder.clone(),
             connection: RefCell::new(connection),
             passed,
             exchanges: Cell::new(0),
@@ -104,7 +104,7 @@ impl Record {
     }
 
     pub(crate) fn now(&self) -> Nanos {
-        self.clerk.now()
+        self.recorder.now()
     }
 
     /// The connection's number in its run.
@@ -131,7 +131,7 @@ impl Record {
         }
         self.exchanges.set(self.exchanges.get() + 1);
         self.in_flight.set(self.in_flight.get() + 1);
-        let mut exchange = Exchange::new(self.clerk.id(), at);
+        let mut exchange = Exchange::new(self.recorder.id(), at);
         exchange.connection = Some(self.id());
         exchange.ordinal = Some(self.exchanges.get() as u32);
         exchange.reuse = self.reuse(at, self.exchanges.get() as u32, version);
@@ -167,7 +167,7 @@ impl Record {
     pub(crate) fn asked(&self) {
         if self.stage.get() == RecordStage::Waiting {
             self.stage.set(RecordStage::Unseen);
-            self.clerk.books.wait_no_more(self.clerk.page);
+            self.recorder.tally.wait_no_more(self.recorder.page);
         }
     }
 
@@ -181,10 +181,10 @@ impl Record {
 
     fn write_opened(&self) {
         if self.stage.replace(RecordStage::Opened) == RecordStage::Waiting {
-            self.clerk.books.wait_no_more(self.clerk.page);
+            self.recorder.tally.wait_no_more(self.recorder.page);
         }
         let connection = &self.connection.borrow();
-        self.clerk.books.opened(self.clerk.page, connection);
+        self.recorder.tally.opened(self.recorder.page, connection);
     }
 
     /// Records the end of the connection, once.
@@ -226,9 +226,9 @@ impl Record {
                 probes: Probes::default(),
             },
         };
-        self.clerk
-            .books
-            .closed(self.clerk.page, &closed, connection.protocol);
+        self.recorder
+            .tally
+            .closed(self.recorder.page, &closed, connection.protocol);
     }
 }
 
@@ -293,8 +293,8 @@ impl OpenExchange {
         wait.note_response(exchange.end);
         record.wait.set(wait);
         record.in_flight.set(record.in_flight.get() - 1);
-        record.clerk.books.exchange(
-            record.clerk.page,
+        record.recorder.tally.exchange(
+            record.recorder.page,
             exchange,
             self.version,
             self.fault,
@@ -333,6 +333,6 @@ impl DerefMut for OpenExchange {
 }
 
 /// The number of a connection in its run.
-pub(crate) fn connection_id(clerk: &ThreadRecorder) -> ConnectionId {
-    ConnectionId(clerk.id())
+pub(crate) fn connection_id(recorder: &ThreadRecorder) -> ConnectionId {
+    ConnectionId(recorder.id())
 }

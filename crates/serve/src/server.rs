@@ -204,22 +204,26 @@ impl Server {
         shutdown: impl Future<Output = ()>,
     ) -> Result<Totals, ServeError> {
         let threads = self.config.threads.max(1);
-        let books = Arc::new(ServerTally::new(run, threads, &self.config, log));
+        let tally = Arc::new(ServerTally::new(run, threads, &self.config, log));
         let config = Arc::new(self.config);
         let drain = Arc::new(DrainState::new(config.drain));
         let script = Arc::new(ScriptState::default());
         let upstream = config.upstream.as_ref();
-        let upstream = upstream.map(|upstream| Upstream::start(upstream, &books).map(Arc::new));
+        let upstream = upstream.map(|upstream| Upstream::start(upstream, &tally).map(Arc::new));
         let upstream = upstream.transpose().map_err(ServeError::Runtime)?;
         let http3_port = config
             .http3
             .then_some(self.addresses.tls.map(|tls| tls.port()));
         let http3_port = http3_port.flatten();
         let state_of = |thread| {
-            let clerk = ThreadRecorder::new(books.clone(), thread, threads);
+            let recorder = ThreadRecorder::new(tally.clone(), thread, threads);
             let (config, drain, script) = (config.clone(), drain.clone(), script.clone());
             let upstream = upstream.clone();
-            move || ThreadState::new(config, clerk, thread, drain, script, upstream, http3_port)
+            move || {
+                ThreadState::new(
+                    config, recorder, thread, drain, script, upstream, http3_port,
+                )
+            }
         };
         let mut senders = Vec::new();
         let mut others = Vec::new();
@@ -239,13 +243,13 @@ impl Server {
         }
         let local = LocalSet::new();
         let gate = Rc::new(Gate {
-            host: Rc::new(state_of(0)()),
+            state: Rc::new(state_of(0)()),
             others: senders,
             turn: std::cell::Cell::new(0),
         });
         let served = local.block_on(&runtime()?, async {
             if let (Some(listener), Some(names)) = (self.name_listener, &config.name_server) {
-                name_server::start(listener, names.clone(), books.clone(), config.seed)
+                name_server::start(listener, names.clone(), tally.clone(), config.seed)
                     .map_err(ServeError::Runtime)?;
             }
             let mut accepting = Vec::new();
@@ -291,13 +295,13 @@ impl Server {
                 std::panic::resume_unwind(panic);
             }
         }
-        served.map(|()| books.totals())
+        served.map(|()| tally.totals())
     }
 }
 
 /// Where connections come in.
 struct Gate {
-    host: Rc<ThreadState>,
+    state: Rc<ThreadState>,
     others: Vec<UnboundedSender<Handed>>,
     turn: std::cell::Cell<usize>,
 }
@@ -340,7 +344,7 @@ impl Gate {
         self.turn.set((turn + 1) % (self.others.len() + 1));
         match turn.checked_sub(1) {
             None => {
-                spawn_local(connection::serve(self.host.clone(), stream, peer, tls));
+                spawn_local(connection::serve(self.state.clone(), stream, peer, tls));
             }
             Some(other) => {
                 // a stream that cannot leave this event loop is closed, as the client will see
@@ -366,7 +370,7 @@ impl Gate {
             self.turn.set((turn + 1) % (self.others.len() + 1));
             match turn.checked_sub(1) {
                 None => {
-                    spawn_local(http3::serve(self.host.clone(), incoming));
+                    spawn_local(http3::serve(self.state.clone(), incoming));
                 }
                 Some(other) => {
                     let _ = self.others[other].send(Handed::Quic(Box::new(incoming)));
@@ -378,20 +382,20 @@ impl Gate {
 }
 
 /// A further thread: serves the connections that it receives until the channel closes.
-fn work(runtime: &Runtime, host: ThreadState, mut handed: UnboundedReceiver<Handed>) {
+fn work(runtime: &Runtime, state: ThreadState, mut handed: UnboundedReceiver<Handed>) {
     let local = LocalSet::new();
-    let host = Rc::new(host);
+    let state = Rc::new(state);
     local.block_on(runtime, async {
         while let Some(handed) = handed.recv().await {
             match handed {
                 Handed::Tcp(stream, peer, tls) => {
                     if let Ok(stream) = TcpStream::from_std(stream) {
-                        spawn_local(connection::serve(host.clone(), stream, peer, tls));
+                        spawn_local(connection::serve(state.clone(), stream, peer, tls));
                     }
                 }
                 #[cfg(feature = "http3")]
                 Handed::Quic(incoming) => {
-                    spawn_local(http3::serve(host.clone(), *incoming));
+                    spawn_local(http3::serve(state.clone(), *incoming));
                 }
             }
         }

@@ -42,7 +42,7 @@ struct Page {
 }
 
 impl ServerTally {
-    /// Empty books with a page for each thread, begun now; events go on to `log`.
+    /// An empty tally with a page for each thread, begun now; events go on to `log`.
     pub(crate) fn new(
         run: Run,
         pages: usize,

@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 /// Settings, records and the random generator.
 pub(crate) struct ThreadState {
     pub(crate) config: Arc<Config>,
-    pub(crate) clerk: Rc<ThreadRecorder>,
+    pub(crate) recorder: Rc<ThreadRecorder>,
     answers: ResponseRoutes,
     caching: Caching,
-    dice: RefCell<Rng>,
+    rng: RefCell<Rng>,
     script: Arc<ScriptState>,
     pub(crate) buffers: Rc<ReadBuffers>,
     pub(crate) drain: Arc<DrainState>,
@@ -39,7 +39,7 @@ pub(crate) struct ThreadState {
 /// Who is at the other end, since when.
 #[derive(Clone, Copy)]
 pub(crate) struct Peer {
-    pub(crate) peer: IpAddr,
+    pub(crate) ip: IpAddr,
     /// Our address, if it is known.
     pub(crate) local: Option<IpAddr>,
     pub(crate) since: Instant,
@@ -59,7 +59,7 @@ pub(crate) struct ResponsePlan {
 impl ThreadState {
     pub(crate) fn new(
         config: Arc<Config>,
-        clerk: ThreadRecorder,
+        recorder: ThreadRecorder,
         thread: usize,
         drain: Arc<DrainState>,
         script: Arc<ScriptState>,
@@ -69,8 +69,8 @@ impl ThreadState {
         ThreadState {
             answers: ResponseRoutes::new(&config),
             caching: Caching::new(config.caching),
-            clerk: Rc::new(clerk),
-            dice: RefCell::new(Rng::seeded(config.seed.wrapping_add(thread as u64))),
+            recorder: Rc::new(recorder),
+            rng: RefCell::new(Rng::seeded(config.seed.wrapping_add(thread as u64))),
             config,
             script,
             buffers: Rc::default(),
@@ -92,7 +92,7 @@ impl ThreadState {
         &self,
         target: &[u8],
         host: RequestHost<'_>,
-        guest: Peer,
+        peer: Peer,
         record: &Record,
     ) -> ResponsePlan {
         let hidden = is_admin(target);
@@ -113,17 +113,17 @@ impl ThreadState {
         };
         if hidden {
             let names = &self.config.names;
-            let asked_for_us = host.is_some_and(|host| host::is_ours(host, guest.local, names));
+            let asked_for_us = host.is_some_and(|host| host::is_ours(host, peer.local, names));
             return at_once(admin::answer(
                 target,
-                guest.peer,
+                peer.ip,
                 asked_for_us,
-                self.clerk.books(),
+                self.recorder.tally(),
             ));
         }
         let answer = self.answers.to(target);
-        let dice = &mut self.dice.borrow_mut();
-        let mut pause = answer.delay.draw(dice) + answer.extra_delay;
+        let rng = &mut self.rng.borrow_mut();
+        let mut pause = answer.delay.draw(rng) + answer.extra_delay;
         if record.exchanges() == 0 {
             pause += self.config.first_request_cost;
         }
@@ -134,7 +134,7 @@ impl ThreadState {
         let fault = answer.fault.or(fault);
         ResponsePlan {
             pause,
-            fault: fault.or_else(|| self.config.faults.draw(dice)),
+            fault: fault.or_else(|| self.config.faults.draw(rng)),
             disturbed: by,
             hidden: false,
             answer,
@@ -155,20 +155,20 @@ impl ThreadState {
     }
 
     /// How long a connection may go on being idle.
-    pub(crate) fn patience(&self, guest: Peer) -> Option<Duration> {
+    pub(crate) fn patience(&self, peer: Peer) -> Option<Duration> {
         let age = self.config.max_age;
-        let young = age.map(|age| age.saturating_sub(guest.since.elapsed()));
+        let young = age.map(|age| age.saturating_sub(peer.since.elapsed()));
         let limits = [self.config.idle_timeout, young, self.drain.grace_left()];
         limits.into_iter().flatten().min()
     }
 
     /// Whether a connection ends once its exchange `number` (from 1) is answered.
-    pub(crate) fn is_last(&self, number: u64, guest: Peer) -> bool {
+    pub(crate) fn is_last(&self, number: u64, peer: Peer) -> bool {
         self.config.max_requests.is_some_and(|most| number >= most)
             || self
                 .config
                 .max_age
-                .is_some_and(|age| guest.since.elapsed() >= age)
+                .is_some_and(|age| peer.since.elapsed() >= age)
             || self.drain.has_begun()
     }
 }

@@ -1,7 +1,7 @@
 //! What a server has seen, added up: the document of `/.intact/ledger` and of `--json`
 //! (docs/reference/schema/serve.schema.json).
 //!
-//! Only the shape, and how a tally becomes it; the counting is `books`'.
+//! Only the shape, and how a tally becomes it; the counting is `server_tally`'s.
 
 use crate::disturbance::Disturbance;
 use crate::fault::Fault;

@@ -43,7 +43,7 @@ pub use platform::{Subjects, follow, run, without_signals};
 
 /// The names of the processes that wait for our end, however we end: one removes the key log, one
 /// answers calls from then on. They are no part of the program.
-pub const HELPERS: [&str; 2] = ["(intact-guard)", "(intact-heir)"];
+pub const HELPERS: [&str; 2] = ["(intact-guard)", "(intact-fallback)"];
 
 /// Takes what is recorded; called from the relay's thread, so it must not block for long.
 pub trait WatchSink: intact_ledger::Sink + Send {

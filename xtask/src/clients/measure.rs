@@ -199,14 +199,14 @@ impl Bench<'_> {
         let at_once = self.at_once(&mut program, &server.plain())?;
         let about = program.about.clone();
         program.end()?;
-        let books = server.end()?;
+        let counts = server.end()?;
         facts.not_found = not_found
-            .map(|outcomes| books.count(MISSING, 10, failed(&outcomes)))
+            .map(|outcomes| counts.count(MISSING, 10, failed(&outcomes)))
             .transpose()?;
         facts.plain = Some(Load {
-            sequential: books.count(SMALL, 10, in_turn)?,
+            sequential: counts.count(SMALL, 10, in_turn)?,
             concurrent: at_once
-                .map(|failed| books.count(SLOW, 30, failed))
+                .map(|failed| counts.count(SLOW, 30, failed))
                 .transpose()?,
         });
         Ok(about)
@@ -222,11 +222,11 @@ impl Bench<'_> {
         let in_turn = failed(&program.run(&ProgramStep::get(&small).times(10))?);
         let at_once = self.at_once(&mut program, &server.secure())?;
         program.end()?;
-        let books = server.end()?;
+        let counts = server.end()?;
         Ok(Some(Load {
-            sequential: books.count(SMALL, 10, in_turn)?,
+            sequential: counts.count(SMALL, 10, in_turn)?,
             concurrent: at_once
-                .map(|failed| books.count(SLOW, 30, failed))
+                .map(|failed| counts.count(SLOW, 30, failed))
                 .transpose()?,
         }))
     }
@@ -313,13 +313,13 @@ impl Bench<'_> {
         let watched = pause.as_secs_f64();
         // the server ends first, so that a connection still open is closed by the server, not by
         // the program's end
-        let books = server.end()?;
+        let counts = server.end()?;
         program.end()?;
-        let first = books.asked(WARM).next().and_then(|one| one.connection);
-        let second = books.asked(NEXT).next().and_then(|one| one.connection);
+        let first = counts.asked(WARM).next().and_then(|one| one.connection);
+        let second = counts.asked(NEXT).next().and_then(|one| one.connection);
         // a close right after the response was requested by the client; a close at the time of the
         // next request was caused by that request
-        let closed = books.end_of(WARM).filter(|&after| after < watched - 0.2);
+        let closed = counts.end_of(WARM).filter(|&after| after < watched - 0.2);
         Ok(Some(match closed {
             Some(after) if after < 0.2 => Idle::NotKept,
             Some(after) => Idle::Closed {
@@ -362,8 +362,8 @@ impl Bench<'_> {
         let mut program = self.start(Some(&server))?;
         let outcomes = ask_each(&mut program, &server.plain(), STALE, UNTIL_DEAD)?;
         program.end()?;
-        let books = server.end()?;
-        Ok(outcomes.fates(|path| Some(books.asked(path).count())))
+        let counts = server.end()?;
+        Ok(outcomes.fates(|path| Some(counts.asked(path).count())))
     }
 
     fn race(&self, race: End) -> anyhow::Result<RequestOutcomes> {

@@ -195,11 +195,11 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
     let queue = Mutex::new(VecDeque::from(jobs));
     // variants of one client share its folder
     let installing = Mutex::new(());
-    let book = Mutex::new(CatalogueRun {
+    let catalogue_run = Mutex::new(CatalogueRun {
         catalogue: catalogue.clone(),
         done: MeasuredClient::default(),
     });
-    let (queue, installing, book) = (&queue, &installing, &book);
+    let (queue, installing, catalogue_run) = (&queue, &installing, &catalogue_run);
     let intact = &*intact;
     std::thread::scope(|scope| {
         for _ in 0..args.jobs.max(1) {
@@ -211,8 +211,8 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
                     let done = launched
                         .and_then(|launch| Ok((measure_one(&job, &launch, intact, args)?, launch)));
                     let note = move |done| {
-                        if let Ok(mut book) = book.lock() {
-                            book.note(&job, done, args);
+                        if let Ok(mut catalogue_run) = catalogue_run.lock() {
+                            catalogue_run.note(&job, done, args);
                         }
                     };
                     match done {
@@ -235,10 +235,10 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
             });
         }
     });
-    let mut book = book
+    let mut catalogue_run = catalogue_run
         .lock()
         .map_err(|_| anyhow::anyhow!("a measurement panicked"))?;
-    Ok(std::mem::take(&mut book.done))
+    Ok(std::mem::take(&mut catalogue_run.done))
 }
 
 /// Installs and builds each program, and prints how it is started.

@@ -41,7 +41,7 @@ impl NameServer {
     ) -> anyhow::Result<NameServer> {
         let socket = UdpSocket::bind(listen).with_context(|| format!("name server on {listen}"))?;
         let questions = Arc::new(Mutex::new(Vec::new()));
-        let book = questions.clone();
+        let recorded = questions.clone();
         std::thread::spawn(move || {
             let mut buffer = [0; MAX_MESSAGE];
             while let Ok((count, from)) = socket.recv_from(&mut buffer) {
@@ -56,11 +56,14 @@ impl NameServer {
                     from: (from, u16::from_be_bytes([message[0], message[1]])),
                 };
                 let answer = answer(&message[..end], kind, address, ttl_s);
-                let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
-                if book.iter().all(|one: &DnsQuestion| one.from != asked.from) {
-                    book.push(asked);
+                let mut recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
+                if recorded
+                    .iter()
+                    .all(|one: &DnsQuestion| one.from != asked.from)
+                {
+                    recorded.push(asked);
                 }
-                drop(book);
+                drop(recorded);
                 // a lost reply makes the client send its query again
                 let _ = socket.send_to(&answer, from);
             }

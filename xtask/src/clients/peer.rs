@@ -81,16 +81,16 @@ impl Peer {
         let address = listener.local_addr()?;
         let asked = Arc::new(Mutex::new(Vec::new()));
         let over = Arc::new(AtomicBool::new(false));
-        let (book, ended) = (asked.clone(), over.clone());
+        let (recorded, ended) = (asked.clone(), over.clone());
         std::thread::spawn(move || {
             for (stream, connection) in listener.incoming().zip(1..) {
                 if ended.load(Ordering::Relaxed) {
                     break;
                 }
                 let Ok(stream) = stream else { continue };
-                let book = book.clone();
+                let recorded = recorded.clone();
                 // an error here also reaches the client, whose result shows it
-                std::thread::spawn(move || serve(stream, connection, script, &book));
+                std::thread::spawn(move || serve(stream, connection, script, &recorded));
             }
         });
         Ok(Peer {
@@ -136,7 +136,7 @@ fn serve(
     mut stream: TcpStream,
     connection: u64,
     script: Script,
-    book: &Mutex<Vec<Asked>>,
+    recorded: &Mutex<Vec<Asked>>,
 ) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut parser = RequestParser::default();
@@ -175,7 +175,8 @@ fn serve(
                     if head.expects_continue {
                         stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
                     }
-                    book.lock()
+                    recorded
+                        .lock()
                         .unwrap_or_else(PoisonError::into_inner)
                         .push(asked);
                 }

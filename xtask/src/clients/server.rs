@@ -105,7 +105,7 @@ pub(crate) struct ServerCounts {
 
 impl ServerCounts {
     fn read(folder: &Path) -> anyhow::Result<ServerCounts> {
-        let mut books = ServerCounts {
+        let mut counts = ServerCounts {
             connections: BTreeMap::new(),
             exchanges: Vec::new(),
             closes: BTreeMap::new(),
@@ -113,17 +113,17 @@ impl ServerCounts {
         for row in Reader::open(folder)?.events()? {
             match row {
                 Row::Opened(connection) | Row::Revised(connection) => {
-                    books.connections.insert(connection.id, *connection);
+                    counts.connections.insert(connection.id, *connection);
                 }
-                Row::Exchange(exchange) => books.exchanges.push(*exchange),
+                Row::Exchange(exchange) => counts.exchanges.push(*exchange),
                 Row::Closed(closed) => {
-                    books.closes.insert(closed.connection, closed.close);
+                    counts.closes.insert(closed.connection, closed.close);
                 }
                 _ => {}
             }
         }
-        books.exchanges.sort_by_key(|exchange| exchange.at);
-        Ok(books)
+        counts.exchanges.sort_by_key(|exchange| exchange.at);
+        Ok(counts)
     }
 
     /// All connections.

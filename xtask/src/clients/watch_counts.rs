@@ -136,7 +136,7 @@ fn hold_one(
     let watched = converse(&launch.inside(intact, words), &server, scheme, order)?
         .context("under `intact watch` the program cannot make requests that it made without")?;
     let base = server.base(scheme);
-    let books = server.end()?;
+    let server_counts = server.end()?;
     let text = std::fs::read(&document).context("`intact watch` wrote no document")?;
     let document: Value = serde_json::from_slice(&text)?;
     let (watch, is_inferred) = counts(&document, &base)?;
@@ -144,10 +144,10 @@ fn hold_one(
         scheme,
         order,
         server: Counts {
-            connections: books.connections(),
-            requests: books.requests(),
+            connections: server_counts.connections(),
+            requests: server_counts.requests(),
         },
-        is_http2: books.has_http2(),
+        is_http2: server_counts.has_http2(),
         watch,
         is_inferred,
         differences: differences(&unwatched, &watched),

@@ -238,8 +238,8 @@ fn image(stage: &Stage, out: &Path) -> anyhow::Result<PathBuf> {
         command.args(["--storage-driver", "vfs"]).args(words);
         tool::output(&mut command)
     };
-    let recipe = Path::new(ROOT).join("deploy/image/Containerfile");
-    let (recipe, date) = (recipe.display().to_string(), super::stage::date());
+    let containerfile = Path::new(ROOT).join("deploy/image/Containerfile");
+    let (containerfile, date) = (containerfile.display().to_string(), super::stage::date());
     buildah(&[
         "bud",
         "--isolation",
@@ -249,7 +249,7 @@ fn image(stage: &Stage, out: &Path) -> anyhow::Result<PathBuf> {
         "--timestamp",
         &date,
         "-f",
-        &recipe,
+        &containerfile,
         "-t",
         &name,
         ".",

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bill_has_what_is_shipped_and_not_what_tests_need() {
+    fn the_sbom_has_what_is_shipped_and_not_what_tests_need() {
         let packages = ["intact", "direct", "inner", "maker", "tester"].map(package);
         let metadata = json!({
             "packages": packages,

@@ -83,8 +83,6 @@ pub(super) struct RustProse {
     pub(super) comments: Vec<Passage>,
     /// String literals that hold a space, outside tests. A literal without a space is a key.
     pub(super) messages: Vec<Passage>,
-    /// Names of functions with spaces for underscores: a test's name is a sentence.
-    pub(super) names: Vec<Passage>,
     /// Number of lines that hold a comment.
     pub(super) comment_lines: usize,
 }
@@ -99,11 +97,9 @@ pub(super) fn of_rust(source: &str, is_test: bool) -> RustProse {
     let mut prose = RustProse {
         comments: Vec::new(),
         messages: Vec::new(),
-        names: Vec::new(),
         comment_lines: 0,
     };
     let mut comment: Option<Passage> = None;
-    let mut after_fn = false;
     let mut end = 0;
     for token in tokenize(source, FrontmatterAllowed::No) {
         let start = end;
@@ -126,15 +122,10 @@ pub(super) fn of_rust(source: &str, is_test: bool) -> RustProse {
                     prose.messages.push(Passage::of(start, text));
                 }
             }
-            TokenKind::Ident if after_fn => {
-                let name = text.replace('_', " ");
-                prose.names.push(Passage::of(start, &name));
-            }
             _ => {}
         }
         let finished = comment.take().map(Passage::without_inline_code);
         prose.comments.extend(finished);
-        after_fn = text == "fn";
     }
     let last = comment.map(Passage::without_inline_code);
     prose.comments.extend(last);
@@ -313,7 +304,6 @@ mod tests {
             words(&prose.messages),
             "\"stands beside\"|r#\"one beside\"#|"
         );
-        assert_eq!(words(&prose.names), "tell of it|");
         assert_eq!(prose.comment_lines, 5);
         assert_eq!(words(&of_rust(RUST, true).messages), "");
     }

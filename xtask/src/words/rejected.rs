@@ -63,8 +63,23 @@ const REJECTED: &[(&str, &str)] = &[
     (r"clerks?", "recorder"),
 ];
 
+/// Patterns of words that are rejected in names only: text may speak of books and guests. Each hid
+/// the word of a type.
+const REJECTED_IN_NAMES: &[(&str, &str)] = &[
+    (r"books?", "tally, tracker, counts"),
+    (r"bills?", "attribution"),
+    (r"recipes?", "plan, job"),
+    (r"guests?", "peer"),
+];
+
 /// Finds rejected words.
 pub(super) struct Rejected {
+    text: Patterns,
+    names: Patterns,
+}
+
+/// Patterns of words.
+struct Patterns {
     /// All rows: a search for one pattern is several times as fast as one for each row.
     all: Regex,
     rows: Vec<(Regex, &'static str)>,
@@ -72,22 +87,44 @@ pub(super) struct Rejected {
 
 impl Rejected {
     pub(super) fn new() -> anyhow::Result<Rejected> {
-        let patterns: Vec<&str> = REJECTED.iter().map(|(pattern, _)| *pattern).collect();
-        let row =
-            |(pattern, instead): &(&str, &'static str)| anyhow::Ok((whole(pattern)?, *instead));
         Ok(Rejected {
-            all: whole(&patterns.join("|"))?,
-            rows: REJECTED.iter().map(row).collect::<Result<_, _>>()?,
+            text: Patterns::new(REJECTED)?,
+            names: Patterns::new(&[REJECTED, REJECTED_IN_NAMES].concat())?,
         })
     }
 
     /// Each rejected phrase of a text: its offset in bytes, the phrase, and what to write instead.
     pub(super) fn find<'t>(&self, text: &'t str) -> Vec<(usize, &'t str, &'static str)> {
+        self.text.find(text).collect()
+    }
+
+    /// Each rejected phrase of a name whose words are apart, and what to write instead.
+    pub(super) fn find_in_name<'t>(
+        &self,
+        words: &'t str,
+    ) -> impl Iterator<Item = (&'t str, &'static str)> {
+        let found = self.names.find(words);
+        found.map(|(_, phrase, instead)| (phrase, instead))
+    }
+}
+
+impl Patterns {
+    fn new(rows: &[(&str, &'static str)]) -> anyhow::Result<Patterns> {
+        let patterns: Vec<&str> = rows.iter().map(|(pattern, _)| *pattern).collect();
+        let row =
+            |(pattern, instead): &(&str, &'static str)| anyhow::Ok((whole(pattern)?, *instead));
+        Ok(Patterns {
+            all: whole(&patterns.join("|"))?,
+            rows: rows.iter().map(row).collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn find<'t>(&self, text: &'t str) -> impl Iterator<Item = (usize, &'t str, &'static str)> {
         let phrase = |found: regex::Match<'t>| {
             let row = self.rows.iter().find(|row| row.0.is_match(found.as_str()));
             (found.start(), found.as_str(), row.map_or("", |row| row.1))
         };
-        self.all.find_iter(text).map(phrase).collect()
+        self.all.find_iter(text).map(phrase)
     }
 }
 
@@ -123,6 +160,16 @@ mod tests {
     }
 
     #[test]
+    fn a_word_for_names_is_rejected_in_a_name_and_not_in_text() {
+        let rejected = Rejected::new().unwrap();
+        for words in ["old books", "Old Bill", "recipe", "GUESTS", "victim"] {
+            assert_eq!(rejected.find_in_name(words).count(), 1, "{words}");
+        }
+        assert_eq!(rejected.find_in_name("booking guestbook").count(), 0);
+        assert_eq!(rejected.find("the bill of a guest").len(), 0);
+    }
+
+    #[test]
     fn each_row_names_what_to_write_instead() {
         let rejected = Rejected::new().unwrap();
         assert_eq!(rejected.find("the dice")[0].2, "random generator");
@@ -130,7 +177,7 @@ mod tests {
             rejected.find("works\nout")[0],
             (0, "works\nout", "computed, derived; processed")
         );
-        for (pattern, instead) in REJECTED {
+        for (pattern, instead) in REJECTED.iter().chain(REJECTED_IN_NAMES) {
             assert!(!instead.is_empty(), "{pattern}");
         }
     }

@@ -134,14 +134,19 @@ impl ConnectionTable {
     }
 
     /// Takes one packet.
-    pub(super) fn take(&mut self, packet: &Packet<'_>, keys: &KeyLog, scope: &mut EventWriter<'_>) {
+    pub(super) fn take(
+        &mut self,
+        packet: &Packet<'_>,
+        keys: &KeyLog,
+        writer: &mut EventWriter<'_>,
+    ) {
         self.now = self.now.max(packet.at);
-        self.release(keys, scope);
+        self.release(keys, writer);
         if packet.is_cut {
             self.limits.snap_len = self.limits.snap_len.max(packet.bytes.len());
         }
         let inside = link::open(packet.link, packet.bytes);
-        let counts = match self.look_into(inside, packet.at, 0, keys, scope) {
+        let counts = match self.look_into(inside, packet.at, 0, keys, writer) {
             Found::Short if packet.is_cut => return self.counts.opaque.add(Opaque::Cut),
             Found::Opaque(what) => return self.counts.opaque.add(what),
             Found::Transport => &mut self.counts.transport,
@@ -158,13 +163,13 @@ impl ConnectionTable {
         at: u64,
         depth: usize,
         keys: &KeyLog,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) -> Found {
         match inside {
             Inside::Ip(_) if depth > MAX_DEPTH => {
                 Found::Opaque(Opaque::Named("a tunnel within four others"))
             }
-            Inside::Ip(bytes) => self.take_ip(bytes, at, depth, keys, scope),
+            Inside::Ip(bytes) => self.take_ip(bytes, at, depth, keys, writer),
             Inside::Other => Found::Useless,
             Inside::Short => Found::Short,
             Inside::Opaque(what) => Found::Opaque(what),
@@ -177,13 +182,13 @@ impl ConnectionTable {
         at: u64,
         depth: usize,
         keys: &KeyLog,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) -> Found {
         let Some(datagram) = ip::parse(bytes) else {
             return Found::Short;
         };
         let Some(part) = datagram.fragment else {
-            return self.take_payload(&datagram, at, depth, keys, scope);
+            return self.take_payload(&datagram, at, depth, keys, writer);
         };
         if datagram.payload.len() < datagram.len {
             // it cannot be completed
@@ -197,7 +202,7 @@ impl ConnectionTable {
                     fragment: None,
                     ..datagram
                 };
-                self.take_payload(&joined, at, depth, keys, scope)
+                self.take_payload(&joined, at, depth, keys, writer)
             }
             None => Found::Useful,
         }
@@ -209,7 +214,7 @@ impl ConnectionTable {
         at: u64,
         depth: usize,
         keys: &KeyLog,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) -> Found {
         let inside = match datagram.protocol {
             protocol::TCP => {
@@ -218,7 +223,7 @@ impl ConnectionTable {
                 };
                 let source = SocketAddr::new(datagram.source, tcp.source);
                 let target = SocketAddr::new(datagram.target, tcp.target);
-                self.take_segment(source, target, &tcp.segment, keys, scope);
+                self.take_segment(source, target, &tcp.segment, keys, writer);
                 return Found::Transport;
             }
             protocol::UDP => {
@@ -227,7 +232,7 @@ impl ConnectionTable {
                 };
                 match tunnel::in_udp(&udp) {
                     Some(inside) => inside,
-                    None => return self.take_udp(datagram, &udp, at, scope),
+                    None => return self.take_udp(datagram, &udp, at, writer),
                 }
             }
             protocol::GRE => tunnel::gre(datagram.payload),
@@ -235,7 +240,7 @@ impl ConnectionTable {
             protocol::ESP => Inside::Opaque(Opaque::Named("IPsec ESP")),
             _ => Inside::Other,
         };
-        self.look_into(inside, at, depth + 1, keys, scope)
+        self.look_into(inside, at, depth + 1, keys, writer)
     }
 
     fn take_udp(
@@ -243,16 +248,16 @@ impl ConnectionTable {
         datagram: &Datagram<'_>,
         udp: &Udp<'_>,
         at: u64,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) -> Found {
         let source = SocketAddr::new(datagram.source, udp.source);
         let target = SocketAddr::new(datagram.target, udp.target);
         let len = datagram.len.saturating_sub(8);
         if udp.source == dns::PORT || udp.target == dns::PORT {
-            self.names.take(source, target, udp.payload, at, scope);
+            self.names.take(source, target, udp.payload, at, writer);
             return Found::Useful;
         }
-        match self.quic.take(source, target, udp.payload, len, at, scope) {
+        match self.quic.take(source, target, udp.payload, len, at, writer) {
             true => Found::Transport,
             false => Found::Useless,
         }
@@ -264,7 +269,7 @@ impl ConnectionTable {
         target: SocketAddr,
         segment: &Segment<'_>,
         keys: &KeyLog,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) {
         let (source, target) = self.translations.resolve(source, target, segment);
         let pair = pair(source, target);
@@ -279,11 +284,11 @@ impl ConnectionTable {
             None => false,
         };
         if reopened {
-            self.let_go(pair, true, keys, scope);
+            self.let_go(pair, true, keys, writer);
             self.slots.remove(&pair);
         }
         if self.live >= MAX_LIVE || self.waiting > MAX_WAITING {
-            self.make_room(keys, scope);
+            self.make_room(keys, writer);
         }
         let live = match self.slots.entry(pair) {
             Entry::Occupied(slot) => slot.into_mut(),
@@ -294,7 +299,7 @@ impl ConnectionTable {
                 self.live += 1;
                 self.limits.joined += u64::from(opening.late);
                 let (client, server) = (opening.client, opening.server);
-                let mut live = TcpConnection::new(client, server, segment.at, opening.late, scope);
+                let mut live = TcpConnection::new(client, server, segment.at, opening.late, writer);
                 let climbs = match self.wanted {
                     Some(LadderSelection::Number(number)) => live.id().0 == number,
                     Some(LadderSelection::First) => {
@@ -304,7 +309,7 @@ impl ConnectionTable {
                 };
                 if climbs {
                     self.climbing += 1;
-                    live.climb(client, server, scope.base);
+                    live.climb(client, server, writer.base);
                 }
                 slot.insert(Slot::Live(Box::new(live)))
             }
@@ -312,19 +317,19 @@ impl ConnectionTable {
         let Slot::Live(live) = live else { return };
         let was_over = live.is_over();
         let waited = live.waiting();
-        live.take(live.side_of(source), segment, keys, scope);
+        live.take(live.side_of(source), segment, keys, writer);
         self.hears_servers |= live.hears_server();
         self.waiting = self.waiting + live.waiting() - waited;
         if live.is_over() && live.waiting() == 0 {
             // now, so that a reader of the events sees the end before the next opening
-            self.let_go(pair, true, keys, scope);
+            self.let_go(pair, true, keys, writer);
         } else if live.is_over() && !was_over {
             self.leaving.push_back((self.now + GRACE, pair));
         }
     }
 
     /// Drops ended connections whose grace time has passed.
-    fn release(&mut self, keys: &KeyLog, scope: &mut EventWriter<'_>) {
+    fn release(&mut self, keys: &KeyLog, writer: &mut EventWriter<'_>) {
         while let Some(&(until, pair)) = self.leaving.front()
             && until <= self.now
         {
@@ -332,13 +337,13 @@ impl ConnectionTable {
             // another connection may use the slot by now
             let over = matches!(self.slots.get(&pair), Some(Slot::Live(live)) if live.is_over());
             if over {
-                self.let_go(pair, true, keys, scope);
+                self.let_go(pair, true, keys, writer);
             }
         }
     }
 
     /// Ends one connection and remembers its ports.
-    fn let_go(&mut self, pair: Pair, complete: bool, keys: &KeyLog, scope: &mut EventWriter<'_>) {
+    fn let_go(&mut self, pair: Pair, complete: bool, keys: &KeyLog, writer: &mut EventWriter<'_>) {
         let Some(slot) = self.slots.get_mut(&pair) else {
             return;
         };
@@ -353,7 +358,7 @@ impl ConnectionTable {
         };
         self.live -= 1;
         self.waiting -= live.waiting();
-        match live.finish(complete, self.hears_servers, now, keys, scope) {
+        match live.finish(complete, self.hears_servers, now, keys, writer) {
             ConnectionState::Connection(over) => {
                 self.limits.count(&over);
                 if let Some(ladder) = over.ladder {
@@ -373,7 +378,7 @@ impl ConnectionTable {
 
     /// Drops the quarter of connections that were silent longest, and the remembered ports of old
     /// ones.
-    fn make_room(&mut self, keys: &KeyLog, scope: &mut EventWriter<'_>) {
+    fn make_room(&mut self, keys: &KeyLog, writer: &mut EventWriter<'_>) {
         let now = self.now;
         self.slots.retain(|_, slot| match slot {
             Slot::Live(_) => true,
@@ -391,13 +396,13 @@ impl ConnectionTable {
         silent.select_nth_unstable(quarter);
         for (_, pair) in silent.into_iter().take(quarter.max(1)) {
             self.limits.let_go += 1;
-            self.let_go(pair, false, keys, scope);
+            self.let_go(pair, false, keys, writer);
             self.slots.remove(&pair);
         }
     }
 
     /// Ends all connections; the captures are complete.
-    pub(crate) fn finish(&mut self, keys: &KeyLog, scope: &mut EventWriter<'_>) {
+    pub(crate) fn finish(&mut self, keys: &KeyLog, writer: &mut EventWriter<'_>) {
         let mut rest: Vec<(u64, Pair)> = Vec::with_capacity(self.live);
         for (pair, slot) in &self.slots {
             if let Slot::Live(live) = slot {
@@ -407,18 +412,18 @@ impl ConnectionTable {
         // roughly in the order of their ends, as consumers expect
         rest.sort_unstable();
         for (_, pair) in rest {
-            self.let_go(pair, false, keys, scope);
+            self.let_go(pair, false, keys, writer);
         }
         self.slots.clear();
         self.leaving.clear();
-        self.names.finish(self.now, scope);
-        self.quic.finish(self.now, scope);
+        self.names.finish(self.now, writer);
+        self.quic.finish(self.now, writer);
         // a connection of TCP, whose content has names, is the better first one
         self.ladder = self.ladder.take().or(self.quic.ladder.take());
         self.limits.lookups_without_response = self.names.without_response;
         self.limits.lookups_cut = self.names.cut;
         self.limits.translated = self.translations.found;
         self.limits.has_keys = !keys.is_empty();
-        self.limits.record(&self.quic, scope);
+        self.limits.record(&self.quic, writer);
     }
 }

@@ -56,7 +56,7 @@ impl DnsLookups {
         target: SocketAddr,
         bytes: &[u8],
         at: u64,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) {
         let Some(header) = Header::parse(bytes) else {
             return;
@@ -76,13 +76,13 @@ impl DnsLookups {
         let key = (client.ip(), resolver, Arc::from(message.name.as_str()));
         let question = (client.port(), message.header.id);
         if message.header.is_answer {
-            self.answer(&key, question, &message, at, scope);
+            self.answer(&key, question, &message, at, writer);
         } else {
-            self.ask(key, question, at, scope);
+            self.ask(key, question, at, writer);
         }
     }
 
-    fn ask(&mut self, key: Key, question: (u16, u16), at: u64, scope: &mut EventWriter<'_>) {
+    fn ask(&mut self, key: Key, question: (u16, u16), at: u64, writer: &mut EventWriter<'_>) {
         let client = SocketAddr::new(key.0, question.0);
         let mut answered = self.last_answered.iter();
         if answered.any(|&(ip, id, until)| (ip, id) == (client, question.1) && at <= until) {
@@ -96,7 +96,7 @@ impl DnsLookups {
             return;
         }
         if self.open.len() >= MAX_OPEN {
-            self.give_up(at, scope);
+            self.give_up(at, writer);
         }
         if self.open.len() < MAX_OPEN {
             let open = Open {
@@ -117,7 +117,7 @@ impl DnsLookups {
         question: (u16, u16),
         message: &Message,
         at: u64,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) {
         let Some(open) = self.open.get_mut(key) else {
             return;
@@ -136,13 +136,13 @@ impl DnsLookups {
             && let Some(open) = self.open.remove(key)
         {
             self.cut += u64::from(open.is_cut);
-            record(key, open, at, scope);
+            record(key, open, at, writer);
         }
     }
 
     /// Records lookups whose time is over. They failed if the capture holds responses to the
     /// client.
-    fn give_up(&mut self, now: u64, scope: &mut EventWriter<'_>) {
+    fn give_up(&mut self, now: u64, writer: &mut EventWriter<'_>) {
         let late: Vec<Key> = self
             .open
             .iter()
@@ -158,14 +158,14 @@ impl DnsLookups {
                 } else {
                     self.without_response += 1;
                 }
-                record(&key, open, until, scope);
+                record(&key, open, until, writer);
             }
         }
     }
 
     /// The capture is over.
-    pub(super) fn finish(&mut self, now: u64, scope: &mut EventWriter<'_>) {
-        self.give_up(now, scope);
+    pub(super) fn finish(&mut self, now: u64, writer: &mut EventWriter<'_>) {
+        self.give_up(now, writer);
         // the answers may come after the end of the capture
         let mut rest = std::mem::take(&mut self.open).into_iter();
         let unheard = rest
@@ -174,12 +174,12 @@ impl DnsLookups {
         for (key, open) in unheard {
             self.without_response += 1;
             let at = open.since;
-            record(&key, open, at, scope);
+            record(&key, open, at, writer);
         }
     }
 }
 
-fn record(key: &Key, open: Open, at: u64, scope: &mut EventWriter<'_>) {
+fn record(key: &Key, open: Open, at: u64, writer: &mut EventWriter<'_>) {
     let (_, resolver, name) = key;
     let answer = match open.error {
         Some(error) if open.addresses.is_empty() => Some(Err(error.into())),
@@ -192,11 +192,11 @@ fn record(key: &Key, open: Open, at: u64, scope: &mut EventWriter<'_>) {
         variant: None,
         round: None,
         name: Some(name.clone()),
-        span: Span::new(scope.nanos(open.since), scope.nanos(at)),
+        span: Span::new(writer.nanos(open.since), writer.nanos(at)),
         answer,
         ttl_s: open.ttl_s,
         resolver: Some(resolver.ip().to_string().into()),
         owner: None,
     };
-    scope.record(Event::Lookup(&lookup));
+    writer.record(Event::Lookup(&lookup));
 }

@@ -58,15 +58,15 @@ impl CaptureLimits {
     }
 
     /// Records a caveat for each limit with a count.
-    pub(super) fn record(&self, quic: &Quic, scope: &mut EventWriter<'_>) {
-        self.record_sealed(scope);
-        self.record_unreadable(quic, scope);
-        self.record_missing(quic, scope);
+    pub(super) fn record(&self, quic: &Quic, writer: &mut EventWriter<'_>) {
+        self.record_sealed(writer);
+        self.record_unreadable(quic, writer);
+        self.record_missing(quic, writer);
     }
 
     /// Records TLS that was not decrypted, with the remedy.
-    fn record_sealed(&self, scope: &mut EventWriter<'_>) {
-        self.record_suites(scope);
+    fn record_sealed(&self, writer: &mut EventWriter<'_>) {
+        self.record_suites(writer);
         for (why, &count) in &self.sealed {
             let (id, words) = match why {
                 Sealed::Suite(_) => continue,
@@ -99,12 +99,12 @@ impl CaptureLimits {
                     ("tls-bytes-missing", format!("{words}{remedy}"))
                 }
             };
-            scope.caveat(id, agreeing(count, &words));
+            writer.caveat(id, agreeing(count, &words));
         }
     }
 
     /// Records the cipher suites that are not decrypted, all in one caveat.
-    fn record_suites(&self, scope: &mut EventWriter<'_>) {
+    fn record_suites(&self, writer: &mut EventWriter<'_>) {
         let suites = self.sealed.iter().filter_map(|(why, count)| match why {
             Sealed::Suite(suite) => Some((suite_name(*suite), *count)),
             _ => None,
@@ -122,14 +122,14 @@ impl CaptureLimits {
             "connections use {the} {}, {are} not decrypted here",
             names.join(", ")
         );
-        scope.caveat(
+        writer.caveat(
             "tls-suite-not-decrypted",
             agreeing(counts.iter().sum(), &words),
         );
     }
 
     /// Records connections that are counted, but whose content cannot be read.
-    fn record_unreadable(&self, quic: &Quic, scope: &mut EventWriter<'_>) {
+    fn record_unreadable(&self, quic: &Quic, writer: &mut EventWriter<'_>) {
         let limits = [
             (
                 quic.recorded,
@@ -182,18 +182,18 @@ impl CaptureLimits {
                 "connections were dropped to limit memory: later exchanges on them count as other connections",
             ),
         ];
-        scope.caveats("", &limits);
+        writer.caveats("", &limits);
     }
 
     /// Records traffic that is not in the ledger.
-    fn record_missing(&self, quic: &Quic, scope: &mut EventWriter<'_>) {
+    fn record_missing(&self, quic: &Quic, writer: &mut EventWriter<'_>) {
         let one_direction = self.one_direction + quic.one_direction;
         if one_direction > 0 {
             let words = agreeing(
                 one_direction,
                 "connections are in the capture in one direction only: what the other side sent is not counted. Capture where both directions pass",
             );
-            scope.incomplete_requests("one-direction", words);
+            writer.incomplete_requests("one-direction", words);
         }
         if self.cut_packets > 0 {
             let words = format!(
@@ -201,7 +201,7 @@ impl CaptureLimits {
                 self.snap_len
             );
             let words = agreeing(self.cut_packets, &words);
-            scope.incomplete_requests("packets-cut", words);
+            writer.incomplete_requests("packets-cut", words);
         }
         let limits = [
             (
@@ -220,6 +220,6 @@ impl CaptureLimits {
                 "first packets of QUIC connections came while memory for more of these was exhausted: these connections are not counted",
             ),
         ];
-        scope.incompletes("", &limits);
+        writer.incompletes("", &limits);
     }
 }

@@ -70,13 +70,13 @@ impl StepsBack {
         self.largest = self.largest.max(back);
     }
 
-    fn record(self, name: &str, scope: &mut EventWriter<'_>) {
+    fn record(self, name: &str, writer: &mut EventWriter<'_>) {
         if self.count == 0 {
             return;
         }
         let times = counted(self.count, "time");
         let largest = long_time(Duration::from_nanos(self.largest));
-        scope.incomplete(
+        writer.incomplete(
             "input-out-of-order",
             format!(
                 "{name}: the clock of the packets goes back {times}, by up to {largest}: which connections and requests were open at the same time is unknown. If its parts are in the wrong order, `reordercap` sorts them"
@@ -188,7 +188,7 @@ pub(crate) fn read(
     input: &mut Input,
     network: &mut ConnectionTable,
     keys: &mut KeyLog,
-    scope: &mut EventWriter<'_>,
+    writer: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
     let mut packets = match Packets::open(input.format, &mut input.window) {
@@ -203,7 +203,7 @@ pub(crate) fn read(
             Ok(packet) => {
                 count += 1;
                 steps_back.note(packet.at);
-                network.take(&packet, keys, scope);
+                network.take(&packet, keys, writer);
             }
             Err(end) => break Some(end),
         }
@@ -215,21 +215,21 @@ pub(crate) fn read(
     let counts = network.take_counts();
     match end {
         Some(End::Damaged(why)) if count == 0 => return Err(input.broken(why)),
-        Some(End::Damaged(why)) => scope.incomplete(
+        Some(End::Damaged(why)) => writer.incomplete(
             "input-damaged",
             format!("{name}: {why} after packet {count}; the rest was not read"),
         ),
-        Some(End::Cut) => scope.incomplete(
+        Some(End::Cut) => writer.incomplete(
             "input-cut",
             format!("{name} ends within a packet: it was cut off, or is still being written"),
         ),
         Some(End::Whole) | None => {}
     }
-    record_opaque(input, &counts, count, scope)?;
-    steps_back.record(&name, scope);
+    record_opaque(input, &counts, count, writer)?;
+    steps_back.record(&name, writer);
     let dropped = packets.dropped();
     if dropped > 0 {
-        scope.incomplete(
+        writer.incomplete(
             "packets-dropped",
             format!(
                 "{name}: packets dropped while capturing, as the file says: {dropped}. Capture with a larger buffer, e.g. `dumpcap -B 64`"
@@ -247,7 +247,7 @@ fn record_opaque(
     input: &Input,
     counts: &PacketCounts,
     packets: u64,
-    scope: &mut EventWriter<'_>,
+    writer: &mut EventWriter<'_>,
 ) -> Result<(), AuditError> {
     if let Some(why) = counts.opaque.words() {
         let remedy = counts.opaque.remedy();
@@ -259,7 +259,7 @@ fn record_opaque(
                 remedy,
             });
         }
-        scope.incomplete(
+        writer.incomplete(
             "packets-not-decoded",
             format!(
                 "{}{} of {packets} packets cannot be decoded ({why}); the connections in them are not counted: {remedy}",

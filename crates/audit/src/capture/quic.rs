@@ -129,7 +129,7 @@ impl Quic {
         bytes: &[u8],
         len: usize,
         at: u64,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) -> bool {
         if let Some(talk) = self.live.get_mut(&(target, source)) {
             self.hears_servers = true;
@@ -143,7 +143,7 @@ impl Quic {
         if let Some(talk) = self.live.get(&key)
             && at.saturating_sub(talk.seen_at) > SILENCE
         {
-            self.end(key, true, at, scope);
+            self.end(key, true, at, writer);
         }
         let kinds = kinds(bytes);
         if let Some(talk) = self.live.get_mut(&key) {
@@ -166,7 +166,7 @@ impl Quic {
             return is_joined;
         }
         if self.live.len() >= MAX_LIVE {
-            self.make_room(at, scope);
+            self.make_room(at, writer);
         }
         if self.live.len() < MAX_LIVE {
             let mut talk = QuicConnection {
@@ -189,14 +189,14 @@ impl Quic {
                 talk.answered = true;
                 talk.received = len as u64;
                 if is_kept {
-                    talk.begin_ladder((target, source), scope.base);
+                    talk.begin_ladder((target, source), writer.base);
                     talk.climb(Side::Server, bytes, len, at);
                 }
                 self.live.insert((target, source), talk);
             } else {
                 talk.sent = len as u64;
                 if is_kept {
-                    talk.begin_ladder(key, scope.base);
+                    talk.begin_ladder(key, writer.base);
                     talk.climb(Side::Client, bytes, len, at);
                 }
                 talk.greet(bytes);
@@ -208,7 +208,7 @@ impl Quic {
         true
     }
 
-    fn make_room(&mut self, now: u64, scope: &mut EventWriter<'_>) {
+    fn make_room(&mut self, now: u64, writer: &mut EventWriter<'_>) {
         let silent = |talk: &QuicConnection| now.saturating_sub(talk.seen_at) > SILENCE;
         let mut over: Vec<_> = self
             .live
@@ -218,12 +218,12 @@ impl Quic {
             .collect();
         over.sort_unstable();
         for (_, key) in over {
-            self.end(key, true, now, scope);
+            self.end(key, true, now, writer);
         }
     }
 
     /// Ends all connections; the captures are complete.
-    pub(super) fn finish(&mut self, now: u64, scope: &mut EventWriter<'_>) {
+    pub(super) fn finish(&mut self, now: u64, writer: &mut EventWriter<'_>) {
         let mut rest: Vec<_> = self
             .live
             .iter()
@@ -231,7 +231,7 @@ impl Quic {
             .collect();
         rest.sort_unstable();
         for (seen_at, key) in rest {
-            self.end(key, now.saturating_sub(seen_at) > SILENCE, now, scope);
+            self.end(key, now.saturating_sub(seen_at) > SILENCE, now, writer);
         }
     }
 
@@ -240,7 +240,7 @@ impl Quic {
         key: (SocketAddr, SocketAddr),
         over: bool,
         now: u64,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) {
         let Some(mut talk) = self.live.remove(&key) else {
             return;
@@ -259,7 +259,7 @@ impl Quic {
             self.unheard += 1;
             return;
         }
-        let mut connection = Connection::new(scope.next_connection(), scope.nanos(talk.begun_at));
+        let mut connection = Connection::new(writer.next_connection(), writer.nanos(talk.begun_at));
         connection.transport = Transport::Quic;
         let is_selected = match self.wanted {
             Some(LadderSelection::Number(number)) => connection.id.0 == number,
@@ -295,12 +295,12 @@ impl Quic {
             self.recorded += 1;
         }
         if let Some(ready) = talk.ready_at {
-            connection.setup.connect = Some(Span::new(connection.at, scope.nanos(ready)));
+            connection.setup.connect = Some(Span::new(connection.at, writer.nanos(ready)));
         }
-        scope.record(Event::Opened(&connection));
+        writer.record(Event::Opened(&connection));
         if over && !unanswered {
             let close = Close {
-                at: scope.nanos(talk.seen_at),
+                at: writer.nanos(talk.seen_at),
                 by: None,
                 how: None,
                 other_end: None,
@@ -313,7 +313,7 @@ impl Quic {
                 },
                 probes: Probes::default(),
             };
-            scope.close(connection.id, close);
+            writer.close(connection.id, close);
         }
     }
 }

@@ -85,22 +85,22 @@ const TLS: TlsReading = TlsReading {
 
 /// The parts of the capture's state that a connection needs.
 struct CaptureContext<'a, 'b> {
-    scope: &'a mut EventWriter<'b>,
+    writer: &'a mut EventWriter<'b>,
     keys: &'a KeyLog,
     ladder: Option<&'a mut LadderBuilder>,
 }
 
 impl RunContext for CaptureContext<'_, '_> {
     fn record(&mut self, event: Event<'_>) {
-        self.scope.record(event);
+        self.writer.record(event);
     }
 
     fn next_exchange(&mut self) -> u64 {
-        self.scope.next_exchange()
+        self.writer.next_exchange()
     }
 
     fn fingerprint_key(&self) -> &FingerprintKey {
-        self.scope.key
+        self.writer.key
     }
 
     fn add_secrets(&mut self, client_random: &[u8; 32], into: &mut KeyLog) -> bool {
@@ -108,7 +108,7 @@ impl RunContext for CaptureContext<'_, '_> {
     }
 
     fn is_new_server(&mut self, origin: Option<&Origin>, product: &Arc<str>) -> bool {
-        self.scope.servers.is_new(origin, product)
+        self.writer.servers.is_new(origin, product)
     }
 
     fn note_tls(&mut self, from: Side, bytes: &[u8], at: Nanos) {
@@ -137,9 +137,9 @@ impl TcpConnection {
         server: SocketAddr,
         at: u64,
         late: bool,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) -> TcpConnection {
-        let mut connection = Connection::new(scope.next_connection(), scope.nanos(at));
+        let mut connection = Connection::new(writer.next_connection(), writer.nanos(at));
         connection.local = Some(client);
         connection.peer = Some(server);
         connection.open_before = late;
@@ -210,7 +210,7 @@ impl TcpConnection {
         from: Side,
         segment: &Segment<'_>,
         keys: &KeyLog,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) {
         let Self {
             flow,
@@ -231,10 +231,10 @@ impl TcpConnection {
         // before the payload is read, which may end the exchange
         match delays.take(from, segment) {
             Some(SegmentDelay::Resent) => {
-                observed.note_resent(scope.nanos(segment.at));
+                observed.note_resent(writer.nanos(segment.at));
                 self.unheard_resent += u32::from(from == Side::Client);
             }
-            Some(SegmentDelay::AwaitedAck) => observed.note_late_ack(scope.nanos(segment.at)),
+            Some(SegmentDelay::AwaitedAck) => observed.note_late_ack(writer.nanos(segment.at)),
             None => {}
         }
         let repeated = flow.stream(from).facts().repeated;
@@ -250,10 +250,10 @@ impl TcpConnection {
             && segment.ack.is_some()
         {
             self.established_at = Some(segment.at);
-            observed.establish(Span::new(scope.nanos(syn), scope.nanos(segment.at)));
+            observed.establish(Span::new(writer.nanos(syn), writer.nanos(segment.at)));
         }
         let mut context = CaptureContext {
-            scope,
+            writer,
             keys,
             ladder: ladder.as_deref_mut(),
         };
@@ -293,7 +293,7 @@ impl TcpConnection {
         hears_servers: bool,
         now: u64,
         keys: &KeyLog,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) -> ConnectionState {
         let (begun_at, seen_at) = (self.begun_at, self.seen_at);
         let heard_at = (self.unheard_resent >= UNHEARD).then_some(self.heard_at);
@@ -306,7 +306,7 @@ impl TcpConnection {
             ..
         } = &mut self;
         let mut context = CaptureContext {
-            scope,
+            writer,
             keys,
             ladder: ladder.as_deref_mut(),
         };
@@ -325,17 +325,17 @@ impl TcpConnection {
             if by == Side::Server {
                 observed.note_acknowledged(acknowledged);
             }
-            observed.note_end(by, how, context.scope.nanos(at));
+            observed.note_end(by, how, context.writer.nanos(at));
             // a RST after a FIN of the same side ends both directions
             let [own, other] = [by, by.other()].map(|side| flow.stream(side).facts());
             let resets = other.rst_at.into_iter().chain(own.rst_at).min();
             let ends = [(other.fin_at, CloseKind::Fin), (resets, CloseKind::Rst)];
             let ends = ends.into_iter().filter_map(|(at, how)| Some((at?, how)));
             if let Some((at, how)) = ends.min_by_key(|(at, _)| *at) {
-                observed.note_end(by.other(), how, context.scope.nanos(at));
+                observed.note_end(by.other(), how, context.writer.nanos(at));
             }
             if let Some(at) = flow.stream(Side::Client).facts().rst_at {
-                observed.note_end(Side::Client, CloseKind::Rst, context.scope.nanos(at));
+                observed.note_end(Side::Client, CloseKind::Rst, context.writer.nanos(at));
             }
         }
         flow.finish(|side, run| show(observed, side, run, &mut context));
@@ -356,7 +356,7 @@ impl TcpConnection {
                     observed.forget_closer();
                 }
                 if let (Some(heard_at), None, false) = (heard_at, end, lacks.direction) {
-                    let [since, until] = [heard_at, seen_at].map(|at| context.scope.nanos(at));
+                    let [since, until] = [heard_at, seen_at].map(|at| context.writer.nanos(at));
                     observed.note_unheard(Span::new(since, until));
                 }
                 // a response that is not in the capture did not fail
@@ -366,7 +366,7 @@ impl TcpConnection {
                 };
                 let server_ended = flow.stream(Side::Server).facts().fin_at;
                 let at = server_ended.or(end.map(|end| end.at));
-                let at = context.scope.nanos(at.unwrap_or(seen_at));
+                let at = context.writer.nanos(at.unwrap_or(seen_at));
                 observed.finish(at, ending, &mut context);
             }
         }
@@ -423,11 +423,11 @@ fn show(
 ) {
     match run {
         Run::Bytes { bytes, at } => {
-            let at = context.scope.nanos(at);
+            let at = context.writer.nanos(at);
             observed.read(side, bytes, at, context);
         }
         Run::Gap { len, at } => {
-            let at = context.scope.nanos(at);
+            let at = context.writer.nanos(at);
             observed.lose(side, len, at, context);
         }
     }

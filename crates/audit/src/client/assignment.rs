@@ -26,7 +26,7 @@ pub(crate) struct Source<'a> {
     /// Entries that went over a network.
     pub(crate) entries: &'a [Entry],
     /// The program that wrote the file; empty if the file does not say.
-    pub(crate) writer: &'a str,
+    pub(crate) program: &'a str,
     /// Prefix of the ids of caveats.
     pub(crate) kind: &'static str,
     /// The remedy for missing evidence: a sentence without its full stop.
@@ -139,8 +139,8 @@ struct Placement {
 
 impl Placement {
     /// The exchange as a row of the ledger.
-    fn exchange(&self, entries: &[Entry], scope: &EventWriter<'_>) -> Exchange {
-        let mut one = fill(&entries[self.entry], self.id, scope);
+    fn exchange(&self, entries: &[Entry], writer: &EventWriter<'_>) -> Exchange {
+        let mut one = fill(&entries[self.entry], self.id, writer);
         one.connection = Some(self.connection);
         one.reuse = self.reuse;
         one.ordinal = self.ordinal;
@@ -152,11 +152,11 @@ impl Placement {
 }
 
 /// Writes the entries to the ledger. Returns a description of the evidence.
-pub(crate) fn record(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String {
+pub(crate) fn record(source: &Source<'_>, writer: &mut EventWriter<'_>) -> String {
     let evidence = choose(source);
-    let early = source.entries.iter().filter(|entry| entry.at < scope.base);
+    let early = source.entries.iter().filter(|entry| entry.at < writer.base);
     let early = (early.count() as u64, "input-out-of-order", EARLY);
-    scope.caveats(source.prefix, &[early]);
+    writer.caveats(source.prefix, &[early]);
     let mut layout = Assignment {
         entries: source.entries,
         evidence,
@@ -170,7 +170,7 @@ pub(crate) fn record(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String
     order.sort_by_key(|&at| source.entries[at].sent_at());
     let mut exchanges: Vec<Placement> = Vec::with_capacity(order.len());
     for at in order {
-        exchanges.push(layout.lay(at, scope));
+        exchanges.push(layout.lay(at, writer));
     }
     // openings ordered by start, requests by end: the order in which a producer observes them
     exchanges.sort_by_key(|exchange| exchange.end);
@@ -178,13 +178,13 @@ pub(crate) fn record(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String
     if evidence == Evidence::Ids && layout.shows_connects {
         let unsure = layout.laid.iter().filter(unsure).count() as u64;
         let id = format!("{}-unknown-age", source.kind);
-        scope.caveats(source.prefix, &[(unsure, &id, UNKNOWN_AGE)]);
+        writer.caveats(source.prefix, &[(unsure, &id, UNKNOWN_AGE)]);
     }
     let mut connections = layout.laid;
     connections.sort_by_key(|connection| connection.at);
     let mut connections = connections.iter().peekable();
     let lookups = match source.shows_lookups {
-        true => lookups(source.entries, scope),
+        true => lookups(source.entries, writer),
         false => Vec::new(),
     };
     let mut lookups = lookups.iter().peekable();
@@ -192,34 +192,34 @@ pub(crate) fn record(source: &Source<'_>, scope: &mut EventWriter<'_>) -> String
         while let Some(connection) = connections.next_if(|connection| {
             connection.at <= exchange.end || connection.id == exchange.connection
         }) {
-            scope.record(Event::Opened(&connection.connection(source.entries)));
+            writer.record(Event::Opened(&connection.connection(source.entries)));
         }
         while let Some(lookup) = lookups.next_if(|lookup| lookup.span.end <= exchange.end) {
-            scope.record(Event::Lookup(lookup));
+            writer.record(Event::Lookup(lookup));
         }
-        let exchange = exchange.exchange(source.entries, scope);
-        scope.record(Event::Exchange(&exchange));
+        let exchange = exchange.exchange(source.entries, writer);
+        writer.record(Event::Exchange(&exchange));
     }
     for connection in connections {
-        scope.record(Event::Opened(&connection.connection(source.entries)));
+        writer.record(Event::Opened(&connection.connection(source.entries)));
     }
     for lookup in lookups {
-        scope.record(Event::Lookup(lookup));
+        writer.record(Event::Lookup(lookup));
     }
-    words(source, evidence, scope)
+    words(source, evidence, writer)
 }
 
 /// A description of the evidence. Missing evidence becomes a caveat.
-fn words(source: &Source<'_>, evidence: Evidence, scope: &mut EventWriter<'_>) -> String {
+fn words(source: &Source<'_>, evidence: Evidence, writer: &mut EventWriter<'_>) -> String {
     let Source {
         kind,
         prefix,
         better,
         ..
     } = source;
-    let by = match source.writer {
+    let by = match source.program {
         "" => "an unknown tool",
-        writer => writer,
+        program => program,
     };
     let ids = source.entries.iter().filter(|entry| entry.id.is_some());
     let has_ids = ids.count();
@@ -234,7 +234,7 @@ fn words(source: &Source<'_>, evidence: Evidence, scope: &mut EventWriter<'_>) -
             } else {
                 "it has no ids of connections"
             };
-            scope.caveat(
+            writer.caveat(
                 &format!("{kind}-without-ids"),
                 format!(
                     "{prefix}{why}: reuse is inferred from the time for connecting, connections are the fewest that the overlap of requests allows"
@@ -243,7 +243,7 @@ fn words(source: &Source<'_>, evidence: Evidence, scope: &mut EventWriter<'_>) -
             format!("written by {by}; reuse inferred from the time for connecting: {why}")
         }
         Evidence::Nothing => {
-            scope.incomplete(
+            writer.incomplete(
                 &format!("{kind}-without-evidence"),
                 format!(
                     "{prefix}no entry shows which connection carried the request, nor when one was opened. Connections \
@@ -286,12 +286,12 @@ struct Assignment<'a> {
 }
 
 impl Assignment<'_> {
-    fn lay(&mut self, index: usize, scope: &mut EventWriter<'_>) -> Placement {
+    fn lay(&mut self, index: usize, writer: &mut EventWriter<'_>) -> Placement {
         let entry = &self.entries[index];
-        let id = scope.next_exchange();
-        let end = end(entry, scope);
+        let id = writer.next_exchange();
+        let end = end(entry, writer);
         if let (Some(phase), Outcome::Failed(kind)) = (entry.dial, entry.outcome) {
-            let connection = self.fail(index, (phase, kind), scope);
+            let connection = self.fail(index, (phase, kind), writer);
             return Placement {
                 id,
                 entry: index,
@@ -304,7 +304,7 @@ impl Assignment<'_> {
         }
         let at = match self.find(index) {
             Some(at) => at,
-            None => self.open(index, scope),
+            None => self.open(index, writer),
         };
         let laid = &mut self.laid[at];
         laid.free_at = laid.free_at.max(entry.ended_at());
@@ -365,11 +365,11 @@ impl Assignment<'_> {
         free.or_else(any)
     }
 
-    fn open(&mut self, index: usize, scope: &mut EventWriter<'_>) -> usize {
+    fn open(&mut self, index: usize, writer: &mut EventWriter<'_>) -> usize {
         let entry = &self.entries[index];
-        let begun = scope.nanos(entry.at.saturating_add(entry.timings.blocked.unwrap_or(0)));
+        let begun = writer.nanos(entry.at.saturating_add(entry.timings.blocked.unwrap_or(0)));
         let has_ids = self.evidence == Evidence::Ids;
-        let mut laid = AssignedConnection::new(scope.next_connection(), begun, (index, entry));
+        let mut laid = AssignedConnection::new(writer.next_connection(), begun, (index, entry));
         laid.open_before = has_ids && entry.used_before;
         laid.is_inferred = !has_ids || entry.id.is_none();
         let at = self.laid.len();
@@ -389,11 +389,11 @@ impl Assignment<'_> {
         &mut self,
         index: usize,
         failed: (SetupPhase, Failure),
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) -> ConnectionId {
         let entry = &self.entries[index];
-        let begun = scope.nanos(entry.at);
-        let id = scope.next_connection();
+        let begun = writer.nanos(entry.at);
+        let id = writer.next_connection();
         let mut laid = AssignedConnection::new(id, begun, (index, entry));
         laid.failed = Some(failed);
         self.laid.push(laid);
@@ -446,13 +446,13 @@ fn setup(entry: &Entry, begun: Nanos) -> Setup {
 }
 
 /// When the exchange of an entry ended.
-fn end(entry: &Entry, scope: &EventWriter<'_>) -> Nanos {
-    scope.nanos(entry.ended_at()).max(scope.nanos(entry.at))
+fn end(entry: &Entry, writer: &EventWriter<'_>) -> Nanos {
+    writer.nanos(entry.ended_at()).max(writer.nanos(entry.at))
 }
 
 /// The exchange with all facts of its entry.
-fn fill(entry: &Entry, id: u64, scope: &EventWriter<'_>) -> Exchange {
-    let mut one = Exchange::new(id, scope.nanos(entry.at));
+fn fill(entry: &Entry, id: u64, writer: &EventWriter<'_>) -> Exchange {
+    let mut one = Exchange::new(id, writer.nanos(entry.at));
     let timings = &entry.timings;
     let mut phase = steps(one.at);
     one.spans.blocked = phase(timings.blocked);
@@ -462,14 +462,14 @@ fn fill(entry: &Entry, id: u64, scope: &EventWriter<'_>) -> Exchange {
     one.spans.send = phase(timings.send);
     one.spans.wait = phase(timings.wait);
     one.spans.receive = phase(timings.receive);
-    one.end = end(entry, scope);
+    one.end = end(entry, writer);
     // the end of an entry from before the base was moved
     one.spans.keep_within(one.at, one.end);
     // two requests are the same only if method and target are known, and no body distinguishes them
     let recognised = entry.method.as_ref().zip(entry.full_target.as_deref());
     one.fingerprint = recognised
         .filter(|_| entry.request_body.unwrap_or(0) == 0)
-        .map(|(method, target)| scope.key.of(method.as_str(), target, b""));
+        .map(|(method, target)| writer.key.of(method.as_str(), target, b""));
     one.method = entry.method.clone();
     one.target = entry.target();
     one.status = entry.status;

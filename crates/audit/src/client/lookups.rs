@@ -11,9 +11,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 /// The lookups of the entries, ordered by end.
-pub(super) fn lookups(entries: &[Entry], scope: &EventWriter<'_>) -> Vec<Lookup> {
+pub(super) fn lookups(entries: &[Entry], writer: &EventWriter<'_>) -> Vec<Lookup> {
     let mut waits: Vec<(Option<Arc<str>>, Span)> =
-        entries.iter().filter_map(|one| wait(one, scope)).collect();
+        entries.iter().filter_map(|one| wait(one, writer)).collect();
     waits.sort_by_key(|(_, span)| span.start);
     let mut lookups: Vec<Lookup> = Vec::new();
     let mut last: HashMap<Option<Arc<str>>, usize> = HashMap::new();
@@ -33,14 +33,14 @@ pub(super) fn lookups(entries: &[Entry], scope: &EventWriter<'_>) -> Vec<Lookup>
 
 /// The name that an entry waited for, and when. The name is `None` if the tool does not record it
 /// per request.
-fn wait(entry: &Entry, scope: &EventWriter<'_>) -> Option<(Option<Arc<str>>, Span)> {
+fn wait(entry: &Entry, writer: &EventWriter<'_>) -> Option<(Option<Arc<str>>, Span)> {
     let took = entry.timings.dns.filter(|&took| took > 0)?;
     let name = entry.origin.as_ref().map(|origin| origin.host.clone());
     let is_address = |name: &Arc<str>| name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
     if name.as_ref().is_some_and(is_address) {
         return None;
     }
-    let start = scope.nanos(entry.at.saturating_add(entry.timings.blocked.unwrap_or(0)));
+    let start = writer.nanos(entry.at.saturating_add(entry.timings.blocked.unwrap_or(0)));
     Some((name, Span::new(start, start.after(took))))
 }
 

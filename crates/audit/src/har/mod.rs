@@ -42,7 +42,7 @@ pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
 /// Reads a HAR to its end, or to the first syntax error.
 pub(crate) fn read(
     input: &mut Input,
-    scope: &mut EventWriter<'_>,
+    writer: &mut EventWriter<'_>,
 ) -> Result<InputSummary, AuditError> {
     let mut document = Document::default();
     let end = document.read(&mut input.window);
@@ -50,7 +50,7 @@ pub(crate) fn read(
     match end {
         Ok(()) => {}
         Err(why) if document.seen == 0 => return Err(input.broken(why.to_string())),
-        Err(why) => scope.incomplete(
+        Err(why) => writer.incomplete(
             "input-damaged",
             format!("{prefix}{why}; entries read before that: {}", document.seen),
         ),
@@ -60,17 +60,17 @@ pub(crate) fn read(
         "entries beyond the first {} were not read",
         document.seen - left_out
     );
-    scope.incompletes(&prefix, &[(left_out, "input-too-long", &words)]);
+    writer.incompletes(&prefix, &[(left_out, "input-too-long", &words)]);
     let source = Source {
         entries: &document.entries,
-        writer: &document.creator,
+        program: &document.creator,
         kind: "har",
         is_coarse: false,
         shows_lookups: true,
         better: "A NetLog of the browser (chrome://net-export) shows it",
         prefix: &prefix,
     };
-    let evidence = client::record(&source, scope);
+    let evidence = client::record(&source, writer);
     Ok(InputSummary {
         evidence: Some(evidence),
         ..input.account(Unit::Entries, document.seen, document.skipped)

@@ -63,7 +63,7 @@ fn each(head: &'static str, read: fn(&str) -> Option<Entry>) -> Box<dyn Rows> {
 /// How the rows of a load generator are detected and read.
 struct RowFormat {
     tool: LoadGenerator,
-    writer: &'static str,
+    program: &'static str,
     /// Whether a line is the first one of such a file.
     is_first: fn(&str) -> bool,
     rows: fn() -> Box<dyn Rows>,
@@ -76,7 +76,7 @@ struct RowFormat {
 const FORMATS: [RowFormat; 6] = [
     RowFormat {
         tool: LoadGenerator::Hey,
-        writer: "hey",
+        program: "hey",
         is_first: |line| line == hey::HEAD,
         rows: || each(hey::HEAD, hey::row),
         is_relative: true,
@@ -87,7 +87,7 @@ const FORMATS: [RowFormat; 6] = [
     },
     RowFormat {
         tool: LoadGenerator::Oha,
-        writer: "oha",
+        program: "oha",
         is_first: |line| line == oha::HEAD,
         rows: || each(oha::HEAD, oha::row),
         is_relative: true,
@@ -97,7 +97,7 @@ const FORMATS: [RowFormat; 6] = [
     },
     RowFormat {
         tool: LoadGenerator::K6Csv,
-        writer: "k6",
+        program: "k6",
         is_first: k6::is_head,
         rows: || Box::new(k6::K6::csv()),
         is_relative: false,
@@ -105,7 +105,7 @@ const FORMATS: [RowFormat; 6] = [
     },
     RowFormat {
         tool: LoadGenerator::K6Json,
-        writer: "k6",
+        program: "k6",
         is_first: k6::is_object,
         rows: || Box::new(k6::K6::json()),
         is_relative: false,
@@ -113,7 +113,7 @@ const FORMATS: [RowFormat; 6] = [
     },
     RowFormat {
         tool: LoadGenerator::VegetaCsv,
-        writer: "vegeta",
+        program: "vegeta",
         is_first: vegeta::is_row,
         rows: || each("", vegeta::row),
         is_relative: false,
@@ -121,7 +121,7 @@ const FORMATS: [RowFormat; 6] = [
     },
     RowFormat {
         tool: LoadGenerator::VegetaJson,
-        writer: "vegeta",
+        program: "vegeta",
         is_first: vegeta::is_object,
         rows: || each("", vegeta::object),
         is_relative: false,
@@ -192,15 +192,15 @@ impl ReadRows {
     }
 
     /// Records caveats for requests that are missing.
-    fn record_limits(&self, prefix: &str, format: &RowFormat, scope: &mut EventWriter<'_>) {
+    fn record_limits(&self, prefix: &str, format: &RowFormat, writer: &mut EventWriter<'_>) {
         let ReadRows { lines, skipped, .. } = self;
         let read = self.entries.len();
         let words = format!("requests beyond the first {read} were not read");
-        scope.incompletes(prefix, &[(self.left_out, "input-too-long", &words)]);
+        writer.incompletes(prefix, &[(self.left_out, "input-too-long", &words)]);
         let words = format!("of {lines} lines cannot be read: their requests are not counted");
-        scope.incompletes(prefix, &[(*skipped, "lines-not-read", &words)]);
+        writer.incompletes(prefix, &[(*skipped, "lines-not-read", &words)]);
         if let Some(missing) = format.missing {
-            scope.incomplete("tool-without-failures", format!("{prefix}{missing}"));
+            writer.incomplete("tool-without-failures", format!("{prefix}{missing}"));
         }
     }
 }
@@ -209,7 +209,7 @@ impl ReadRows {
 pub(crate) fn read(
     input: &mut Input,
     tool: LoadGenerator,
-    scope: &mut EventWriter<'_>,
+    writer: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
     let format = tool.row_format();
@@ -231,10 +231,10 @@ pub(crate) fn read(
         oha::name_connections(&mut read.entries);
     }
     let prefix = input.prefix();
-    read.record_limits(&prefix, format, scope);
+    read.record_limits(&prefix, format, writer);
     let is_coarse = rows.is_coarse();
     if is_coarse {
-        scope.caveat(
+        writer.caveat(
             "tool-coarse-times",
             format!(
                 "{prefix}times are written to the second only: requests of the same second count as overlapping, so that connections called \
@@ -244,14 +244,14 @@ pub(crate) fn read(
     }
     let source = Source {
         entries: &read.entries,
-        writer: format.writer,
+        program: format.program,
         is_coarse,
         shows_lookups: tool == LoadGenerator::Hey,
         kind: "tool",
         better: "`intact watch -- COMMAND` around the tool shows it",
         prefix: &prefix,
     };
-    let evidence = client::record(&source, scope);
+    let evidence = client::record(&source, writer);
     let count = read.entries.len() as u64 + read.left_out;
     Ok(InputSummary {
         evidence: Some(evidence),

@@ -122,25 +122,25 @@ impl LogConnections {
     }
 
     /// Reads a line. Returns whether it was used.
-    pub(super) fn take(&mut self, line: &Line<'_>, scope: &mut EventWriter<'_>) -> bool {
+    pub(super) fn take(&mut self, line: &Line<'_>, writer: &mut EventWriter<'_>) -> bool {
         let Some(time) = self.time(line) else {
             return false;
         };
         self.until = self.until.max(time.end);
         let key = self.key(line);
-        let id = key.map(|key| self.connection(key, line, time, scope));
+        let id = key.map(|key| self.connection(key, line, time, writer));
         if !line.is_request() {
             // a connection without a request: an ALB's connection log, or a client that closed
             // without a request
             return id.is_some();
         }
-        let number = scope.next_exchange();
-        let mut one = exchange(line, number, time.start, time.end, scope);
+        let number = writer.next_exchange();
+        let mut one = exchange(line, number, time.start, time.end, writer);
         match (key, id) {
-            (Some(key), Some(_)) => self.carry(key, line, time, &mut one, scope),
+            (Some(key), Some(_)) => self.carry(key, line, time, &mut one, writer),
             _ => {
                 self.evidence.none += 1;
-                scope.record(Event::Exchange(&one));
+                writer.record(Event::Exchange(&one));
             }
         }
         true
@@ -198,7 +198,7 @@ impl LogConnections {
         key: Key,
         line: &Line<'_>,
         time: Time,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) -> ConnectionId {
         let mut before = None;
         if let Some(live) = self.live.get(&key) {
@@ -208,12 +208,12 @@ impl LogConnections {
                 return live.id;
             }
             before = Some(silence);
-            self.end(key, None, scope);
+            self.end(key, None, writer);
         }
         if self.live.len() >= MAX_LIVE {
-            self.make_room(time.end, scope);
+            self.make_room(time.end, writer);
         }
-        let mut connection = Connection::new(scope.next_connection(), scope.nanos(time.start));
+        let mut connection = Connection::new(writer.next_connection(), writer.nanos(time.start));
         connection.origin = origin(line);
         connection.peer = line
             .client
@@ -261,7 +261,7 @@ impl LogConnections {
             may_be_same,
             certainty: connection.certainty.clone(),
         };
-        scope.record(Event::Opened(&connection));
+        writer.record(Event::Opened(&connection));
         self.live.insert(key, live);
         connection.id
     }
@@ -291,7 +291,7 @@ impl LogConnections {
         line: &Line<'_>,
         time: Time,
         one: &mut Exchange,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) {
         let of_client = self.of_client(key);
         let Some(live) = self.live.get_mut(&key) else {
@@ -329,20 +329,20 @@ impl LogConnections {
         if line.closes {
             one.close_sent_by = Some(Side::Server);
         }
-        scope.record(Event::Exchange(one));
+        writer.record(Event::Exchange(one));
         if line.closes {
-            self.end(key, Some(ClosePoint::AfterExchange), scope);
+            self.end(key, Some(ClosePoint::AfterExchange), writer);
         }
     }
 
     /// Records the end of a connection.
-    fn end(&mut self, key: Key, moment: Option<ClosePoint>, scope: &mut EventWriter<'_>) {
+    fn end(&mut self, key: Key, moment: Option<ClosePoint>, writer: &mut EventWriter<'_>) {
         let Some(live) = self.live.remove(&key) else {
             return;
         };
         let announced_by = moment.map(|_| Side::Server);
         let close = Close {
-            at: scope.nanos(live.last_end),
+            at: writer.nanos(live.last_end),
             by: None,
             how: None,
             other_end: None,
@@ -352,11 +352,11 @@ impl LogConnections {
             bytes: ConnectionBytes::default(),
             probes: Probes::default(),
         };
-        scope.close(live.id, close);
+        writer.close(live.id, close);
     }
 
     /// Drops connections that were silent for long, or the quarter that was silent longest.
-    fn make_room(&mut self, now: u64, scope: &mut EventWriter<'_>) {
+    fn make_room(&mut self, now: u64, writer: &mut EventWriter<'_>) {
         let mut silent: Vec<(u64, Key)> = self
             .live
             .iter()
@@ -370,14 +370,14 @@ impl LogConnections {
             if let Key::Id(number) = key {
                 self.serials.let_go(number);
             }
-            self.end(key, None, scope);
+            self.end(key, None, writer);
         }
     }
 
     /// Ends all connections; the logs are complete.
-    pub(crate) fn finish(&mut self, scope: &mut EventWriter<'_>) {
+    pub(crate) fn finish(&mut self, writer: &mut EventWriter<'_>) {
         let let_go = (self.let_go, "too-many-connections", LET_GO);
-        scope.caveats("", &[let_go]);
+        writer.caveats("", &[let_go]);
         self.live.clear();
     }
 }
@@ -410,10 +410,10 @@ pub(crate) fn exchange(
     id: u64,
     start: u64,
     end: u64,
-    scope: &EventWriter<'_>,
+    writer: &EventWriter<'_>,
 ) -> Exchange {
-    let mut one = Exchange::new(id, scope.nanos(start));
-    one.end = scope.nanos(end);
+    let mut one = Exchange::new(id, writer.nanos(start));
+    one.end = writer.nanos(end);
     one.method = line.method.as_deref().map(Method::new);
     one.target = line.target.as_deref().map(Target::new);
     one.status = line.status;

@@ -73,7 +73,7 @@ pub(crate) fn read(
     input: &mut Input,
     dialect: &mut LogFormat,
     pools: &mut LogConnections,
-    scope: &mut EventWriter<'_>,
+    writer: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
     pools.begin(begins_at(input.window.available(), dialect));
@@ -93,8 +93,8 @@ pub(crate) fn read(
         // missing
         unread += u64::from(line.is_none() && text.contains("HTTP/"));
         let stamp = line.as_ref().and_then(|line| line.start.or(line.end));
-        early += u64::from(stamp.is_some_and(|stamp| stamp.nanos < scope.base));
-        let used = line.is_some_and(|line| pools.take(&line, scope));
+        early += u64::from(stamp.is_some_and(|stamp| stamp.nanos < writer.base));
+        let used = line.is_some_and(|line| pools.take(&line, writer));
         skipped += u64::from(!used);
         true
     });
@@ -103,13 +103,13 @@ pub(crate) fn read(
     }
     let prefix = input.prefix();
     if unread > 0 {
-        scope.incomplete(
+        writer.incomplete(
             "lines-not-read",
             format!("{prefix}{unread} of {lines} lines look like requests and are not in the log's format: they are not counted. Give the format with --log-format"),
         );
     }
-    scope.caveats(&prefix, &[(early, "input-out-of-order", EARLY)]);
-    let (evidence, advice) = describe(dialect, pools.evidence, &prefix, scope);
+    writer.caveats(&prefix, &[(early, "input-out-of-order", EARLY)]);
+    let (evidence, advice) = describe(dialect, pools.evidence, &prefix, writer);
     Ok(InputSummary {
         evidence: Some(evidence),
         advice,
@@ -122,11 +122,11 @@ fn describe(
     dialect: &LogFormat,
     evidence: Evidence,
     prefix: &str,
-    scope: &mut EventWriter<'_>,
+    writer: &mut EventWriter<'_>,
 ) -> (String, Vec<String>) {
     let requests = evidence.by_id + evidence.by_port + evidence.none;
     if evidence.coarse > 0 {
-        scope.caveat(
+        writer.caveat(
             "log-coarse-times",
             format!(
                 "{prefix}times have whole seconds only: the overlap of requests within a second and exact idle times are unknown{TIME_FIELDS}"
@@ -134,14 +134,14 @@ fn describe(
         );
     }
     if evidence.timed == 0 && requests > 0 {
-        scope.caveat(
+        writer.caveat(
             "log-without-durations",
             format!("{prefix}it does not contain how long a request took: latencies are unknown"),
         );
     }
     if evidence.none > 0 {
         let remedy = dialect.connection_fields();
-        scope.caveat(
+        writer.caveat(
             "log-without-connections",
             format!(
                 "{prefix}no connection id in {} of {requests} requests: the number of their connections and their reuse are unknown{remedy}",
@@ -151,7 +151,7 @@ fn describe(
     }
     if evidence.maybe_older > 0 {
         let remedy = dialect.position_field(evidence.by_id > 0);
-        scope.caveat(
+        writer.caveat(
             "log-without-positions",
             format!(
                 "{prefix}the log has no positions of requests. {} may have been open before the log began, so reuse by the first request of each is unknown{remedy}",
@@ -161,7 +161,7 @@ fn describe(
     }
     if evidence.passed_positions > 0 {
         let repeated = counted(evidence.passed_positions, "request");
-        scope.incomplete(
+        writer.incomplete(
             "log-positions-repeat",
             format!(
                 "{prefix}{repeated} came with a position that the connection of this id had passed: the lines are of several servers, repeated or sorted again, so connections are not known. Audit the log of each server by itself, as it was written"
@@ -170,7 +170,7 @@ fn describe(
     }
     if evidence.maybe_same > 0 {
         let remedy = dialect.position_field(evidence.by_id > 0);
-        scope.caveat(
+        writer.caveat(
             "log-port-silent",
             format!(
                 "{prefix}a client may use a port again for another connection after 60 s of silence or 256 other connections. {} on such a port may have reused the connection before; each counts as opened{remedy}",

@@ -53,7 +53,7 @@ impl Assembler {
         }
     }
 
-    pub(super) fn take(&mut self, event: &RawEvent, scope: &mut EventWriter<'_>) {
+    pub(super) fn take(&mut self, event: &RawEvent, writer: &mut EventWriter<'_>) {
         let (Some(kind), Some(origin), Some(at)) = (
             self.constants.kind(event),
             self.constants.origin(event),
@@ -62,16 +62,16 @@ impl Assembler {
             return;
         };
         match origin {
-            From::Request => self.request(kind, event, at, scope),
+            From::Request => self.request(kind, event, at, writer),
             From::Job => self.job(kind, event),
             From::Connect => self.connect(kind, event, at),
-            From::Http2 => self.session(kind, event, at, scope),
-            From::Quic => self.quic(kind, event, at, scope),
-            From::Socket => self.socket(kind, event, at, scope),
+            From::Http2 => self.session(kind, event, at, writer),
+            From::Quic => self.quic(kind, event, at, writer),
+            From::Socket => self.socket(kind, event, at, writer),
         }
     }
 
-    fn request(&mut self, kind: Kind, event: &RawEvent, at: u64, scope: &mut EventWriter<'_>) {
+    fn request(&mut self, kind: Kind, event: &RawEvent, at: u64, writer: &mut EventWriter<'_>) {
         let id = event.source.id;
         let params = &event.params;
         let edge = event.edge();
@@ -88,14 +88,14 @@ impl Assembler {
         match (kind, edge) {
             // a redirect continues under the same number
             (Kind::StartJob, EventPhase::Begin) => {
-                self.restart(id, at, scope);
+                self.restart(id, at, writer);
                 if let Some(request) = self.requests.get_mut(&id) {
                     request.aim(params);
                 }
             }
             (Kind::StartJob, EventPhase::End) => request.fail(params, &self.constants),
             (Kind::StreamRequest, EventPhase::Begin) => {
-                self.restart(id, at, scope);
+                self.restart(id, at, writer);
                 if let Some(request) = self.requests.get_mut(&id) {
                     request.wanted = Some(at);
                 }
@@ -114,7 +114,7 @@ impl Assembler {
             (Kind::ReadBody, EventPhase::End) => request.body_in(params, at),
             (Kind::RequestAlive, EventPhase::End) => {
                 request.fail(params, &self.constants);
-                self.end_request(id, at, scope);
+                self.end_request(id, at, writer);
             }
             _ => {}
         }
@@ -152,18 +152,18 @@ impl Assembler {
     }
 
     /// Records what was sent under this number before as an exchange of its own.
-    fn restart(&mut self, id: u64, at: u64, scope: &mut EventWriter<'_>) {
+    fn restart(&mut self, id: u64, at: u64, writer: &mut EventWriter<'_>) {
         let Some(request) = self.requests.get(&id) else {
             return;
         };
         if request.has_begun() {
             let next = request.again();
-            self.end_request(id, at, scope);
+            self.end_request(id, at, writer);
             self.requests.insert(id, next);
         }
     }
 
-    fn end_request(&mut self, id: u64, at: u64, scope: &mut EventWriter<'_>) {
+    fn end_request(&mut self, id: u64, at: u64, writer: &mut EventWriter<'_>) {
         let Some(request) = self.requests.remove(&id) else {
             return;
         };
@@ -183,25 +183,25 @@ impl Assembler {
                     if is_new {
                         socket.agent.clone_from(&request.agent);
                         socket.server.clone_from(&request.server);
-                        socket.revise(scope);
+                        socket.revise(writer);
                     }
-                    Some((socket.record(scope), &*socket))
+                    Some((socket.record(writer), &*socket))
                 }
                 None => None,
             };
-            let mut exchange = request.exchange(carrier, at, scope);
+            let mut exchange = request.exchange(carrier, at, writer);
             if exchange.connection.is_none() {
-                exchange.connection = request.record_dial(&exchange, scope);
+                exchange.connection = request.record_dial(&exchange, writer);
                 self.strays += u64::from(exchange.status.is_some());
             }
-            over_at = exchange.end.0.saturating_add(scope.base);
-            scope.record(Event::Exchange(&exchange));
+            over_at = exchange.end.0.saturating_add(writer.base);
+            writer.record(Event::Exchange(&exchange));
         }
         if let Some(number) = number {
             if let Some(socket) = self.sockets.get_mut(&number) {
                 socket.carried(over_at);
             }
-            self.bury(number, scope);
+            self.bury(number, writer);
         }
     }
 
@@ -237,7 +237,7 @@ impl Assembler {
         make_room(&mut self.connects);
     }
 
-    fn session(&mut self, kind: Kind, event: &RawEvent, at: u64, scope: &mut EventWriter<'_>) {
+    fn session(&mut self, kind: Kind, event: &RawEvent, at: u64, writer: &mut EventWriter<'_>) {
         let id = event.source.id;
         if kind == Kind::Http2Initialized
             && let Some(socket) = event.params.dependency
@@ -252,7 +252,7 @@ impl Assembler {
         match kind {
             Kind::Http2Initialized if socket.protocol != Some(Protocol::Http2) => {
                 socket.protocol = Some(Protocol::Http2);
-                socket.revise(scope);
+                socket.revise(writer);
             }
             Kind::Http2Goaway => socket.going_away(&event.params, at),
             Kind::Http2Setting => {
@@ -260,14 +260,14 @@ impl Assembler {
                 if name.contains("MAX_CONCURRENT_STREAMS") {
                     let value = event.params.value.count();
                     socket.terms.max_streams = value.and_then(|value| u32::try_from(value).ok());
-                    socket.revise(scope);
+                    socket.revise(writer);
                 }
             }
             _ => {}
         }
     }
 
-    fn quic(&mut self, kind: Kind, event: &RawEvent, at: u64, scope: &mut EventWriter<'_>) {
+    fn quic(&mut self, kind: Kind, event: &RawEvent, at: u64, writer: &mut EventWriter<'_>) {
         if kind != Kind::QuicSession {
             return;
         }
@@ -279,14 +279,14 @@ impl Assembler {
                 socket.protocol = Some(Protocol::Http3);
                 let host = event.params.host.text().unwrap_or_default();
                 socket.origin = fields::split(&format!("https://{host}")).map(|(origin, _)| origin);
-                self.insert(id, socket, scope);
+                self.insert(id, socket, writer);
             }
-            EventPhase::End => self.gone(id, at, scope),
+            EventPhase::End => self.gone(id, at, writer),
             EventPhase::Point => {}
         }
     }
 
-    fn socket(&mut self, kind: Kind, event: &RawEvent, at: u64, scope: &mut EventWriter<'_>) {
+    fn socket(&mut self, kind: Kind, event: &RawEvent, at: u64, writer: &mut EventWriter<'_>) {
         let id = event.source.id;
         let params = &event.params;
         let edge = event.edge();
@@ -297,7 +297,7 @@ impl Assembler {
                 socket.job_at = Some(*began);
                 socket.origin.clone_from(origin);
             }
-            self.insert(id, socket, scope);
+            self.insert(id, socket, writer);
             return;
         }
         let Some(socket) = self.sockets.get_mut(&id) else {
@@ -314,7 +314,7 @@ impl Assembler {
             (Kind::ClosingSocket, _) => {
                 socket.closing(&params.reason.text().unwrap_or_default());
             }
-            (Kind::SocketAlive, EventPhase::End) => self.gone(id, at, scope),
+            (Kind::SocketAlive, EventPhase::End) => self.gone(id, at, writer),
             _ => {}
         }
         let ends_a_step =
@@ -323,54 +323,54 @@ impl Assembler {
             && ends_a_step
             && socket.is_set_up()
         {
-            socket.record(scope);
+            socket.record(writer);
         }
     }
 
-    fn insert(&mut self, id: u64, socket: Socket, scope: &mut EventWriter<'_>) {
+    fn insert(&mut self, id: u64, socket: Socket, writer: &mut EventWriter<'_>) {
         if self.sockets.len() >= MAX_OPEN
             && let Some((_, oldest)) = self.sockets.pop_first()
         {
             self.let_go += 1;
-            oldest.record_end(scope);
+            oldest.record_end(writer);
         }
         if let Some(old) = self.sockets.insert(id, socket) {
-            old.record_end(scope);
+            old.record_end(writer);
         }
     }
 
-    fn gone(&mut self, id: u64, at: u64, scope: &mut EventWriter<'_>) {
+    fn gone(&mut self, id: u64, at: u64, writer: &mut EventWriter<'_>) {
         if let Some(socket) = self.sockets.get_mut(&id) {
             socket.gone(at);
         }
-        self.bury(id, scope);
+        self.bury(id, writer);
     }
 
     /// Records the end of a socket after all its requests ended: their last events may follow the
     /// socket's.
-    fn bury(&mut self, id: u64, scope: &mut EventWriter<'_>) {
+    fn bury(&mut self, id: u64, writer: &mut EventWriter<'_>) {
         let is_over = self
             .sockets
             .get(&id)
             .is_some_and(|socket| socket.is_gone() && socket.in_flight == 0);
         if is_over && let Some(socket) = self.sockets.remove(&id) {
-            socket.record_end(scope);
+            socket.record_end(writer);
         }
     }
 
     /// Ends the file. Returns a description of the evidence.
-    pub(super) fn finish(mut self, prefix: &str, scope: &mut EventWriter<'_>) -> String {
+    pub(super) fn finish(mut self, prefix: &str, writer: &mut EventWriter<'_>) -> String {
         let under_way = self.requests.values().filter(|one| one.has_begun());
         let under_way = under_way.count() as u64;
         let missing = [
             (self.let_go, "too-many-connections", LET_GO),
             (self.strays, "netlog-strays", STRAYS),
         ];
-        scope.incompletes(prefix, &missing);
-        scope.caveats(prefix, &[(under_way, "end-not-captured", UNDER_WAY)]);
+        writer.incompletes(prefix, &missing);
+        writer.caveats(prefix, &[(under_way, "end-not-captured", UNDER_WAY)]);
         for socket in self.sockets.values_mut() {
             if socket.is_gone() {
-                socket.record_end(scope);
+                socket.record_end(writer);
             }
         }
         let rest = match under_way {

@@ -43,7 +43,7 @@ pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
 /// Reads a NetLog to its end, or to where it was cut off.
 pub(crate) fn read(
     input: &mut Input,
-    scope: &mut EventWriter<'_>,
+    writer: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
     let mut first = Vec::new();
@@ -73,7 +73,7 @@ pub(crate) fn read(
         }
         events += 1;
         match RawEvent::read(line) {
-            Some(event) => follow.take(&event, scope),
+            Some(event) => follow.take(&event, writer),
             None => skipped += 1,
         }
         !whole
@@ -83,19 +83,19 @@ pub(crate) fn read(
     }
     let prefix = input.prefix();
     if !whole {
-        scope.incomplete(
+        writer.incomplete(
             "netlog-cut",
             format!("{prefix}the log has no end: the browser was still writing, or was killed. Exchanges that were active then are not counted"),
         );
     }
     // the last line of a file that was cut off is no event
     if skipped > u64::from(!whole) {
-        scope.incomplete(
+        writer.incomplete(
             "lines-not-read",
             format!("{prefix}{skipped} of {events} events cannot be read: requests in them are not counted"),
         );
     }
-    let evidence = follow.finish(&prefix, scope);
+    let evidence = follow.finish(&prefix, writer);
     Ok(InputSummary {
         evidence: Some(evidence),
         ..input.account(Unit::Events, events, skipped)

@@ -134,15 +134,15 @@ impl Request {
         &self,
         carrier: Option<(ConnectionId, &Socket)>,
         now: u64,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) -> Exchange {
         let wanted = self.wanted.or(self.head_sent).unwrap_or(now);
-        let mut one = Exchange::new(scope.next_exchange(), scope.nanos(wanted));
+        let mut one = Exchange::new(writer.next_exchange(), writer.nanos(wanted));
         let end = match self.failed {
             Some(_) => now,
             None => self.last_byte.unwrap_or(now),
         };
-        one.end = scope.nanos(end.max(wanted));
+        one.end = writer.nanos(end.max(wanted));
         if let Some((id, socket)) = carrier {
             let nth = self.carrier.map_or(1, |(_, nth)| nth);
             one.connection = Some(id);
@@ -150,17 +150,17 @@ impl Request {
             let waited = socket.is_awaited(wanted, nth);
             one.reuse = socket.reuse(waited, nth);
             if waited {
-                one.spans.wait_for_setup(&socket.setup(scope), one.at);
+                one.spans.wait_for_setup(&socket.setup(writer), one.at);
             }
         }
-        self.fill_spans(&mut one, carrier.map(|(_, socket)| socket), scope);
+        self.fill_spans(&mut one, carrier.map(|(_, socket)| socket), writer);
         one.method = self.method.clone();
         one.target = Some(Target::new(&self.full_target));
         one.fingerprint = self
             .method
             .as_ref()
             .filter(|method| matches!(method.as_str(), "GET" | "HEAD"))
-            .map(|method| scope.key.of(method.as_str(), &self.full_target, b""));
+            .map(|method| writer.key.of(method.as_str(), &self.full_target, b""));
         one.status = self.status;
         one.terms = self.terms;
         one.close_sent_by = self.close_sent_by;
@@ -174,7 +174,7 @@ impl Request {
             && let Some((_, socket)) = carrier
         {
             let announced_at = socket.shutdown_before(now);
-            one.close_announced_at = announced_at.map(|at| scope.nanos(at));
+            one.close_announced_at = announced_at.map(|at| writer.nanos(at));
         }
         one
     }
@@ -183,7 +183,7 @@ impl Request {
     pub(super) fn record_dial(
         &self,
         exchange: &Exchange,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) -> Option<ConnectionId> {
         let kind = self.failed?;
         let phase = match kind {
@@ -193,18 +193,18 @@ impl Request {
             }
             _ => return None,
         };
-        let mut dial = Connection::new(scope.next_connection(), exchange.at);
+        let mut dial = Connection::new(writer.next_connection(), exchange.at);
         dial.origin = self.origin.clone();
         dial.failed = Some(DialFailure {
             phase,
             kind,
             detail: None,
         });
-        scope.record(Event::Opened(&dial));
+        writer.record(Event::Opened(&dial));
         Some(dial.id)
     }
 
-    fn fill_spans(&self, one: &mut Exchange, socket: Option<&Socket>, scope: &EventWriter<'_>) {
+    fn fill_spans(&self, one: &mut Exchange, socket: Option<&Socket>, writer: &EventWriter<'_>) {
         let is_h1 = socket.is_some_and(|socket| socket.protocol != Some(Protocol::Http2));
         let (Some(begin), Some(head)) = (self.send.0, self.head_sent) else {
             return;
@@ -214,7 +214,7 @@ impl Request {
             (Some(sent), Some(first)) if is_h1 && sent <= first => sent,
             _ => head,
         };
-        let within = |wall: u64, from: Nanos| scope.nanos(wall).max(from).min(one.end);
+        let within = |wall: u64, from: Nanos| writer.nanos(wall).max(from).min(one.end);
         let ready = [one.spans.dns, one.spans.connect, one.spans.ssl];
         let ready = ready.iter().flatten().map(|span| span.end).max();
         let mut at = ready.unwrap_or(one.at).max(one.at).min(one.end);

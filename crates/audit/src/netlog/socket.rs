@@ -227,12 +227,12 @@ impl Socket {
     }
 
     /// The phases of its setup on the run's clock.
-    pub(super) fn setup(&self, scope: &EventWriter<'_>) -> Setup {
+    pub(super) fn setup(&self, writer: &EventWriter<'_>) -> Setup {
         let span = |from: Option<u64>, to: Option<u64>| {
             let (from, to) = (from?, to?);
             Some(Span::new(
-                scope.nanos(from),
-                scope.nanos(to).max(scope.nanos(from)),
+                writer.nanos(from),
+                writer.nanos(to).max(writer.nanos(from)),
             ))
         };
         let dns = span(self.job_at, self.tcp.0).filter(|span| span.nanos() > 0);
@@ -244,28 +244,28 @@ impl Socket {
     }
 
     /// Records the connection if it is not recorded yet. Returns its id.
-    pub(super) fn record(&mut self, scope: &mut EventWriter<'_>) -> ConnectionId {
+    pub(super) fn record(&mut self, writer: &mut EventWriter<'_>) -> ConnectionId {
         if let Some(id) = self.recorded {
             return id;
         }
-        let id = scope.next_connection();
+        let id = writer.next_connection();
         self.recorded = Some(id);
-        scope.record(Event::Opened(&self.connection(id, scope)));
+        writer.record(Event::Opened(&self.connection(id, writer)));
         id
     }
 
     /// Records the connection again, with the facts that were learnt since.
-    pub(super) fn revise(&self, scope: &mut EventWriter<'_>) {
+    pub(super) fn revise(&self, writer: &mut EventWriter<'_>) {
         if let Some(id) = self.recorded {
-            scope.record(Event::Revised(&self.connection(id, scope)));
+            writer.record(Event::Revised(&self.connection(id, writer)));
         }
     }
 
-    fn connection(&self, id: ConnectionId, scope: &EventWriter<'_>) -> Connection {
-        let setup = self.setup(scope);
+    fn connection(&self, id: ConnectionId, writer: &EventWriter<'_>) -> Connection {
+        let setup = self.setup(writer);
         let steps = [setup.dns, setup.connect, setup.ssl];
         let first = steps.iter().flatten().map(|span| span.start).min();
-        let mut connection = Connection::new(id, first.unwrap_or(scope.nanos(self.at)));
+        let mut connection = Connection::new(id, first.unwrap_or(writer.nanos(self.at)));
         connection.origin = self.origin.clone();
         let address = |text: &Option<Box<str>>| text.as_deref()?.parse().ok();
         connection.local = address(&self.local);
@@ -301,7 +301,7 @@ impl Socket {
     }
 
     /// Records the end of the connection, if the connection was recorded.
-    pub(super) fn record_end(&self, scope: &mut EventWriter<'_>) {
+    pub(super) fn record_end(&self, writer: &mut EventWriter<'_>) {
         let (Some(connection), Some(gone_at), None) = (self.recorded, self.gone_at, &self.failed)
         else {
             return;
@@ -309,7 +309,7 @@ impl Socket {
         let (by, how) = self.closed_by;
         let given = u64::from(self.given);
         let close = Close {
-            at: scope.nanos(gone_at.max(self.last_end)),
+            at: writer.nanos(gone_at.max(self.last_end)),
             by,
             how,
             other_end: None,
@@ -319,6 +319,6 @@ impl Socket {
             bytes: self.bytes,
             probes: Probes::default(),
         };
-        scope.close(connection, close);
+        writer.close(connection, close);
     }
 }

@@ -180,8 +180,8 @@ impl ZeekConnection {
     }
 
     /// Records that the connection was opened.
-    pub(super) fn open(&mut self, scope: &mut EventWriter<'_>) {
-        let mut connection = Connection::new(scope.next_connection(), scope.nanos(self.start));
+    pub(super) fn open(&mut self, writer: &mut EventWriter<'_>) {
+        let mut connection = Connection::new(writer.next_connection(), writer.nanos(self.start));
         connection.open_before = self.late;
         connection.local = self.ends.map(|(client, _)| client);
         connection.peer = self.server();
@@ -202,14 +202,14 @@ impl ZeekConnection {
         } else if self.service == Service::Tls {
             connection.tls = Some(Tls::default());
         }
-        scope.record(Event::Opened(&connection));
+        writer.record(Event::Opened(&connection));
         self.recorded = Some(Box::new(connection));
     }
 
     /// Adds a request. Returns when to check for its end, if the end is unknown and no check is due
     /// before.
-    pub(super) fn carry(&mut self, request: Request, scope: &mut EventWriter<'_>) -> Option<u64> {
-        self.answer(request.at, scope);
+    pub(super) fn carry(&mut self, request: Request, writer: &mut EventWriter<'_>) -> Option<u64> {
+        self.answer(request.at, writer);
         let connection = self.recorded.as_deref_mut()?;
         let before = connection.clone();
         if connection.origin.is_none() {
@@ -222,12 +222,12 @@ impl ZeekConnection {
         }
         connection.protocol = connection.protocol.or(request.protocol);
         if *connection != before {
-            scope.record(Event::Revised(connection));
+            writer.record(Event::Revised(connection));
         }
         self.carried += 1;
         self.seen_at = self.seen_at.max(request.at);
         let mut one = request.one;
-        one.id = scope.next_exchange();
+        one.id = writer.next_exchange();
         one.connection = Some(connection.id);
         // if Zeek observed the connection from a later time on, it counts only later requests;
         // conn.log shows this
@@ -242,7 +242,7 @@ impl ZeekConnection {
         let Some(end) = self.end else {
             // no later event limits its end
             self.last_end = request.at;
-            scope.record(Event::Exchange(&one));
+            writer.record(Event::Exchange(&one));
             return None;
         };
         self.pending = Some(Box::new(one));
@@ -260,33 +260,33 @@ impl ZeekConnection {
     }
 
     /// Records the last request, which ended at `by` at the latest.
-    pub(super) fn answer(&mut self, by: u64, scope: &mut EventWriter<'_>) {
+    pub(super) fn answer(&mut self, by: u64, writer: &mut EventWriter<'_>) {
         if let Some(mut one) = self.pending.take() {
             self.last_end = self.last_end.min(by);
-            one.end = scope.nanos(self.last_end).max(one.at);
-            scope.record(Event::Exchange(&one));
+            one.end = writer.nanos(self.last_end).max(one.at);
+            writer.record(Event::Exchange(&one));
         }
     }
 
     /// Records the last request if it has ended at `at`. Otherwise returns when to check again.
-    pub(super) fn ask_at(&mut self, at: u64, scope: &mut EventWriter<'_>) -> Option<u64> {
+    pub(super) fn ask_at(&mut self, at: u64, writer: &mut EventWriter<'_>) -> Option<u64> {
         if self.asked_at == Some(at) {
             self.asked_at = None;
         }
         self.pending.as_ref()?;
         if self.last_end <= at {
-            self.answer(at, scope);
+            self.answer(at, writer);
             return None;
         }
         self.ask()
     }
 
     /// Records the end of the connection, if it is known.
-    pub(super) fn close(mut self, scope: &mut EventWriter<'_>) {
+    pub(super) fn close(mut self, writer: &mut EventWriter<'_>) {
         let Some(end) = self.end else {
             return;
         };
-        self.answer(end.at, scope);
+        self.answer(end.at, writer);
         let (Some(connection), None) = (&self.recorded, &self.failed) else {
             return;
         };
@@ -304,7 +304,7 @@ impl ZeekConnection {
             }
         };
         let close = Close {
-            at: scope.nanos(end.at),
+            at: writer.nanos(end.at),
             by: end.by,
             how: end.how,
             other_end: None,
@@ -317,7 +317,7 @@ impl ZeekConnection {
             },
             probes: Probes::default(),
         };
-        scope.close(connection.id, close);
+        writer.close(connection.id, close);
     }
 }
 

@@ -106,7 +106,7 @@ impl Joiner {
         &mut self,
         log: Log,
         record: &Record<'_>,
-        scope: &mut EventWriter<'_>,
+        writer: &mut EventWriter<'_>,
     ) -> bool {
         let Some(uid) = record.text(Field::Uid) else {
             return false;
@@ -115,12 +115,12 @@ impl Joiner {
         // recorded before all facts are known, the earliest first
         while self.talks.len() >= MAX_TALKS {
             self.hurried += 1;
-            self.step(scope);
+            self.step(writer);
         }
         match log {
             Log::Connections => self.connection(key, record),
             Log::Tls => self.handshake(key, record),
-            Log::Requests => self.request(key, record, scope),
+            Log::Requests => self.request(key, record, writer),
         }
     }
 
@@ -158,8 +158,8 @@ impl Joiner {
         true
     }
 
-    fn request(&mut self, key: u64, record: &Record<'_>, scope: &mut EventWriter<'_>) -> bool {
-        let Some(request) = Request::of(record, scope) else {
+    fn request(&mut self, key: u64, record: &Record<'_>, writer: &mut EventWriter<'_>) -> bool {
+        let Some(request) = Request::of(record, writer) else {
             return false;
         };
         self.known += 1;
@@ -172,7 +172,7 @@ impl Joiner {
             request,
         });
         if self.waiting.len() > MAX_WAITING {
-            self.next_request(scope);
+            self.next_request(writer);
         }
         true
     }
@@ -184,13 +184,13 @@ impl Joiner {
     }
 
     /// Assigns the earliest request to its connection.
-    fn next_request(&mut self, scope: &mut EventWriter<'_>) {
+    fn next_request(&mut self, writer: &mut EventWriter<'_>) {
         let Some(Waiting { key, request, .. }) = self.waiting.pop() else {
             return;
         };
         let before = Reverse((request.at, What::Answer, 0));
         while self.due.peek().is_some_and(|due| *due > before) {
-            self.step(scope);
+            self.step(writer);
         }
         let at = request.at;
         self.requests += 1;
@@ -201,15 +201,15 @@ impl Joiner {
             Box::new(ZeekConnection::begun(at, request.ends))
         });
         if !talk.is_recorded() {
-            talk.open(scope);
+            talk.open(writer);
         }
-        if let Some(due) = talk.carry(request, scope) {
+        if let Some(due) = talk.carry(request, writer) {
             self.due.push(Reverse((due, What::Answer, key)));
         }
     }
 
     /// Does the next due step; false if there is none.
-    fn step(&mut self, scope: &mut EventWriter<'_>) -> bool {
+    fn step(&mut self, writer: &mut EventWriter<'_>) -> bool {
         let Some(Reverse((at, what, key))) = self.due.pop() else {
             return false;
         };
@@ -222,7 +222,7 @@ impl Joiner {
                     .server()
                     .is_some_and(|server| self.servers.contains(&server));
                 if !talk.is_recorded() && talk.concerns_us(served) {
-                    talk.open(scope);
+                    talk.open(writer);
                 }
                 let next = match talk.ended_at() {
                     Some(end) => (end, What::Close, key),
@@ -231,7 +231,7 @@ impl Joiner {
                 self.due.push(Reverse(next));
             }
             What::Answer => {
-                if let Some(later) = talk.ask_at(at, scope) {
+                if let Some(later) = talk.ask_at(at, writer) {
                     self.due.push(Reverse((later, What::Answer, key)));
                 }
             }
@@ -242,7 +242,7 @@ impl Joiner {
             What::Close | What::Forget => {
                 if let Some(talk) = self.talks.remove(&key) {
                     self.unseen += u64::from(talk.is_recorded() && talk.is_blind());
-                    talk.close(scope);
+                    talk.close(writer);
                 }
             }
         }
@@ -250,23 +250,23 @@ impl Joiner {
     }
 
     /// Ends all connections; the logs are complete.
-    pub(crate) fn finish(&mut self, scope: &mut EventWriter<'_>) {
+    pub(crate) fn finish(&mut self, writer: &mut EventWriter<'_>) {
         while !self.waiting.is_empty() {
-            self.next_request(scope);
+            self.next_request(writer);
         }
-        while self.step(scope) {}
+        while self.step(writer) {}
         let [connections, _, requests] = self.given;
         if self.known == 0 {
             return;
         }
         if !connections {
-            scope.incomplete(
+            writer.incomplete(
                 "zeek-without-connections",
                 "without Zeek's conn.log the ends of connections are unknown, and connections without requests are missing. Pass it with the others: intact audit conn.log ssl.log http.log".to_owned(),
             );
         }
         if !requests && self.unseen > 0 {
-            scope.caveat(
+            writer.caveat(
                 "zeek-without-requests",
                 "without Zeek's http.log the requests of a connection are unknown. It has the requests that are not encrypted; pass it with the others: intact audit conn.log ssl.log http.log".to_owned(),
             );
@@ -277,16 +277,16 @@ impl Joiner {
             } else {
                 "latencies are unknown"
             };
-            scope.caveat(
+            writer.caveat(
                 "log-without-durations",
                 format!("Zeek's http.log does not contain how long a request took: {taken_for}"),
             );
         }
         let strays = if connections { self.strays } else { 0 };
-        scope.incompletes("requests came on ", &[(strays, "zeek-strays", STRAYS)]);
-        scope.incompletes("of ", &[(self.with_missing, "packets-missing", MISSED)]);
+        writer.incompletes("requests came on ", &[(strays, "zeek-strays", STRAYS)]);
+        writer.incompletes("of ", &[(self.with_missing, "packets-missing", MISSED)]);
         if self.hurried > 0 {
-            scope.caveat(
+            writer.caveat(
                 "too-many-connections",
                 "too many connections for the memory limit: some were recorded before all logs were read, so their later requests count as on other connections. Audit fewer hours per run".to_owned(),
             );

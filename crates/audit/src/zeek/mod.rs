@@ -48,7 +48,7 @@ pub(crate) fn read(
     input: &mut Input,
     log: Log,
     weave: &mut Joiner,
-    scope: &mut EventWriter<'_>,
+    writer: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
     let Some((_, layout)) = RecordLayout::detect(input.window.available()) else {
@@ -65,15 +65,15 @@ pub(crate) fn read(
         lines += 1;
         let record = layout.read(text);
         let start = record.as_ref().and_then(|record| record.start());
-        early += u64::from(start.is_some_and(|start| start < scope.base));
-        let used = record.is_some_and(|record| weave.take(log, &record, scope));
+        early += u64::from(start.is_some_and(|start| start < writer.base));
+        let used = record.is_some_and(|record| weave.take(log, &record, writer));
         skipped += u64::from(!used);
         true
     });
     if lines > 0 && skipped == lines && !weave.knows_anything() {
         return Err(input.broken(NO_RECORD));
     }
-    scope.caveats(&input.prefix(), &[(early, "input-out-of-order", EARLY)]);
+    writer.caveats(&input.prefix(), &[(early, "input-out-of-order", EARLY)]);
     Ok(InputSummary {
         evidence: Some(evidence(log).to_owned()),
         ..input.account(Unit::Lines, lines, skipped)

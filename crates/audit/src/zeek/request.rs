@@ -21,7 +21,7 @@ pub(super) struct Request {
 
 impl Request {
     /// A request as a line of `http.log` describes it. Its time is that of the first byte.
-    pub(super) fn of(record: &Record<'_>, scope: &EventWriter<'_>) -> Option<Request> {
+    pub(super) fn of(record: &Record<'_>, writer: &EventWriter<'_>) -> Option<Request> {
         let at = record.start()?;
         let text = |field| record.text(field);
         let line = Line {
@@ -38,7 +38,7 @@ impl Request {
             at,
             ends: record.ends(),
             nth: record.number(Field::Nth),
-            one: log::exchange(&line, 0, at, at, scope),
+            one: log::exchange(&line, 0, at, at, writer),
             protocol: text(Field::Version).and_then(fields::protocol),
             host: text(Field::Host).map(str::to_owned),
             agent: text(Field::Agent).map(str::to_owned),

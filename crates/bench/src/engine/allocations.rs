@@ -96,10 +96,10 @@ fn allocations(config: &Config, io: IoBackend, exchanges: u64) -> u64 {
     let mut engine = Engine::new(0, Clock::start(), recorder, gauge, io).unwrap();
     let choice: &AxisValues = &config.axes.choices()[0];
     let trust = Trust::load(&config.credentials.verify).unwrap();
-    let recipe = config.recipe(0, choice, &trust, true).unwrap();
-    let warms_up = recipe.warms_up(1);
+    let variant_plan = config.variant_plan(0, choice, &trust, true).unwrap();
+    let warms_up = variant_plan.warms_up(1);
     let task = RoundTask {
-        recipe: Arc::new(recipe),
+        variant_plan: Arc::new(variant_plan),
         round: 1,
         connections: CONNECTIONS,
         pace: Pace::Closed(ClosedLoop::new(Some(exchanges), None)),

@@ -49,7 +49,7 @@ pub struct Gauge {
 /// What one thread is to do in one round.
 pub(crate) struct RoundTask {
     /// The variant.
-    pub(crate) recipe: Arc<VariantPlan>,
+    pub(crate) variant_plan: Arc<VariantPlan>,
     /// The round; 0 is the preflight.
     pub(crate) round: u32,
     /// Connections of this thread.

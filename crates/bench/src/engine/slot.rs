@@ -37,7 +37,7 @@ pub(crate) fn next_generation(generation: u32) -> u32 {
 pub(crate) struct Slot {
     pub(crate) phase: Phase,
     /// Where it dials and what it sends: the variant's, or that of the client's present request.
-    pub(crate) recipe: Arc<VariantPlan>,
+    pub(crate) variant_plan: Arc<VariantPlan>,
     /// The simulated client of a scenario that holds the slot; absent outside of scenarios, and
     /// between two clients.
     pub(crate) client: Option<Box<Client>>,
@@ -69,10 +69,10 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// An empty slot. `warms_up`: its first request is warm-up.
-    pub(crate) fn new(recipe: Arc<VariantPlan>, warms_up: bool) -> Slot {
+    pub(crate) fn new(variant_plan: Arc<VariantPlan>, warms_up: bool) -> Slot {
         Slot {
             phase: Phase::Vacant,
-            recipe,
+            variant_plan,
             client: None,
             generation: 0,
             wake: None,

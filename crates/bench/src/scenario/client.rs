@@ -157,7 +157,7 @@ impl Clients {
         while let Some(op) = ops.get(client.at) {
             client.at += 1;
             match op {
-                Op::Request(recipe) => return Todo::Request(recipe.clone()),
+                Op::Request(variant_plan) => return Todo::Request(variant_plan.clone()),
                 Op::Wait(wait) => return Todo::Wait(nanos(*wait, &mut self.waits)),
                 Op::Repeat(times) => client.left.push(*times),
                 Op::Again(start) => match client.left.last_mut() {

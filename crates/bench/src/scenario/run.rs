@@ -121,7 +121,7 @@ impl Scenario {
         let Some(choice) = config.axes.choices().into_iter().next() else {
             return Err(value("--http", "a scenario needs one version of HTTP").into());
         };
-        let base = config.recipe(0, &choice, &trust, true)?;
+        let base = config.variant_plan(0, &choice, &trust, true)?;
         let writer = ScriptWriter {
             file,
             config: &config,
@@ -276,7 +276,7 @@ impl Scenario {
             self.length().map(|length| length.as_nanos() as u64),
         );
         RoundTask {
-            recipe: self.base.clone(),
+            variant_plan: self.base.clone(),
             round: ROUND,
             // slots are added when clients arrive
             connections: if is_open { 1 } else { at_once },

@@ -73,8 +73,8 @@ impl ScriptWriter<'_> {
         for step in steps {
             match step {
                 Step::Request(request) => {
-                    let recipe = self.recipe(variant, request)?;
-                    ops.push(Op::Request(Arc::new(recipe)));
+                    let variant_plan = self.variant_plan(variant, request)?;
+                    ops.push(Op::Request(Arc::new(variant_plan)));
                 }
                 Step::Wait(wait) => ops.push(Op::Wait(*wait)),
                 Step::Repeat { times, steps, .. } => {
@@ -88,7 +88,11 @@ impl ScriptWriter<'_> {
         Ok(())
     }
 
-    fn recipe(&self, variant: u32, request: &Request) -> Result<VariantPlan, ScenarioConfigError> {
+    fn variant_plan(
+        &self,
+        variant: u32,
+        request: &Request,
+    ) -> Result<VariantPlan, ScenarioConfigError> {
         let wrong = |words: String| {
             let problem = Problem {
                 line: Some(request.line),

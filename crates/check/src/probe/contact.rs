@@ -15,36 +15,36 @@ const MOST_HOPS: usize = 10;
 /// The body size from which later probes use HEAD, in bytes.
 const LARGE: u64 = 64 * 1024;
 
-pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let mut followed = Vec::new();
     loop {
-        let met = meet(bench)?;
-        let mut contact = describe(bench, &met);
+        let met = meet(context)?;
+        let mut contact = describe(context, &met);
         let hop = match &met {
-            FirstResponse::Answered(answered) => leads_to(bench, answered),
+            FirstResponse::Answered(answered) => leads_to(context, answered),
             FirstResponse::Refused(_) => None,
         };
         if let Some((hop, next)) = hop {
-            let is_spoken = bench.http != Protocol::Http3 || next.scheme == Scheme::Https;
-            if bench.config.follow && is_spoken && followed.len() < MOST_HOPS {
+            let is_spoken = context.http != Protocol::Http3 || next.scheme == Scheme::Https;
+            if context.config.follow && is_spoken && followed.len() < MOST_HOPS {
                 followed.push(hop);
-                bench.request = bench.request.led_to(&next);
-                bench.plans.address = next;
+                context.request = context.request.led_to(&next);
+                context.plans.address = next;
                 continue;
             }
             contact.redirect = Some(hop);
         }
         contact.followed = followed;
         if may_be_the_other(&contact) {
-            contact.other_scheme = other_scheme(bench)?;
+            contact.other_scheme = other_scheme(context)?;
         }
         if contact.outcome.is_ok() {
-            contact.outcome = judged(&contact, bench.plans.is_secure());
+            contact.outcome = judged(&contact, context.plans.is_secure());
         }
         if let FirstResponse::Answered(answered) = &met {
-            bench.card.h3 = http3(bench, answered);
+            context.profile.h3 = http3(context, answered);
         }
-        bench.card.contact = Some(contact);
+        context.profile.contact = Some(contact);
         return Ok(());
     }
 }
@@ -70,8 +70,8 @@ enum FirstResponse {
 
 /// Sends one request: over the configured version, else HTTP/1.1, or HTTP/2 if the server supports
 /// no other version.
-fn meet(bench: &mut ProbeContext<'_>) -> Result<FirstResponse, Ended> {
-    let met = ask(bench, bench.http)?;
+fn meet(context: &mut ProbeContext<'_>) -> Result<FirstResponse, Ended> {
+    let met = ask(context, context.http)?;
     let no_http1 = match &met {
         FirstResponse::Refused(connection) => connection
             .failed
@@ -79,31 +79,31 @@ fn meet(bench: &mut ProbeContext<'_>) -> Result<FirstResponse, Ended> {
             .is_some_and(|failed| failed.kind == Failure::TlsAlpn),
         FirstResponse::Answered(_) => false,
     };
-    if no_http1 && bench.config.http.is_none() {
-        bench.http = Protocol::Http2;
-        return ask(bench, Protocol::Http2);
+    if no_http1 && context.config.http.is_none() {
+        context.http = Protocol::Http2;
+        return ask(context, Protocol::Http2);
     }
     Ok(met)
 }
 
-fn ask(bench: &mut ProbeContext<'_>, http: Protocol) -> Result<FirstResponse, Ended> {
-    let plan = bench.plans.plan(http, None, false)?;
-    match bench.caller.open(&plan)? {
+fn ask(context: &mut ProbeContext<'_>, http: Protocol) -> Result<FirstResponse, Ended> {
+    let plan = context.plans.plan(http, None, false)?;
+    match context.prober.open(&plan)? {
         Err(failed) => Ok(FirstResponse::Refused(failed)),
         Ok(mut line) => {
-            bench.peer = line.connection().peer;
-            let config = bench.config;
-            let request = bench.request.expecting(config.expect, config.follow);
-            let answered = bench.caller.ask(&mut line, &request, None);
-            bench.caller.close(line);
+            context.peer = line.connection().peer;
+            let config = context.config;
+            let request = context.request.expecting(config.expect, config.follow);
+            let answered = context.prober.ask(&mut line, &request, None);
+            context.prober.close(line);
             Ok(FirstResponse::Answered(Box::new(answered?)))
         }
     }
 }
 
-fn describe(bench: &ProbeContext<'_>, met: &FirstResponse) -> FirstRequest {
+fn describe(context: &ProbeContext<'_>, met: &FirstResponse) -> FirstRequest {
     let mut contact = FirstRequest {
-        url: crate::config::bare(&bench.plans.address),
+        url: crate::config::bare(&context.plans.address),
         outcome: Outcome::Ok,
         detail: None,
         status: None,
@@ -113,7 +113,7 @@ fn describe(bench: &ProbeContext<'_>, met: &FirstResponse) -> FirstRequest {
         followed: Vec::new(),
         redirect: None,
         other_scheme: None,
-        expect: bench.config.expect,
+        expect: context.config.expect,
     };
     match met {
         FirstResponse::Answered(answered) => {
@@ -137,10 +137,10 @@ fn describe(bench: &ProbeContext<'_>, met: &FirstResponse) -> FirstRequest {
 
 /// HTTP/3 as the first response announces it, or where that response came over it. A plain response
 /// cannot be trusted with an announcement (RFC 7838 section 2.1).
-fn http3(bench: &ProbeContext<'_>, answered: &Answered) -> Option<Http3Seen> {
-    let address = &bench.plans.address;
+fn http3(context: &ProbeContext<'_>, answered: &Answered) -> Option<Http3Seen> {
+    let address = &context.plans.address;
     let announced = alt_svc::announced(&answered.reply);
-    if bench.http == Protocol::Http3 {
+    if context.http == Protocol::Http3 {
         return Some(Http3Seen {
             announced: announced.map(|(value, _)| value.to_owned()),
             host: None,
@@ -148,7 +148,7 @@ fn http3(bench: &ProbeContext<'_>, answered: &Answered) -> Option<Http3Seen> {
             tried: None,
         });
     }
-    let (value, (host, port)) = announced.filter(|_| bench.plans.is_secure())?;
+    let (value, (host, port)) = announced.filter(|_| context.plans.is_secure())?;
     Some(Http3Seen {
         announced: Some(value.to_owned()),
         host: host.filter(|host| !host.eq_ignore_ascii_case(&address.host)),
@@ -158,13 +158,13 @@ fn http3(bench: &ProbeContext<'_>, answered: &Answered) -> Option<Http3Seen> {
 }
 
 /// The target of a redirect, if it is an http or https URL.
-fn leads_to(bench: &ProbeContext<'_>, answered: &Answered) -> Option<(Redirect, ServerUrl)> {
+fn leads_to(context: &ProbeContext<'_>, answered: &Answered) -> Option<(Redirect, ServerUrl)> {
     let status = answered.exchange.status?;
     if !is_redirect(status) {
         return None;
     }
     let location = answered.reply.field("location")?;
-    let whole = absolute(&bench.plans.address, location);
+    let whole = absolute(&context.plans.address, location);
     let next = ServerUrl::parse(&whole).ok()?;
     let hop = Redirect {
         status,
@@ -211,14 +211,14 @@ fn may_be_the_other(contact: &FirstRequest) -> bool {
 
 /// Whether the port expects TLS although plain HTTP was requested, or the reverse; absent if
 /// unknown.
-fn other_scheme(bench: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
-    if bench.plans.is_secure() {
-        return speaks_plain(bench);
+fn other_scheme(context: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
+    if context.plans.is_secure() {
+        return speaks_plain(context);
     }
-    speaks_tls(bench)
+    speaks_tls(context)
 }
 
-fn speaks_tls(bench: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
+fn speaks_tls(context: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
     let settings = Settings {
         version: None,
         protocol: Protocol::Http11,
@@ -227,12 +227,12 @@ fn speaks_tls(bench: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
         certificate: None,
     };
     let insecure = Trust::load(&Verify::Insecure).map_err(crate::ConfigError::from)?;
-    let client = Client::new(&bench.plans.address.host, &settings, &insecure)
+    let client = Client::new(&context.plans.address.host, &settings, &insecure)
         .map_err(crate::ConfigError::from)?;
-    let plan = bench.plans.with_client(Protocol::Http11, Some(client))?;
-    match bench.caller.open(&Arc::new(plan))? {
+    let plan = context.plans.with_client(Protocol::Http11, Some(client))?;
+    match context.prober.open(&Arc::new(plan))? {
         Ok(line) => {
-            bench.caller.close(line);
+            context.prober.close(line);
             Ok(Some(true))
         }
         Err(connection) if connection.is_opened() => Ok(Some(false)),
@@ -240,17 +240,17 @@ fn speaks_tls(bench: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
     }
 }
 
-fn speaks_plain(bench: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
-    let plan = bench.plans.with_client(Protocol::Http11, None)?;
-    let Ok(mut line) = bench.caller.open(&Arc::new(plan))? else {
+fn speaks_plain(context: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
+    let plan = context.plans.with_client(Protocol::Http11, None)?;
+    let Ok(mut line) = context.prober.open(&Arc::new(plan))? else {
         return Ok(None);
     };
-    let bare: RequestSpec = bench.request.led_to(&ServerUrl {
+    let bare: RequestSpec = context.request.led_to(&ServerUrl {
         scheme: Scheme::Http,
-        ..bench.plans.address.clone()
+        ..context.plans.address.clone()
     });
-    let answered = bench.caller.ask(&mut line, &bare, None);
-    bench.caller.close(line);
+    let answered = context.prober.ask(&mut line, &bare, None);
+    context.prober.close(line);
     match answered {
         Ok(answered) => Ok(Some(answered.is_ok())),
         Err(StopReason::Spent) => Ok(None),

@@ -19,11 +19,11 @@ const DROPPED: Duration = Duration::from_secs(3);
 /// Requests on the first connection.
 const REQUESTS: u32 = 3;
 
-pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
-    let Some(seen) = bench.card.h3.clone().filter(|_| HAS_HTTP3) else {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    let Some(seen) = context.profile.h3.clone().filter(|_| HAS_HTTP3) else {
         return Ok(());
     };
-    let client = client(&bench.plans)?;
+    let client = client(&context.plans)?;
     let mut tried = Http3Result {
         outcome: Outcome::Ok,
         detail: None,
@@ -35,13 +35,13 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
         parameters: None,
         idle: None,
     };
-    let usual = bench.caller.patience();
-    bench.caller.be_patient_for(usual.min(DROPPED));
-    let done = try_all(bench, &seen, &client, &mut tried);
-    bench.caller.be_patient_for(usual);
+    let usual = context.prober.patience();
+    context.prober.be_patient_for(usual.min(DROPPED));
+    let done = try_all(context, &seen, &client, &mut tried);
+    context.prober.be_patient_for(usual);
     // results from before an early end count; without a connection there are none
     let is_result = done.is_ok() || !tried.connections.is_empty();
-    bench.card.h3 = Some(Http3Seen {
+    context.profile.h3 = Some(Http3Seen {
         tried: is_result.then_some(tried),
         ..seen
     });
@@ -66,22 +66,22 @@ pub(super) fn plan(
 }
 
 fn try_all(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     seen: &Http3Seen,
     client: &Client,
     tried: &mut Http3Result,
 ) -> Result<(), Ended> {
-    let usual = plan(&bench.plans, seen, client)?;
-    match bench.caller.open(&usual)? {
-        Ok(line) => converse(bench, line, REQUESTS, tried)?,
+    let usual = plan(&context.plans, seen, client)?;
+    match context.prober.open(&usual)? {
+        Ok(line) => converse(context, line, REQUESTS, tried)?,
         Err(failed) => refused(&failed, tried),
     }
     if !tried.outcome.is_ok() {
         return Ok(());
     }
     // the request brings a new ticket where the server sends one at a time
-    if let Ok(line) = bench.caller.open(&usual)? {
-        converse(bench, line, 1, tried)?;
+    if let Ok(line) = context.prober.open(&usual)? {
+        converse(context, line, 1, tried)?;
     }
     let is_resumed = |tried: &Http3Result| {
         let last = tried.connections.last();
@@ -90,10 +90,10 @@ fn try_all(
     if tried.connections.len() < 2 || !is_resumed(tried) {
         return Ok(());
     }
-    let early = plan(&bench.plans, seen, &client.allowing_early_requests())?;
-    if let Ok(line) = bench.caller.open(&early)? {
+    let early = plan(&context.plans, seen, &client.allowing_early_requests())?;
+    if let Ok(line) = context.prober.open(&early)? {
         let is_early = line.connection().tls.is_none();
-        converse(bench, line, 1, tried)?;
+        converse(context, line, 1, tried)?;
         let third = tried.connections.get(2).map(|third| third.handshake);
         tried.early_data = match (is_early, third) {
             (true, Some(Handshake::EarlyData)) => Some(EarlyData::Accepted),
@@ -108,17 +108,17 @@ fn try_all(
 
 /// Sends requests on a connection, and records both.
 fn converse(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     mut line: Line,
     requests: u32,
     tried: &mut Http3Result,
 ) -> Result<(), Ended> {
     let is_first = tried.connections.is_empty();
-    let request = bench.light_request();
+    let request = context.light_request();
     let mut first = None;
     let mut done = Ok(());
     for nth in 0..requests {
-        let answered = match bench.caller.ask(&mut line, &request, None) {
+        let answered = match context.prober.ask(&mut line, &request, None) {
             Ok(answered) => answered,
             Err(stopped) => {
                 done = Err(stopped.into());
@@ -148,7 +148,7 @@ fn converse(
             max_request_streams: sent.max_request_streams,
         });
     }
-    bench.caller.close(line);
+    context.prober.close(line);
     done
 }
 
@@ -188,37 +188,37 @@ fn describe(first: &Answered, tried: &mut Http3Result) {
 }
 
 /// The announcement, if HTTP/3 works.
-pub(super) fn working(bench: &ProbeContext<'_>) -> Option<Http3Seen> {
+pub(super) fn working(context: &ProbeContext<'_>) -> Option<Http3Seen> {
     let works = |seen: &&Http3Seen| {
         let tried = seen.tried.as_ref();
         tried.is_some_and(|tried| tried.outcome.is_ok())
     };
-    bench.card.h3.as_ref().filter(works).cloned()
+    context.profile.h3.as_ref().filter(works).cloned()
 }
 
 /// A connection that has carried one request, for the idle probe; `None` if HTTP/3 did not work.
-pub(super) fn open_idle(bench: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
-    let Some(seen) = working(bench) else {
+pub(super) fn open_idle(context: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
+    let Some(seen) = working(context) else {
         return Ok(None);
     };
-    let plan = plan(&bench.plans, &seen, &client(&bench.plans)?)?;
-    let Ok(mut line) = bench.caller.open(&plan)? else {
+    let plan = plan(&context.plans, &seen, &client(&context.plans)?)?;
+    let Ok(mut line) = context.prober.open(&plan)? else {
         return Ok(None);
     };
-    line.is_beside = true;
-    let request = bench.light_request();
-    let answered = bench.caller.ask(&mut line, &request, None);
+    line.is_secondary = true;
+    let request = context.light_request();
+    let answered = context.prober.ask(&mut line, &request, None);
     if answered.as_ref().is_ok_and(Answered::is_ok) && line.is_usable() {
         return Ok(Some(line));
     }
-    bench.caller.close(line);
+    context.prober.close(line);
     answered?;
     Ok(None)
 }
 
 /// Records how long that connection was idle.
-pub(super) fn note_idle(bench: &mut ProbeContext<'_>, waited: IdleWait) {
-    let seen = bench.card.h3.as_mut();
+pub(super) fn note_idle(context: &mut ProbeContext<'_>, waited: IdleWait) {
+    let seen = context.profile.h3.as_mut();
     if let Some(tried) = seen.and_then(|seen| seen.tried.as_mut()) {
         tried.idle = Some(waited);
     }

@@ -26,9 +26,9 @@ const STAGGER: [Duration; 3] = [
 /// A close this soon after a response is no idle timeout: the connection was not kept.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
-pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
-    bench.card.idle = Some(IdleLimits {
-        http: bench.http,
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    context.profile.idle = Some(IdleLimits {
+        http: context.http,
         announced_s: None,
         between: None,
         samples: Vec::new(),
@@ -36,39 +36,39 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
         answers_others: None,
     });
     let mut lines = Vec::new();
-    let done = measure(bench, &mut lines);
-    close_all(bench, &mut lines);
+    let done = measure(context, &mut lines);
+    close_all(context, &mut lines);
     done?;
-    let samples = bench.card.idle.iter().flat_map(|idle| &idle.samples);
+    let samples = context.profile.idle.iter().flat_map(|idle| &idle.samples);
     let is_ended = samples.filter_map(|one| one.ended).next().is_some();
-    match race::reason_to_skip(bench) {
+    match race::reason_to_skip(context) {
         _ if !is_ended => Ok(()),
-        Some(_) => bench.look_for_outage(),
+        Some(_) => context.look_for_outage(),
         // the race opens connections
-        None => bench.let_end(),
+        None => context.let_end(),
     }
 }
 
-fn card<'a>(bench: &'a mut ProbeContext<'_>) -> Option<&'a mut IdleLimits> {
-    bench.card.idle.as_mut()
+fn limits<'a>(context: &'a mut ProbeContext<'_>) -> Option<&'a mut IdleLimits> {
+    context.profile.idle.as_mut()
 }
 
 /// A connection that has carried one request.
-fn open_used(bench: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
-    let plan = bench.plans.plan(bench.http, None, false)?;
-    let Ok(mut line) = bench.caller.open(&plan)? else {
+fn open_used(context: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
+    let plan = context.plans.plan(context.http, None, false)?;
+    let Ok(mut line) = context.prober.open(&plan)? else {
         return Ok(None);
     };
-    let request = bench.keeping_request();
-    match bench.caller.ask(&mut line, &request, None) {
+    let request = context.keeping_request();
+    match context.prober.ask(&mut line, &request, None) {
         Ok(answered) => {
-            if let Some(idle) = card(bench) {
+            if let Some(idle) = limits(context) {
                 idle.announced_s = announced_s(&line, &answered);
             }
             Ok(Some(line))
         }
         Err(halt) => {
-            bench.caller.close(line);
+            context.prober.close(line);
             Err(halt.into())
         }
     }
@@ -84,91 +84,91 @@ fn announced_s(line: &Line, answered: &Answered) -> Option<u32> {
     answered.exchange.terms.timeout_s.or_else(in_handshake)
 }
 
-fn measure(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
-    lines.extend(open_used(bench)?);
+fn measure(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
+    lines.extend(open_used(context)?);
     // a connection that is closed immediately blocks no other
-    let soon = bench.caller.clock.now().after(AT_ONCE.as_nanos() as u64);
-    bench.caller.listen(lines, soon)?;
+    let soon = context.prober.clock.now().after(AT_ONCE.as_nanos() as u64);
+    context.prober.listen(lines, soon)?;
     // where the server announced the end and leaves the close to the client, there is no idle
     // timeout
     if let Some(over) = lines.pop_if(|line| !line.is_usable() && line.ended().is_none()) {
-        bench.caller.close(over);
+        context.prober.close(over);
     }
-    let others = answers_another(bench)?;
-    note_others(bench, others);
+    let others = answers_another(context)?;
+    note_others(context, others);
     if others != Some(true) {
-        wait(bench, lines)?;
-        close_all(bench, lines);
-        lines.extend(open_unused(bench)?);
-        return wait(bench, lines);
+        wait(context, lines)?;
+        close_all(context, lines);
+        lines.extend(open_unused(context)?);
+        return wait(context, lines);
     }
-    lines.extend(open_unused(bench)?);
-    let others = answers_another(bench)?;
-    note_others(bench, others);
+    lines.extend(open_unused(context)?);
+    let others = answers_another(context)?;
+    note_others(context, others);
     if others == Some(true) {
-        lines.extend(http3::open_idle(bench)?);
-        open_samples(bench, lines)?;
-        return wait(bench, lines);
+        lines.extend(http3::open_idle(context)?);
+        open_samples(context, lines)?;
+        return wait(context, lines);
     }
     // while the silent connection may block the server, it cannot close the other one
     let unused = lines.pop();
-    close_all(bench, lines);
+    close_all(context, lines);
     lines.extend(unused);
-    wait(bench, lines)?;
-    close_all(bench, lines);
-    lines.extend(open_used(bench)?);
-    wait(bench, lines)
+    wait(context, lines)?;
+    close_all(context, lines);
+    lines.extend(open_used(context)?);
+    wait(context, lines)
 }
 
 /// Opens the other connections, with one request each, while the first ones idle.
-fn open_samples(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
+fn open_samples(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
     let kept =
-        |line: &&Line| line.http.exchanges() > 0 && !line.is_beside && line.ended().is_none();
+        |line: &&Line| line.http.exchanges() > 0 && !line.is_secondary && line.ended().is_none();
     let Some(from) = lines.first().filter(kept).map(|line| line.active_at) else {
         return Ok(());
     };
     for after in STAGGER {
         // the time of a request to a remote server is part of the delay
         let from = from.after(after.as_nanos() as u64);
-        bench.caller.pause(lines, from)?;
-        match open_used(bench)? {
+        context.prober.pause(lines, from)?;
+        match open_used(context)? {
             Some(line) if line.is_usable() => lines.push(line),
-            Some(over) => bench.caller.close(over),
+            Some(over) => context.prober.close(over),
             None => {}
         }
     }
     Ok(())
 }
 
-fn note_others(bench: &mut ProbeContext<'_>, others: Option<bool>) {
-    if let Some(idle) = card(bench) {
+fn note_others(context: &mut ProbeContext<'_>, others: Option<bool>) {
+    if let Some(idle) = limits(context) {
         idle.answers_others = others;
     }
 }
 
 /// A connection that carries nothing.
-fn open_unused(bench: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
-    let plan = bench.plans.plan(bench.http, None, false)?;
-    Ok(bench.caller.open(&plan)?.ok())
+fn open_unused(context: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
+    let plan = context.plans.plan(context.http, None, false)?;
+    Ok(context.prober.open(&plan)?.ok())
 }
 
 /// Whether the server responds now on a further connection. Only silence shows that it is blocked:
 /// after any other failure it is unknown.
-fn answers_another(bench: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
-    let plan = bench.plans.plan(bench.http, None, false)?;
-    let request = bench.keeping_request();
-    let usual = bench.caller.patience();
-    bench.caller.be_patient_for(usual.min(BLOCKED));
-    let failure = match bench.caller.open(&plan) {
+fn answers_another(context: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
+    let plan = context.plans.plan(context.http, None, false)?;
+    let request = context.keeping_request();
+    let usual = context.prober.patience();
+    context.prober.be_patient_for(usual.min(BLOCKED));
+    let failure = match context.prober.open(&plan) {
         Ok(Ok(mut line)) => {
-            let answered = bench.caller.ask(&mut line, &request, None);
-            bench.caller.close(line);
+            let answered = context.prober.ask(&mut line, &request, None);
+            context.prober.close(line);
             answered.map(|answered| answered.exchange.outcome.failure())
         }
         Ok(Err(refused)) => Ok(refused.failed.map(|failed| failed.kind)),
         Err(halt) => Err(halt),
     };
-    bench.caller.be_patient_for(usual);
+    context.prober.be_patient_for(usual);
     Ok(match failure? {
         None => Some(true),
         Some(Failure::Timeout | Failure::ConnectTimeout) => Some(false),
@@ -178,23 +178,23 @@ fn answers_another(bench: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> 
 
 /// Waits until all connections have ended or the limit is reached. Then it sends a request on those
 /// that are left. Records the result, also after Ctrl-C.
-fn wait(bench: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended> {
-    let limit = bench.config.idle_limit.as_nanos() as u64;
-    let own = lines.iter().filter(|line| !line.is_beside);
+fn wait(context: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended> {
+    let limit = context.config.idle_limit.as_nanos() as u64;
+    let own = lines.iter().filter(|line| !line.is_secondary);
     let Some(latest) = own.map(|line| line.active_at).max() else {
         return Ok(());
     };
-    let mut done: Result<(), StopReason> = bench.caller.listen(lines, latest.after(limit));
-    let now = bench.caller.clock.now();
+    let mut done: Result<(), StopReason> = context.prober.listen(lines, latest.after(limit));
+    let now = context.prober.clock.now();
     let used: Vec<bool> = lines.iter().map(|line| line.http.exchanges() > 0).collect();
     let mut waits: Vec<IdleWait> = lines.iter().map(|line| waited(line, now)).collect();
     if done.is_ok() {
-        done = confirm(bench, lines, &mut waits);
+        done = confirm(context, lines, &mut waits);
     }
     for ((line, waited), is_used) in lines.iter().zip(waits).zip(used) {
-        if line.is_beside {
-            http3::note_idle(bench, waited);
-        } else if let Some(idle) = card(bench) {
+        if line.is_secondary {
+            http3::note_idle(context, waited);
+        } else if let Some(idle) = limits(context) {
             if is_used {
                 idle.samples.push(waited);
             } else {
@@ -202,7 +202,7 @@ fn wait(bench: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended> {
             }
         }
     }
-    if let Some(idle) = card(bench) {
+    if let Some(idle) = limits(context) {
         idle.samples.sort_by_key(|waited| waited.span.start);
         // an end with an error response is no idle timeout
         let is_limit = |ended: LineEnd| ended.error.is_none();
@@ -229,11 +229,11 @@ pub(super) fn waited(line: &Line, now: Nanos) -> IdleWait {
 
 /// Sends a request on each connection without an end, and adds the results.
 pub(super) fn confirm(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     lines: &mut [Line],
     waits: &mut [IdleWait],
 ) -> Result<(), StopReason> {
-    let results = next_request::ask_all(bench, lines)?;
+    let results = next_request::ask_all(context, lines)?;
     for ((line, waited), next) in lines.iter().zip(waits).zip(results) {
         let crossed = |outcome| {
             let by_end = [Failure::Stale, Failure::Refusal];

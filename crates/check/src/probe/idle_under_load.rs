@@ -5,44 +5,44 @@ use super::{Ended, ProbeContext, close_all, idle};
 use crate::line::Line;
 use intact_ledger::server_profile::IdleUnderLoad;
 
-pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let mut lines = Vec::new();
-    let done = hold(bench, &mut lines);
-    close_all(bench, &mut lines);
+    let done = hold(context, &mut lines);
+    close_all(context, &mut lines);
     done
 }
 
-fn hold(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
-    let plan = bench.plans.plan(bench.http, None, false)?;
-    let request = bench.keeping_request();
+fn hold(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
+    let plan = context.plans.plan(context.http, None, false)?;
+    let request = context.keeping_request();
     // the last connection is the one to measure
-    for _ in 0..=bench.config.hold {
-        let Ok(line) = bench.caller.open(&plan)? else {
+    for _ in 0..=context.config.hold {
+        let Ok(line) = context.prober.open(&plan)? else {
             break;
         };
         lines.push(line);
         if let Some(line) = lines.last_mut()
-            && !bench.caller.ask(line, &request, None)?.is_ok()
+            && !context.prober.ask(line, &request, None)?.is_ok()
         {
             break;
         }
     }
     let connections = lines.len().saturating_sub(1) as u32;
-    bench.card.idle_under_load = Some(IdleUnderLoad {
+    context.profile.idle_under_load = Some(IdleUnderLoad {
         connections,
         waited: None,
     });
     let Some(watched) = lines.last_mut().filter(|line| line.is_usable()) else {
         return Ok(());
     };
-    let until = (watched.active_at).after(bench.config.idle_limit.as_nanos() as u64);
+    let until = (watched.active_at).after(context.config.idle_limit.as_nanos() as u64);
     let watched = std::slice::from_mut(watched);
-    let mut done = bench.caller.listen(watched, until);
-    let mut waited = idle::waited(&watched[0], bench.caller.clock.now());
+    let mut done = context.prober.listen(watched, until);
+    let mut waited = idle::waited(&watched[0], context.prober.clock.now());
     if done.is_ok() {
-        done = idle::confirm(bench, watched, std::slice::from_mut(&mut waited));
+        done = idle::confirm(context, watched, std::slice::from_mut(&mut waited));
     }
-    bench.card.idle_under_load = Some(IdleUnderLoad {
+    context.profile.idle_under_load = Some(IdleUnderLoad {
         connections,
         waited: Some(waited),
     });

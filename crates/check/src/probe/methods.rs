@@ -11,19 +11,19 @@ use intact_ledger::server_profile::MethodResult;
 /// A path that is expected to give 404.
 const NOT_THERE: &str = "/intact-check-a-path-that-is-not-there";
 
-pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
-    let head = bench.request.by(Method::HEAD).saying("keep-alive");
-    try_one(bench, "HEAD", &head)?;
-    if bench.config.thorough {
-        for (what, request) in thorough(&bench.request) {
-            try_one(bench, what, &request.saying("keep-alive"))?;
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    let head = context.request.by(Method::HEAD).saying("keep-alive");
+    try_one(context, "HEAD", &head)?;
+    if context.config.thorough {
+        for (what, request) in thorough(&context.request) {
+            try_one(context, what, &request.saying("keep-alive"))?;
         }
     }
-    for tried in &bench.config.tries {
+    for tried in &context.config.tries {
         let path = tried.path.split('?').next().unwrap_or("/");
         let what = format!("{} {path}", tried.method);
-        let request = bench.extra_request(tried);
-        try_one(bench, &what, &request)?;
+        let request = context.extra_request(tried);
+        try_one(context, &what, &request)?;
     }
     Ok(())
 }
@@ -45,25 +45,25 @@ fn thorough(request: &RequestSpec) -> [(&'static str, RequestSpec); 4] {
     ]
 }
 
-fn try_one(bench: &mut ProbeContext<'_>, what: &str, request: &RequestSpec) -> Result<(), Ended> {
-    let plan = bench.plans.plan(bench.http, None, false)?;
-    let Ok(mut line) = bench.caller.open(&plan)? else {
+fn try_one(context: &mut ProbeContext<'_>, what: &str, request: &RequestSpec) -> Result<(), Ended> {
+    let plan = context.plans.plan(context.http, None, false)?;
+    let Ok(mut line) = context.prober.open(&plan)? else {
         return Ok(());
     };
-    let tried = ask_both(bench, &mut line, what, request);
-    bench.caller.close(line);
+    let tried = ask_both(context, &mut line, what, request);
+    context.prober.close(line);
     let tried = tried?;
-    bench.card.methods.push(tried);
+    context.profile.methods.push(tried);
     Ok(())
 }
 
 fn ask_both(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     line: &mut Line,
     what: &str,
     request: &RequestSpec,
 ) -> Result<MethodResult, Ended> {
-    let first = bench.caller.ask(line, request, None)?.exchange;
+    let first = context.prober.ask(line, request, None)?.exchange;
     let mut tried = MethodResult {
         what: what.to_owned(),
         status: first.status,
@@ -71,8 +71,8 @@ fn ask_both(
         kept: None,
     };
     if first.outcome.is_ok() {
-        let usual = bench.keeping_request();
-        tried.kept = Some(line.is_usable() && bench.caller.ask(line, &usual, None)?.is_ok());
+        let usual = context.keeping_request();
+        tried.kept = Some(line.is_usable() && context.prober.ask(line, &usual, None)?.is_ok());
     }
     Ok(tried)
 }

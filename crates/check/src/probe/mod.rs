@@ -122,22 +122,22 @@ impl ProbeKind {
             ProbeKind::Requests => Part::Cap,
             ProbeKind::Idle | ProbeKind::Race | ProbeKind::Held | ProbeKind::Age => Part::Idle,
             ProbeKind::Drain => Part::Drain,
-            _ => Part::Card,
+            _ => Part::Profile,
         }
     }
 
     /// Whether the stage belongs to a check of this kind. A stage that does not is no gap in the
     /// profile.
-    fn is_asked_for(self, bench: &ProbeContext<'_>) -> bool {
-        let config = bench.config;
+    fn is_asked_for(self, context: &ProbeContext<'_>) -> bool {
+        let config = context.config;
         if config.drain.is_some() {
             return matches!(self, ProbeKind::Contact | ProbeKind::Drain);
         }
         match self {
             ProbeKind::Drain => false,
-            ProbeKind::Packets => bench.capture.is_some(),
+            ProbeKind::Packets => context.capture.is_some(),
             ProbeKind::Held => config.hold > 0,
-            ProbeKind::Age => config.thorough || max_age::is_likely(&bench.card),
+            ProbeKind::Age => config.thorough || max_age::is_likely(&context.profile),
             _ => true,
         }
     }
@@ -148,7 +148,7 @@ pub trait CheckProgress {
     /// A ledger event.
     fn event(&mut self, event: Event<'_>);
     /// The next stage starts. The profile holds the results of the earlier ones.
-    fn stage(&mut self, stage: ProbeKind, card: &ServerProfile);
+    fn stage(&mut self, stage: ProbeKind, profile: &ServerProfile);
     /// Packets were captured. Called only if [`Check::run`] has a capture.
     fn packets(&mut self, packets: &Packets) {
         let _ = packets;
@@ -249,14 +249,14 @@ impl Check {
     ) -> Result<ServerProfile, CheckError> {
         let plans = Plans::new(&self.config)?;
         let request = request_of(&self.config)?;
-        let mut bench = ProbeContext {
+        let mut context = ProbeContext {
             config: &self.config,
             plans,
             request,
-            caller: Prober::new(clock, self.config.timeout, self.budget, observer)?
+            prober: Prober::new(clock, self.config.timeout, self.budget, observer)?
                 .at_most(self.config.requests_per_s)
                 .within(self.time_limit()),
-            card: ServerProfile::default(),
+            profile: ServerProfile::default(),
             http: self.config.http.unwrap_or(Protocol::Http11),
             peer: None,
             capture,
@@ -264,28 +264,32 @@ impl Check {
         };
         let mut halted: Option<&'static str> = None;
         for stage in ProbeKind::ALL {
-            if !stage.is_asked_for(&bench) {
+            if !stage.is_asked_for(&context) {
                 continue;
             }
-            let ProbeContext { caller, card, .. } = &mut bench;
-            card.requests_sent = caller.budget.spent();
-            let why = halted.or_else(|| bench.reason_to_skip(stage));
+            let ProbeContext {
+                prober, profile, ..
+            } = &mut context;
+            profile.requests_sent = prober.budget.spent();
+            let why = halted.or_else(|| context.reason_to_skip(stage));
             if let Some(why) = why {
-                bench.skip(stage, why, halted.is_some());
+                context.skip(stage, why, halted.is_some());
                 continue;
             }
-            let ProbeContext { caller, card, .. } = &mut bench;
-            caller.budget.turn_to(stage.part());
-            caller.observer.stage(stage, card);
-            let done = bench.probe(stage);
-            bench.card.outages.clone_from(&bench.caller.outages);
+            let ProbeContext {
+                prober, profile, ..
+            } = &mut context;
+            prober.budget.turn_to(stage.part());
+            prober.observer.stage(stage, profile);
+            let done = context.probe(stage);
+            context.profile.outages.clone_from(&context.prober.outages);
             match done {
-                Ok(()) if stage == ProbeKind::Contact => bench.expect_listener(),
+                Ok(()) if stage == ProbeKind::Contact => context.expect_listener(),
                 Ok(()) => {}
                 Err(Ended::Halt(StopReason::Stopped)) => halted = Some("stopped"),
                 Err(Ended::Halt(StopReason::OutOfTime)) => {
                     halted = Some(OUT_OF_TIME);
-                    bench.skip(
+                    context.skip(
                         stage,
                         "cut off by the limit of the whole check (--max-time)",
                         true,
@@ -293,10 +297,10 @@ impl Check {
                 }
                 Err(Ended::Halt(StopReason::Gone)) => {
                     halted = Some(GONE);
-                    bench.skip(stage, &format!("cut off: {GONE}"), true);
+                    context.skip(stage, &format!("cut off: {GONE}"), true);
                 }
                 Err(Ended::Halt(StopReason::Spent)) => {
-                    bench.skip(stage, "the budget is spent", true);
+                    context.skip(stage, "the budget is spent", true);
                 }
                 Err(Ended::Halt(StopReason::Own(error))) => return Err(error.into()),
                 Err(Ended::Halt(StopReason::Server(error))) => {
@@ -305,8 +309,8 @@ impl Check {
                 Err(Ended::Config(error)) => return Err(error.into()),
             }
         }
-        bench.card.requests_sent = bench.caller.budget.spent();
-        Ok(bench.card)
+        context.profile.requests_sent = context.prober.budget.spent();
+        Ok(context.profile)
     }
 }
 
@@ -334,8 +338,8 @@ pub(crate) struct ProbeContext<'a> {
     plans: Plans<'a>,
     /// The default request.
     request: RequestSpec,
-    caller: Prober<'a>,
-    card: ServerProfile,
+    prober: Prober<'a>,
+    profile: ServerProfile,
     /// The version for probes that use one version.
     http: Protocol,
     /// The address that answered the first request.
@@ -371,14 +375,14 @@ impl ProbeContext<'_> {
 
     /// Whether the first request had a response that counts.
     fn has_responded(&self) -> bool {
-        let contact = self.card.contact.as_ref();
+        let contact = self.profile.contact.as_ref();
         contact.is_some_and(|contact| contact.outcome.is_ok())
     }
 
     /// After the first response a refused dial is an outage. A drain ends the server itself.
     fn expect_listener(&mut self) {
         if self.has_responded() && self.config.drain.is_none() {
-            self.caller.expect_listener(self.http);
+            self.prober.expect_listener(self.http);
         }
     }
 
@@ -387,11 +391,11 @@ impl ProbeContext<'_> {
     fn look_for_outage(&mut self) -> Result<(), Ended> {
         self.let_end()?;
         let plan = self.plans.plan(self.http, None, false)?;
-        let Ok(mut line) = self.caller.open(&plan)? else {
+        let Ok(mut line) = self.prober.open(&plan)? else {
             return Ok(());
         };
-        let asked = self.caller.ask(&mut line, &self.light_request(), None);
-        self.caller.close(line);
+        let asked = self.prober.ask(&mut line, &self.light_request(), None);
+        self.prober.close(line);
         match asked {
             // the dial was accepted, and that is enough
             Ok(_) | Err(StopReason::Spent) => Ok(()),
@@ -401,8 +405,8 @@ impl ProbeContext<'_> {
 
     /// Waits for [`ENDING`].
     fn let_end(&mut self) -> Result<(), Ended> {
-        let until = self.caller.clock.now().after(ENDING.as_nanos() as u64);
-        Ok(self.caller.pause(&mut [], until)?)
+        let until = self.prober.clock.now().after(ENDING.as_nanos() as u64);
+        Ok(self.prober.pause(&mut [], until)?)
     }
 
     /// Why a probe is skipped here.
@@ -427,7 +431,7 @@ impl ProbeContext<'_> {
     }
 
     fn skip(&mut self, stage: ProbeKind, why: &str, cut_off: bool) {
-        self.card.skipped.push(Skipped {
+        self.profile.skipped.push(Skipped {
             probe: stage.name().to_owned(),
             why: why.to_owned(),
             cut_off,
@@ -453,7 +457,7 @@ impl ProbeContext<'_> {
     /// The request where the body does not matter.
     fn light_request(&self) -> RequestSpec {
         let by_head = self
-            .card
+            .profile
             .contact
             .as_ref()
             .is_some_and(|contact| contact.by_head);
@@ -479,9 +483,9 @@ fn request_of(config: &Config) -> Result<RequestSpec, ConfigError> {
     Ok(spec)
 }
 
-fn close_all(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>) {
+fn close_all(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) {
     for line in lines.drain(..) {
-        bench.caller.close(line);
+        context.prober.close(line);
     }
 }
 

@@ -14,9 +14,9 @@ const PATIENCE: Patience = Patience {
     tries: 2,
 };
 
-pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
-    let address = &bench.plans.address;
-    let endpoint = bench
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    let address = &context.plans.address;
+    let endpoint = context
         .config
         .route
         .endpoint(&address.host, address.port)
@@ -24,7 +24,7 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let Endpoint::Name { host, port, .. } = endpoint else {
         return Ok(());
     };
-    let clock = bench.caller.clock;
+    let clock = context.prober.clock;
     let from = clock.now();
     let system = (&*host, port).to_socket_addrs();
     let span = Span::new(from, clock.now());
@@ -37,26 +37,26 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
         },
         asked: Vec::new(),
     };
-    record(bench, &names.addresses, &host, span, "getaddrinfo", None);
+    record(context, &names.addresses, &host, span, "getaddrinfo", None);
     let servers = NameServers::of_system().map_or_else(|_| Vec::new(), |found| found.servers);
     if let Some(&server) = servers.first()
         && host.contains('.')
         && !host.ends_with(".localhost")
     {
         for v6 in [false, true] {
-            if bench.caller.observer.stopped() {
+            if context.prober.observer.stopped() {
                 break;
             }
-            let asked = ask(bench, server, &host, v6);
+            let asked = ask(context, server, &host, v6);
             names.asked.push(asked);
         }
     }
-    bench.card.names = Some(names);
+    context.profile.names = Some(names);
     Ok(())
 }
 
-fn ask(bench: &mut ProbeContext<'_>, server: SocketAddr, host: &str, v6: bool) -> DnsQuery {
-    let clock = bench.caller.clock;
+fn ask(context: &mut ProbeContext<'_>, server: SocketAddr, host: &str, v6: bool) -> DnsQuery {
+    let clock = context.prober.clock;
     let from = clock.now();
     let [answer] = dns::ask(server, host, [v6], PATIENCE);
     let answer = match answer {
@@ -68,7 +68,7 @@ fn ask(bench: &mut ProbeContext<'_>, server: SocketAddr, host: &str, v6: bool) -
         Found::Value(answer) => (Found::Value(answer.addresses.clone()), answer.ttl_s),
         Found::Error(words) => (Found::Error(words.clone()), None),
     };
-    record(bench, &addresses, host, span, &server.to_string(), ttl);
+    record(context, &addresses, host, span, &server.to_string(), ttl);
     DnsQuery {
         kind: if v6 { "AAAA" } else { "A" }.to_owned(),
         server: server.to_string(),
@@ -78,7 +78,7 @@ fn ask(bench: &mut ProbeContext<'_>, server: SocketAddr, host: &str, v6: bool) -
 }
 
 fn record(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     addresses: &Found<Vec<std::net::IpAddr>>,
     host: &str,
     span: Span,
@@ -98,5 +98,5 @@ fn record(
         resolver: Some(resolver.into()),
         owner: None,
     };
-    bench.caller.observer.event(Event::Lookup(&lookup));
+    context.prober.observer.event(Event::Lookup(&lookup));
 }

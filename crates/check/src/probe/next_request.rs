@@ -10,19 +10,19 @@ use intact_ledger::{Failure, Nanos, Side};
 /// Sends one request on each connection that seems open, and waits for all responses together: a
 /// timeout each would take too long. Returns the result by connection.
 pub(super) fn ask_all(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     lines: &mut [Line],
 ) -> Result<Vec<Option<NextRequest>>, StopReason> {
-    let request = bench.keeping_request();
-    let caller = &mut bench.caller;
-    let timeout = u64::try_from(caller.patience().as_nanos()).unwrap_or(u64::MAX);
+    let request = context.keeping_request();
+    let prober = &mut context.prober;
+    let timeout = u64::try_from(prober.patience().as_nanos()).unwrap_or(u64::MAX);
     let mut due: Vec<Option<Nanos>> = vec![None; lines.len()];
     let mut begun = Ok(());
     for (line, due) in lines.iter_mut().zip(&mut due) {
         if !line.is_usable() || line.ended().is_some() {
             continue;
         }
-        match caller.begin(line, &request, true) {
+        match prober.begin(line, &request, true) {
             Ok(sent_at) => *due = Some(sent_at.after(timeout)),
             // the requests that were sent are recorded in any case
             Err(stopped) => {
@@ -33,12 +33,12 @@ pub(super) fn ask_all(
     }
     let mut next = vec![None; lines.len()];
     loop {
-        let stopped = caller.may_go_on();
-        let now = caller.clock.now();
+        let stopped = prober.may_go_on();
+        let now = prober.clock.now();
         let mut more = false;
         for ((line, due), next) in lines.iter_mut().zip(&mut due).zip(&mut next) {
             let Some(deadline) = *due else { continue };
-            let (mut answered, is_more) = caller.pump(line, None);
+            let (mut answered, is_more) = prober.pump(line, None);
             more |= is_more;
             if answered.is_none() && (stopped.is_err() || now >= deadline) {
                 let kind = match stopped {
@@ -46,7 +46,7 @@ pub(super) fn ask_all(
                     Err(_) => Failure::Aborted,
                 };
                 line.give_up(kind, now);
-                answered = caller.take_answered(line, None);
+                answered = prober.take_answered(line, None);
             }
             if let Some(answered) = answered {
                 *due = None;
@@ -63,7 +63,7 @@ pub(super) fn ask_all(
         if !more {
             let timer = lines.iter_mut().filter_map(Line::timer).min();
             let until = timer.map_or(*deadline, |timer| timer.min(*deadline));
-            caller.wait(until)?;
+            prober.wait(until)?;
         }
     }
 }

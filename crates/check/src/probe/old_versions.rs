@@ -9,29 +9,29 @@ use intact_ledger::{
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 
-pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
-    let Some(peer) = bench.peer.filter(|_| bench.plans.is_secure()) else {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    let Some(peer) = context.peer.filter(|_| context.plans.is_secure()) else {
         return Ok(());
     };
     for version in [TlsVersion::Tls10, TlsVersion::Tls11] {
-        bench.caller.may_go_on()?;
-        bench.caller.wait_for_turn(peer.ip().is_loopback())?;
-        let offered = try_one(bench, peer, version);
-        bench.card.old_tls.push(offered);
+        context.prober.may_go_on()?;
+        context.prober.wait_for_turn(peer.ip().is_loopback())?;
+        let offered = try_one(context, peer, version);
+        context.profile.old_tls.push(offered);
     }
     Ok(())
 }
 
 /// Offers a version. The ledger records a dial that failed in TLS, because no handshake follows.
-fn try_one(bench: &mut ProbeContext<'_>, peer: SocketAddr, version: TlsVersion) -> OldTlsResult {
-    let address = &bench.plans.address;
+fn try_one(context: &mut ProbeContext<'_>, peer: SocketAddr, version: TlsVersion) -> OldTlsResult {
+    let address = &context.plans.address;
     let name = address
         .host
         .parse::<IpAddr>()
         .is_err()
         .then_some(&*address.host);
-    let clock = bench.caller.clock;
-    let mut connection = Connection::new(ConnectionId(bench.caller.id()), clock.now());
+    let clock = context.prober.clock;
+    let mut connection = Connection::new(ConnectionId(context.prober.id()), clock.now());
     connection.origin = Some(address.origin());
     connection.peer = Some(peer);
     let stream = old_tls::connect(peer);
@@ -67,7 +67,7 @@ fn try_one(bench: &mut ProbeContext<'_>, peer: SocketAddr, version: TlsVersion) 
         kind,
         detail: offered.detail.as_deref().map(Into::into),
     });
-    bench.caller.observer.event(Event::Opened(&connection));
+    context.prober.observer.event(Event::Opened(&connection));
     offered
 }
 

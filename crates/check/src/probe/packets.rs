@@ -25,27 +25,27 @@ pub struct Packets {
 }
 
 /// Why the capture is skipped.
-pub(super) fn reason_to_skip(bench: &ProbeContext<'_>) -> Option<&'static str> {
-    bench.peer.is_none().then_some("no TCP")
+pub(super) fn reason_to_skip(context: &ProbeContext<'_>) -> Option<&'static str> {
+    context.peer.is_none().then_some("no TCP")
 }
 
-pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
-    let (Some(mut capture), Some(peer)) = (bench.capture.take(), bench.peer) else {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    let (Some(mut capture), Some(peer)) = (context.capture.take(), context.peer) else {
         return Ok(());
     };
     capture.begin_tcp(peer.port()).map_err(StopReason::Own)?;
     let mut spoken = Vec::new();
     let mut done = Ok(());
-    for tried in wanted(bench) {
-        done = record(bench, &mut capture, &tried, &mut spoken);
+    for tried in wanted(context) {
+        done = record(context, &mut capture, &tried, &mut spoken);
         if done.is_err() {
             break;
         }
     }
     if done.is_ok() {
-        done = record_http3(bench, &mut capture, &mut spoken);
+        done = record_http3(context, &mut capture, &mut spoken);
     }
-    bench.caller.observer.packets(&Packets {
+    context.prober.observer.packets(&Packets {
         file: capture.file(),
         spoken,
         lost: capture.lost(),
@@ -54,10 +54,10 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
 }
 
 /// The combinations of versions whose packet sequences differ.
-fn wanted(bench: &ProbeContext<'_>) -> Vec<VersionResult> {
+fn wanted(context: &ProbeContext<'_>) -> Vec<VersionResult> {
     let spoken = || {
-        bench
-            .card
+        context
+            .profile
             .versions
             .iter()
             .filter(|tried| tried.outcome.is_ok() && tried.http != Protocol::Http3)
@@ -67,31 +67,31 @@ fn wanted(bench: &ProbeContext<'_>) -> Vec<VersionResult> {
         if tried.tls == newest {
             tried.asks || tried.http != Protocol::Http10
         } else {
-            tried.http == bench.http
+            tried.http == context.http
         }
     };
     spoken().filter(is_wanted).cloned().collect()
 }
 
 fn record(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     capture: &mut Capture,
     tried: &VersionResult,
     spoken: &mut Vec<String>,
 ) -> Result<(), Ended> {
     let client = match tried.tls {
         Some(_) => {
-            let client = bench.plans.client(tried.http, tried.tls, false)?;
+            let client = context.plans.client(tried.http, tried.tls, false)?;
             Some(client.with_key_log(capture.secrets()))
         }
         None => None,
     };
-    let plan = bench.plans.with_client(tried.http, client)?;
-    let Ok(line) = bench.caller.open(&Arc::new(plan))? else {
+    let plan = context.plans.with_client(tried.http, client)?;
+    let Ok(line) = context.prober.open(&Arc::new(plan))? else {
         return Ok(());
     };
     let ends = (line.connection().local, line.connection().peer);
-    let done = ask_once(bench, line, tried);
+    let done = ask_once(context, line, tried);
     if let (Some(local), Some(peer)) = ends {
         let name = name(tried.http, tried.tls);
         if capture.keep(local, peer, &name).map_err(StopReason::Own)? > 0 {
@@ -104,33 +104,33 @@ fn record(
 /// Captures a new HTTP/3 connection, and a resumed one that sends its request as early data if the
 /// session allows this.
 fn record_http3(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     capture: &mut Capture,
     spoken: &mut Vec<String>,
 ) -> Result<(), Ended> {
-    let Some(seen) = http3::working(bench) else {
+    let Some(seen) = http3::working(context) else {
         return Ok(());
     };
     capture.begin_udp(seen.port).map_err(StopReason::Own)?;
-    let client = http3::client(&bench.plans)?.with_key_log(capture.secrets());
+    let client = http3::client(&context.plans)?.with_key_log(capture.secrets());
     let early = client.allowing_early_requests();
     for client in [client, early] {
-        let plan = http3::plan(&bench.plans, &seen, &client)?;
-        let Ok(mut line) = bench.caller.open(&plan)? else {
+        let plan = http3::plan(&context.plans, &seen, &client)?;
+        let Ok(mut line) = context.prober.open(&plan)? else {
             return Ok(());
         };
         let ends = (line.connection().local, line.connection().peer);
-        let request = bench.light_request();
-        let answered = bench.caller.ask(&mut line, &request, None);
+        let request = context.light_request();
+        let answered = context.prober.ask(&mut line, &request, None);
         let tls = line.connection().tls.as_ref();
         let name = match tls.and_then(|tls| tls.handshake) {
             Some(Handshake::EarlyData) => "HTTP/3, resumed with early data",
             Some(Handshake::Resumed) => "HTTP/3, resumed",
             _ => "HTTP/3",
         };
-        bench.caller.close(line);
+        context.prober.close(line);
         answered?;
-        await_last(bench)?;
+        await_last(context)?;
         if let (Some(local), Some(peer)) = ends
             && capture.keep(local, peer, name).map_err(StopReason::Own)? > 0
         {
@@ -141,26 +141,26 @@ fn record_http3(
 }
 
 /// Waits for the last packets.
-fn await_last(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
-    let until = bench.caller.clock.now().after(LINGER.as_nanos() as u64);
-    Ok(bench.caller.pause(&mut [], until)?)
+fn await_last(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    let until = context.prober.clock.now().after(LINGER.as_nanos() as u64);
+    Ok(context.prober.pause(&mut [], until)?)
 }
 
 /// One exchange, the close of its connection, and a wait for the last packets.
 fn ask_once(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     mut line: Line,
     tried: &VersionResult,
 ) -> Result<(), Ended> {
     let request = if tried.asks {
-        bench.keeping_request()
+        context.keeping_request()
     } else {
-        bench.light_request()
+        context.light_request()
     };
-    let answered = bench.caller.ask(&mut line, &request, None);
-    bench.caller.close(line);
+    let answered = context.prober.ask(&mut line, &request, None);
+    context.prober.close(line);
     answered?;
-    await_last(bench)
+    await_last(context)
 }
 
 fn name(http: Protocol, tls: Option<TlsVersion>) -> String {

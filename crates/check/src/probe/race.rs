@@ -15,8 +15,8 @@ const SHORTEST: Duration = Duration::from_millis(100);
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// Why the race is skipped.
-pub(super) fn reason_to_skip(bench: &ProbeContext<'_>) -> Option<&'static str> {
-    let Some((limit, how)) = limit(bench) else {
+pub(super) fn reason_to_skip(context: &ProbeContext<'_>) -> Option<&'static str> {
+    let Some((limit, how)) = limit(context) else {
         return Some("no idle limit was found");
     };
     if how == CloseKind::Silent {
@@ -26,19 +26,19 @@ pub(super) fn reason_to_skip(bench: &ProbeContext<'_>) -> Option<&'static str> {
         return Some("connections are not kept");
     }
     let long = limit > LONGEST.as_nanos() as u64;
-    (long && !bench.config.thorough).then_some(
+    (long && !context.config.thorough).then_some(
         "the idle limit is longer than 30 s; pass --thorough to wait for it a second time",
     )
 }
 
 /// The measured idle timeout, in nanoseconds, and how the connection ended.
-fn limit(bench: &ProbeContext<'_>) -> Option<(u64, CloseKind)> {
-    let IdleWait { span, ended, .. } = bench.card.idle.as_ref()?.between?;
+fn limit(context: &ProbeContext<'_>) -> Option<(u64, CloseKind)> {
+    let IdleWait { span, ended, .. } = context.profile.idle.as_ref()?.between?;
     ended.map(|ended| (span.nanos(), ended.how))
 }
 
-pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
-    let Some((limit, _)) = limit(bench) else {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    let Some((limit, _)) = limit(context) else {
         return Ok(());
     };
     let margin = (limit / 4).min(MARGIN.as_nanos() as u64);
@@ -49,32 +49,36 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
         limit + margin / 20,
     ];
     let mut lines = Vec::new();
-    let done = open_all(bench, &mut lines, after.len());
+    let done = open_all(context, &mut lines, after.len());
     let done = done.and_then(|()| {
         let mut race = Race {
             limit_ns: limit,
             attempts: Vec::new(),
         };
-        let run = run(bench, &mut lines, &after, &mut race);
-        bench.card.race = Some(race);
+        let run = run(context, &mut lines, &after, &mut race);
+        context.profile.race = Some(race);
         run
     });
     for line in lines {
-        bench.caller.close(line);
+        context.prober.close(line);
     }
     done
 }
 
-fn open_all(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>, many: usize) -> Result<(), Ended> {
-    let plan = bench.plans.plan(bench.http, None, false)?;
-    let request = bench.keeping_request();
+fn open_all(
+    context: &mut ProbeContext<'_>,
+    lines: &mut Vec<Line>,
+    many: usize,
+) -> Result<(), Ended> {
+    let plan = context.plans.plan(context.http, None, false)?;
+    let request = context.keeping_request();
     for _ in 0..many {
-        let Ok(line) = bench.caller.open(&plan)? else {
+        let Ok(line) = context.prober.open(&plan)? else {
             return Ok(());
         };
         lines.push(line);
         if let Some(line) = lines.last_mut() {
-            bench.caller.ask(line, &request, None)?;
+            context.prober.ask(line, &request, None)?;
         }
     }
     Ok(())
@@ -82,23 +86,23 @@ fn open_all(bench: &mut ProbeContext<'_>, lines: &mut Vec<Line>, many: usize) ->
 
 /// Sends one request on each connection, each after its own idle time.
 fn run(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     lines: &mut [Line],
     after: &[u64],
     race: &mut Race,
 ) -> Result<(), Ended> {
-    let request = bench.keeping_request();
+    let request = context.keeping_request();
     for (nth, &idle) in after.iter().enumerate().take(lines.len()) {
         let due = lines[nth].active_at.after(idle);
         // with a rate limit, the wait happens here, where a close in the meantime is observed
-        let due = due.max(bench.caller.next_request());
-        bench.caller.pause(&mut lines[nth..], due)?;
+        let due = due.max(context.prober.next_request());
+        context.prober.pause(&mut lines[nth..], due)?;
         let line = &mut lines[nth];
-        let idle_ns = bench.caller.clock.now().since(line.active_at);
+        let idle_ns = context.prober.clock.now().since(line.active_at);
         let outcome = if line.ended().is_some() {
             None
         } else {
-            let answered = bench.caller.ask(line, &request, None)?;
+            let answered = context.prober.ask(line, &request, None)?;
             Some(answered.exchange.outcome)
         };
         let end = line.ended().filter(|_| outcome.is_none());

@@ -10,15 +10,15 @@ use std::time::Duration;
 /// How long to wait for a close that was announced.
 const LINGER: Duration = Duration::from_secs(1);
 
-pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
-    let plan = bench.plans.plan(bench.http, None, false)?;
-    let Ok(mut line) = bench.caller.open(&plan)? else {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    let plan = context.plans.plan(context.http, None, false)?;
+    let Ok(mut line) = context.prober.open(&plan)? else {
         return Ok(());
     };
     let mut tried = RequestLimit {
-        http: bench.http,
+        http: context.http,
         answered: 0,
-        wanted: bench.caller.budget.cap,
+        wanted: context.prober.budget.cap,
         announced: None,
         last_announced: false,
         ended: None,
@@ -26,27 +26,27 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
         lasted: None,
     };
     let from = line.active_at;
-    let done = ask_all(bench, &mut line, &mut tried);
-    tried.lasted = Some(Span::new(from, bench.caller.clock.now()));
+    let done = ask_all(context, &mut line, &mut tried);
+    tried.lasted = Some(Span::new(from, context.prober.clock.now()));
     tried.ended = line.ended().map(|(_, ended)| ended);
-    bench.caller.close(line);
+    context.prober.close(line);
     let is_unannounced = !tried.last_announced && (tried.ended.is_some() || tried.failed.is_some());
-    bench.card.requests = Some(tried);
+    context.profile.requests = Some(tried);
     done?;
     if is_unannounced {
-        bench.look_for_outage()?;
+        context.look_for_outage()?;
     }
     Ok(())
 }
 
 fn ask_all(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     line: &mut Line,
     tried: &mut RequestLimit,
 ) -> Result<(), Ended> {
-    let request = bench.keeping_request();
+    let request = context.keeping_request();
     while tried.answered < tried.wanted && line.is_usable() {
-        let answered = bench.caller.ask(line, &request, None)?;
+        let answered = context.prober.ask(line, &request, None)?;
         let max = answered.exchange.terms.max;
         match tried.answered {
             0 => tried.announced = max,
@@ -64,7 +64,7 @@ fn ask_all(
     }
     if !line.is_usable() {
         tried.last_announced = line.http.announced_by() == Some(Side::Server);
-        bench.caller.linger(line, LINGER)?;
+        context.prober.linger(line, LINGER)?;
     }
     Ok(())
 }

@@ -8,10 +8,10 @@ use intact_ledger::server_profile::{EarlyData, TlsResult};
 use intact_ledger::{Handshake, Protocol, Span, TlsVersion};
 use std::sync::Arc;
 
-pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
     for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
-        let spoken = bench
-            .card
+        let spoken = context
+            .profile
             .versions
             .iter()
             .filter(|tried| tried.tls == Some(version) && tried.outcome.is_ok())
@@ -27,17 +27,21 @@ pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
         } else {
             Protocol::Http11
         };
-        look_at(bench, version, http)?;
+        look_at(context, version, http)?;
     }
     Ok(())
 }
 
-fn look_at(bench: &mut ProbeContext<'_>, version: TlsVersion, http: Protocol) -> Result<(), Ended> {
-    let client = bench.plans.client(http, Some(version), true)?;
-    let Some((mut line, full)) = open(bench, http, &client)? else {
+fn look_at(
+    context: &mut ProbeContext<'_>,
+    version: TlsVersion,
+    http: Protocol,
+) -> Result<(), Ended> {
+    let client = context.plans.client(http, Some(version), true)?;
+    let Some((mut line, full)) = open(context, http, &client)? else {
         return Ok(());
     };
-    let answered = ask(bench, &mut line);
+    let answered = ask(context, &mut line);
     let session = line.http.session();
     let chain = session.and_then(|session| session.peer_certificates());
     let chain = chain.unwrap_or_default();
@@ -61,33 +65,33 @@ fn look_at(bench: &mut ProbeContext<'_>, version: TlsVersion, http: Protocol) ->
         second: None,
         early_data: None,
     };
-    bench.caller.close(line);
-    let done = answered.and_then(|_| again(bench, http, &client, &mut seen));
-    bench.card.tls.push(seen);
+    context.prober.close(line);
+    let done = answered.and_then(|_| again(context, http, &client, &mut seen));
+    context.profile.tls.push(seen);
     done
 }
 
 /// A second connection that resumes the session, and a third with early data.
 fn again(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     http: Protocol,
     client: &Client,
     seen: &mut TlsResult,
 ) -> Result<(), Ended> {
-    let Some((mut line, ssl)) = open(bench, http, client)? else {
+    let Some((mut line, ssl)) = open(context, http, client)? else {
         return Ok(());
     };
     let resumed = handshake_of(&line) == Some(Handshake::Resumed);
     seen.second = Some((ssl, resumed));
-    let answered = ask(bench, &mut line);
-    bench.caller.close(line);
+    let answered = ask(context, &mut line);
+    context.prober.close(line);
     answered?;
     if seen.version != TlsVersion::Tls13 || !resumed || http == Protocol::Http2 {
         return Ok(());
     }
-    let request = bench.light_request();
+    let request = context.light_request();
     let early = client.with_early_data(request.format(Protocol::Http11).http1_bytes());
-    let Some((mut line, _)) = open(bench, http, &early)? else {
+    let Some((mut line, _)) = open(context, http, &early)? else {
         return Ok(());
     };
     let accepted = handshake_of(&line) == Some(Handshake::EarlyData);
@@ -97,32 +101,32 @@ fn again(
         (false, false) => EarlyData::NotOffered,
     });
     let answered = if accepted {
-        bench.caller.hear_early(&mut line, &request)
+        context.prober.hear_early(&mut line, &request)
     } else {
-        bench.caller.ask(&mut line, &request, None)
+        context.prober.ask(&mut line, &request, None)
     };
-    bench.caller.close(line);
+    context.prober.close(line);
     answered?;
     Ok(())
 }
 
 fn open(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     http: Protocol,
     client: &Client,
 ) -> Result<Option<(Line, Span)>, Ended> {
-    let plan = bench.plans.with_client(http, Some(client.clone()))?;
-    let Ok(line) = bench.caller.open(&Arc::new(plan))? else {
+    let plan = context.plans.with_client(http, Some(client.clone()))?;
+    let Ok(line) = context.prober.open(&Arc::new(plan))? else {
         return Ok(None);
     };
     let ssl = line.connection().setup.ssl;
     Ok(ssl.map(|ssl| (line, ssl)))
 }
 
-fn ask(bench: &mut ProbeContext<'_>, line: &mut Line) -> Result<Answered, Ended> {
-    let request = bench.light_request();
-    bench
-        .caller
+fn ask(context: &mut ProbeContext<'_>, line: &mut Line) -> Result<Answered, Ended> {
+    let request = context.light_request();
+    context
+        .prober
         .ask(line, &request, None)
         .map_err(|halt: StopReason| halt.into())
 }

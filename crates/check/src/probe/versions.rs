@@ -23,38 +23,38 @@ const TRIED: [(Protocol, bool); 4] = [
 /// The number of requests if a later header block is compared with the first.
 const HTTP2_REQUESTS: usize = 3;
 
-pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
-    let tls: &[Option<TlsVersion>] = if bench.plans.is_secure() {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    let tls: &[Option<TlsVersion>] = if context.plans.is_secure() {
         &[Some(TlsVersion::Tls12), Some(TlsVersion::Tls13)]
     } else {
         &[None]
     };
     for &version in tls {
         for (http, asks) in TRIED {
-            let tried = try_one(bench, http, version, asks)?;
-            bench.card.versions.push(tried);
+            let tried = try_one(context, http, version, asks)?;
+            context.profile.versions.push(tried);
         }
     }
-    if bench.http == Protocol::Http3 {
-        let tried = try_one(bench, Protocol::Http3, Some(TlsVersion::Tls13), false)?;
-        bench.card.versions.push(tried);
+    if context.http == Protocol::Http3 {
+        let tried = try_one(context, Protocol::Http3, Some(TlsVersion::Tls13), false)?;
+        context.profile.versions.push(tried);
     }
     let speaks = |http| {
-        bench
-            .card
+        context
+            .profile
             .versions
             .iter()
             .any(|tried| tried.http == http && tried.outcome.is_ok())
     };
     let without_1_1 = !speaks(Protocol::Http11) && speaks(Protocol::Http2);
-    if bench.config.http.is_none() && without_1_1 {
-        bench.http = Protocol::Http2;
+    if context.config.http.is_none() && without_1_1 {
+        context.http = Protocol::Http2;
     }
     Ok(())
 }
 
 fn try_one(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     http: Protocol,
     tls: Option<TlsVersion>,
     asks: bool,
@@ -76,20 +76,20 @@ fn try_one(
         forbidden: Vec::new(),
         excess: None,
     };
-    let plan = bench.plans.plan(http, tls, false)?;
-    let usual = bench.caller.patience();
+    let plan = context.plans.plan(http, tls, false)?;
+    let usual = context.prober.patience();
     if http == Protocol::Http2 && tls.is_none() {
-        bench.caller.be_patient_for(usual.min(H2C));
+        context.prober.be_patient_for(usual.min(H2C));
     }
-    let done = match bench.caller.open(&plan) {
-        Ok(Ok(line)) => converse(bench, line, asks, &mut tried),
+    let done = match context.prober.open(&plan) {
+        Ok(Ok(line)) => converse(context, line, asks, &mut tried),
         Ok(Err(failed)) => {
             refused(&failed, &mut tried);
             Ok(())
         }
         Err(halt) => Err(halt.into()),
     };
-    bench.caller.be_patient_for(usual);
+    context.prober.be_patient_for(usual);
     done.map(|()| tried)
 }
 
@@ -101,7 +101,7 @@ fn refused(connection: &Connection, tried: &mut VersionResult) {
 }
 
 fn converse(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     mut line: Line,
     asks: bool,
     tried: &mut VersionResult,
@@ -111,32 +111,32 @@ fn converse(
         tried.alpn = tls.alpn_chosen.as_deref().map(str::to_owned);
     }
     let request = if asks {
-        bench.light_request().saying("keep-alive")
+        context.light_request().saying("keep-alive")
     } else {
-        bench.light_request()
+        context.light_request()
     };
-    let done = ask_all(bench, &mut line, &request, tried);
-    bench.caller.close(line);
+    let done = ask_all(context, &mut line, &request, tried);
+    context.prober.close(line);
     done
 }
 
 fn ask_all(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     line: &mut Line,
     request: &RequestSpec,
     tried: &mut VersionResult,
 ) -> Result<(), Ended> {
-    let first = bench.caller.ask(line, request, None)?;
+    let first = context.prober.ask(line, request, None)?;
     describe(&first, tried);
     if !first.is_ok() {
         return Ok(());
     }
-    note_alt_svc(bench, &first);
+    note_alt_svc(context, &first);
     let is_h2 = tried.http == Protocol::Http2;
     let wanted = if is_h2 { HTTP2_REQUESTS } else { 2 };
     let mut answers = vec![first];
     while answers.len() < wanted && line.is_usable() {
-        let next = bench.caller.ask(line, request, None)?;
+        let next = context.prober.ask(line, request, None)?;
         let ok = next.is_ok();
         answers.push(next);
         if !ok {
@@ -146,18 +146,18 @@ fn ask_all(
     tried.excess = Some(line.http.excess()).filter(|&bytes| bytes > 0);
     tried.reused = Some(answers.get(1).is_some_and(Answered::is_ok));
     if is_h2 {
-        bench.card.h2 = Some(seen(line, &answers));
+        context.profile.h2 = Some(seen(line, &answers));
     }
     if !line.is_usable() {
-        bench.caller.linger(line, LINGER)?;
+        context.prober.linger(line, LINGER)?;
     }
     Ok(())
 }
 
 /// Keeps the announcement of HTTP/3 of a check that uses it: over HTTP/3 servers leave it out.
-fn note_alt_svc(bench: &mut ProbeContext<'_>, answered: &Answered) {
+fn note_alt_svc(context: &mut ProbeContext<'_>, answered: &Answered) {
     let announced = crate::alt_svc::announced(&answered.reply);
-    if let (Some((value, _)), Some(seen)) = (announced, &mut bench.card.h3) {
+    if let (Some((value, _)), Some(seen)) = (announced, &mut context.profile.h3) {
         seen.announced.get_or_insert_with(|| value.to_owned());
     }
 }

@@ -11,34 +11,34 @@ const CONNECTIONS: usize = 5;
 /// Requests on each.
 const REQUESTS: usize = 3;
 
-pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
-    let plan = bench.plans.plan(bench.http, None, false)?;
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    let plan = context.plans.plan(context.http, None, false)?;
     let mut answers: Vec<Vec<Answered>> = Vec::new();
     for _ in 0..CONNECTIONS {
-        let Ok(mut line) = bench.caller.open(&plan)? else {
+        let Ok(mut line) = context.prober.open(&plan)? else {
             continue;
         };
         let mut on_this = Vec::new();
-        let done = ask_all(bench, &mut line, &mut on_this);
-        bench.caller.close(line);
+        let done = ask_all(context, &mut line, &mut on_this);
+        context.prober.close(line);
         answers.push(on_this);
         if let Err(ended) = done {
-            bench.card.state = Some(state::compare(&answers));
+            context.profile.state = Some(state::compare(&answers));
             return Err(ended);
         }
     }
-    bench.card.state = Some(state::compare(&answers));
+    context.profile.state = Some(state::compare(&answers));
     Ok(())
 }
 
 fn ask_all(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     line: &mut Line,
     answers: &mut Vec<Answered>,
 ) -> Result<(), Ended> {
-    let request = bench.keeping_request();
+    let request = context.keeping_request();
     while answers.len() < REQUESTS && line.is_usable() {
-        let answered = bench.caller.ask(line, &request, Some(WATERFALL))?;
+        let answered = context.prober.ask(line, &request, Some(WATERFALL))?;
         let ok = answered.is_ok();
         answers.push(answered);
         if !ok {

@@ -92,11 +92,11 @@ fn measure_with(
     });
     let check = Check::new(config).unwrap();
     let mut observed = Observed::default();
-    let card = check
+    let profile = check
         .run_drain(Clock::start(), played, &mut observed)
         .unwrap();
-    assert!(card.requests_sent <= check.budget().requests());
-    (card.drain.unwrap(), observed, card.requests_sent)
+    assert!(profile.requests_sent <= check.budget().requests());
+    (profile.drain.unwrap(), observed, profile.requests_sent)
 }
 
 #[test]
@@ -224,10 +224,10 @@ fn a_server_that_drains_in_the_middle_of_a_check_does_not_hang_it() {
     let observed = Observed::default();
     let mut ends = EndsIt { played, observed };
     let begun = Instant::now();
-    let card = check.run(Clock::start(), None, &mut ends).unwrap();
+    let profile = check.run(Clock::start(), None, &mut ends).unwrap();
     assert!(begun.elapsed() < HANG);
     let totals = ends.played.ending.unwrap().join().unwrap();
     // a request on a refused connection did not reach the server, and no request reached it twice
-    assert!(totals.requests.total <= u64::from(card.requests_sent));
+    assert!(totals.requests.total <= u64::from(profile.requests_sent));
     assert_eq!(totals.requests.ok, totals.requests.total);
 }

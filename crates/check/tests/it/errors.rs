@@ -33,20 +33,20 @@ fn serve_50(stream: TcpStream) {
 
 #[test]
 fn an_end_with_an_error_response_is_recorded_with_its_status() {
-    let card = checked(serve_50);
-    let tried = card.requests.as_ref().unwrap();
+    let profile = checked(serve_50);
+    let tried = profile.requests.as_ref().unwrap();
     let error = tried.ended.unwrap().error.unwrap();
     assert_eq!(error.status, 429);
     // the server counts the preface of HTTP/2 as a request
     assert!((45..=50).contains(&error.requests), "{error:?}");
-    let idle = card.idle.as_ref().unwrap();
+    let idle = profile.idle.as_ref().unwrap();
     assert!(!idle.samples.is_empty());
     for sample in &idle.samples {
         assert_eq!(sample.ended.unwrap().error.unwrap().status, 429);
     }
     // no idle limit and no age to look for
-    assert_eq!((idle.between, card.age), (None, None));
-    assert!(card.race.is_none());
+    assert_eq!((idle.between, profile.age), (None, None));
+    assert!(profile.race.is_none());
 }
 
 /// Announces the requests that are left of 100.

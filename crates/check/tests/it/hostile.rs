@@ -57,13 +57,13 @@ impl Trial<'_> {
         let check = Check::new(self.config(&server)).unwrap();
         let mut observed = Observed::default();
         let begun = Instant::now();
-        let card = check.run(Clock::start(), None, &mut observed).unwrap();
+        let profile = check.run(Clock::start(), None, &mut observed).unwrap();
         let took = begun.elapsed();
         let totals = server.end().unwrap();
         let mut wrong = self.outcomes(&observed);
-        wrong.extend(self.counts(&observed, &card, &totals));
-        if card.requests_sent > check.budget().requests() {
-            wrong.insert(format!("{} requests", card.requests_sent));
+        wrong.extend(self.counts(&observed, &profile, &totals));
+        if profile.requests_sent > check.budget().requests() {
+            wrong.insert(format!("{} requests", profile.requests_sent));
         }
         if took > HANG {
             wrong.insert(format!("it took {took:?}"));
@@ -154,16 +154,16 @@ impl Trial<'_> {
     }
 
     /// The counts that differ between client and server.
-    fn counts(&self, observed: &Observed, card: &ServerProfile, totals: &Totals) -> Vec<String> {
+    fn counts(&self, observed: &Observed, profile: &ServerProfile, totals: &Totals) -> Vec<String> {
         let mut wrong = Vec::new();
         if observed.exchanges.is_empty() && observed.connections.is_empty() {
             wrong.push("nothing was recorded".to_owned());
         }
-        if card.requests_sent as usize != observed.exchanges.len() {
-            let (sent, recorded) = (card.requests_sent, observed.exchanges.len());
+        if profile.requests_sent as usize != observed.exchanges.len() {
+            let (sent, recorded) = (profile.requests_sent, observed.exchanges.len());
             wrong.push(format!("{sent} requests were sent and {recorded} recorded"));
         }
-        let looks = card.old_tls.len() + usize::from(observed_of_other(card));
+        let looks = profile.old_tls.len() + usize::from(observed_of_other(profile));
         // nothing is sent twice: the server counts no request except those recorded, and the TLS
         // hello of a port test
         let (here, there) = (observed.exchanges.len() + looks, totals.requests.total);
@@ -188,8 +188,8 @@ impl Trial<'_> {
 }
 
 /// Whether the check tested if the port expects TLS instead of plain HTTP, or the reverse.
-fn observed_of_other(card: &ServerProfile) -> bool {
-    let contact = card.contact.as_ref();
+fn observed_of_other(profile: &ServerProfile) -> bool {
+    let contact = profile.contact.as_ref();
     contact.is_some_and(|contact| contact.other_scheme.is_some())
 }
 

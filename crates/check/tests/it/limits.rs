@@ -67,15 +67,19 @@ fn the_whole_check_has_a_limit() {
     config.timeout = Duration::from_millis(900);
     config.max_time = Duration::from_secs(1);
     let check = Check::new(config).unwrap();
-    let card = check.run(Clock::start(), None, &mut NullObserver).unwrap();
+    let profile = check.run(Clock::start(), None, &mut NullObserver).unwrap();
     // each takes 300 ms at least
-    assert!(card.requests_sent <= 4, "{}", card.requests_sent);
-    assert!(card.contact.is_some_and(|contact| contact.outcome.is_ok()));
-    let limited = card
+    assert!(profile.requests_sent <= 4, "{}", profile.requests_sent);
+    assert!(
+        profile
+            .contact
+            .is_some_and(|contact| contact.outcome.is_ok())
+    );
+    let limited = profile
         .skipped
         .iter()
         .filter(|one| one.why.contains("--max-time"));
-    assert!(limited.count() >= 5, "{:?}", card.skipped);
+    assert!(limited.count() >= 5, "{:?}", profile.skipped);
 }
 
 /// Checks its connections every second since its start, and closes those that were idle for 600 ms.
@@ -154,9 +158,9 @@ fn an_idle_limit_is_sampled_on_several_connections() {
     let mut config = Config::new(&server(serve_with_a_sweep)).unwrap();
     config.idle_limit = Duration::from_secs(5);
     let check = Check::new(config).unwrap();
-    let card = check.run(Clock::start(), None, &mut NullObserver).unwrap();
-    assert!(card.requests_sent <= check.budget().requests());
-    let idle = card.idle.unwrap();
+    let profile = check.run(Clock::start(), None, &mut NullObserver).unwrap();
+    assert!(profile.requests_sent <= check.budget().requests());
+    let idle = profile.idle.unwrap();
     let nanos: Vec<u64> = idle.samples.iter().map(|one| one.span.nanos()).collect();
     assert_eq!(nanos.len(), 4, "{idle:?}");
     assert!(idle.samples.iter().all(|one| one.ended.is_some()));

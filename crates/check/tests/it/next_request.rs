@@ -20,16 +20,16 @@ fn check(serve: fn(TcpStream)) -> ServerProfile {
     config.timeout = Duration::from_secs(2);
     config.hold = 2;
     let check = Check::new(config).unwrap();
-    let card = check.run(Clock::start(), None, &mut NullObserver).unwrap();
-    assert!(card.requests_sent <= check.budget().requests());
-    card
+    let profile = check.run(Clock::start(), None, &mut NullObserver).unwrap();
+    assert!(profile.requests_sent <= check.budget().requests());
+    profile
 }
 
 /// Every idle connection that was watched.
-fn waits(card: &ServerProfile) -> Vec<IdleWait> {
-    let idle = card.idle.as_ref().unwrap();
+fn waits(profile: &ServerProfile) -> Vec<IdleWait> {
+    let idle = profile.idle.as_ref().unwrap();
     assert_eq!(idle.samples.len(), 4, "{idle:?}");
-    let held = card.idle_under_load.and_then(|held| held.waited);
+    let held = profile.idle_under_load.and_then(|held| held.waited);
     let others = idle.before_first.into_iter().chain(held);
     idle.samples.iter().copied().chain(others).collect()
 }
@@ -98,11 +98,11 @@ fn a_connection_that_died_silently_is_not_kept() {
 
 #[test]
 fn an_end_that_is_announced_after_an_idle_time_is_looked_at_as_an_age() {
-    let card = check(serve_the_young);
-    let samples = &card.idle.as_ref().unwrap().samples;
+    let profile = check(serve_the_young);
+    let samples = &profile.idle.as_ref().unwrap().samples;
     let is_last = |one: &IdleWait| one.next.is_some_and(|next| next.is_last);
     assert!(samples.iter().all(is_last), "{samples:?}");
-    let age = card.age.unwrap();
+    let age = profile.age.unwrap();
     assert!(
         age.is_over() && age.span.nanos() >= LIMIT.as_nanos() as u64,
         "{age:?}"

@@ -79,9 +79,9 @@ struct BeforeIdle(u32);
 
 impl CheckProgress for BeforeIdle {
     fn event(&mut self, _: Event<'_>) {}
-    fn stage(&mut self, stage: ProbeKind, card: &ServerProfile) {
+    fn stage(&mut self, stage: ProbeKind, profile: &ServerProfile) {
         if stage == ProbeKind::Idle {
-            self.0 = card.requests_sent;
+            self.0 = profile.requests_sent;
         }
     }
     fn waiting(&mut self, _: Duration) {}
@@ -97,13 +97,13 @@ fn check(after: u32, away: Option<Duration>) -> (ServerProfile, u32) {
     config.timeout = Duration::from_secs(2);
     let check = Check::new(config).unwrap();
     let mut before = BeforeIdle::default();
-    let card = check.run(Clock::start(), None, &mut before).unwrap();
-    (card, before.0)
+    let profile = check.run(Clock::start(), None, &mut before).unwrap();
+    (profile, before.0)
 }
 
-fn only_outage(card: &ServerProfile) -> &Outage {
-    let [outage] = card.outages.as_slice() else {
-        panic!("{:?}", card.outages);
+fn only_outage(profile: &ServerProfile) -> &Outage {
+    let [outage] = profile.outages.as_slice() else {
+        panic!("{:?}", profile.outages);
     };
     assert_eq!(outage.failure, Failure::Refused);
     outage
@@ -111,18 +111,18 @@ fn only_outage(card: &ServerProfile) -> &Outage {
 
 #[test]
 fn a_server_that_stops_ends_the_check() {
-    let (card, _) = check(60, None);
-    let outage = only_outage(&card);
+    let (profile, _) = check(60, None);
+    let outage = only_outage(&profile);
     assert!(outage.requests > 50, "{outage:?}");
     assert_eq!(
         (outage.requests, outage.over_at),
-        (card.requests_sent, None)
+        (profile.requests_sent, None)
     );
-    let tried = card.requests.as_ref().unwrap();
+    let tried = profile.requests.as_ref().unwrap();
     assert!(tried.answered > 0 && tried.failed.is_some(), "{tried:?}");
     assert!(tried.lasted.is_some_and(|lasted| outage.covers(lasted.end)));
-    assert_eq!(card.idle, None);
-    let mut skipped = card.skipped.iter();
+    assert_eq!(profile.idle, None);
+    let mut skipped = profile.skipped.iter();
     let idle = skipped.find(|one| one.probe == "idle limits").unwrap();
     assert!(
         idle.cut_off && idle.why.contains("stopped accepting"),
@@ -132,21 +132,21 @@ fn a_server_that_stops_ends_the_check() {
 
 #[test]
 fn a_server_that_returns_is_measured_further() {
-    let (card, _) = check(60, Some(Duration::from_millis(400)));
-    let outage = only_outage(&card);
+    let (profile, _) = check(60, Some(Duration::from_millis(400)));
+    let outage = only_outage(&profile);
     assert!(outage.over_at.is_some());
-    let tried = card.requests.as_ref().unwrap();
+    let tried = profile.requests.as_ref().unwrap();
     assert!(tried.lasted.is_some_and(|lasted| outage.covers(lasted.end)));
-    let idle = card.idle.unwrap();
+    let idle = profile.idle.unwrap();
     assert_eq!((idle.answers_others, idle.samples.len()), (Some(true), 4));
 }
 
 #[test]
 fn a_refused_connection_is_no_evidence_that_an_idle_one_blocks() {
-    let (card, before_idle) = check(u32::MAX, None);
-    assert_eq!(card.idle.unwrap().answers_others, Some(true));
+    let (profile, before_idle) = check(u32::MAX, None);
+    assert_eq!(profile.idle.unwrap().answers_others, Some(true));
     // it responds on the first idle connection, and stops at the request on another
-    let (card, _) = check(before_idle + 1, None);
-    assert_eq!(card.idle.as_ref().unwrap().answers_others, None);
-    assert_eq!(only_outage(&card).over_at, None);
+    let (profile, _) = check(before_idle + 1, None);
+    assert_eq!(profile.idle.as_ref().unwrap().answers_others, None);
+    assert_eq!(only_outage(&profile).over_at, None);
 }

@@ -64,11 +64,11 @@ impl Trial {
         let check = Check::new(config).unwrap();
         let mut observed = Observed::default();
         let begun = Instant::now();
-        let card = check.run(Clock::start(), None, &mut observed).unwrap();
+        let profile = check.run(Clock::start(), None, &mut observed).unwrap();
         let took = begun.elapsed();
         let mut wrong = self.outcomes(&observed);
-        if card.requests_sent > check.budget().requests() {
-            wrong.insert(format!("{} requests", card.requests_sent));
+        if profile.requests_sent > check.budget().requests() {
+            wrong.insert(format!("{} requests", profile.requests_sent));
         }
         if observed.exchanges.is_empty() && observed.connections.is_empty() {
             wrong.insert("nothing was recorded".to_owned());

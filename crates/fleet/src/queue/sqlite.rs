@@ -194,7 +194,7 @@ impl SqliteQueue {
                 name: self.name.clone(),
                 words: error.to_string(),
             })?;
-            let hold = Duration::from_millis(message.recipe.ms) + MARGIN;
+            let hold = Duration::from_millis(message.job.ms) + MARGIN;
             let hold = i64::try_from(hold.as_millis()).unwrap_or(i64::MAX);
             rows.push((format!("{}/{}", message.plan, message.id), body, hold));
         }

@@ -139,12 +139,12 @@ impl SqsQueue {
             .get_queue_attributes()
             .queue_url(url)
             .set_attribute_names(Some(names.to_vec()));
-        let told_by = self
+        let output = self
             .runtime
             .block_on(ask.send())
             .map_err(|error| failure(&self.name, &error))?;
         let of = |name: &QueueAttributeName| {
-            told_by
+            output
                 .attributes()
                 .and_then(|all| all.get(name))
                 .and_then(|text| text.parse().ok())
@@ -200,7 +200,7 @@ impl Queue for SqsQueue {
         if let Ok(message) = Message::parse(&claim.body) {
             self.hide(
                 &claim.receipt,
-                Duration::from_millis(message.recipe.ms) + MARGIN,
+                Duration::from_millis(message.job.ms) + MARGIN,
             )?;
         }
         Ok(Some(claim))

@@ -41,7 +41,8 @@ pub struct DeliveryResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckResult {
     /// The server profile.
-    pub card: ServerProfile,
+    #[serde(rename = "card")]
+    pub profile: ServerProfile,
     /// The exchanges that show the cost of a new connection (tagged
     /// [`intact_ledger::server_profile::WATERFALL`]), about ten.
     pub waterfall: Vec<Exchange>,

@@ -43,8 +43,8 @@ fn a_plan_becomes_messages_with_unique_ids_in_interleaved_order() {
         .filter_map(|message| message.variant)
         .collect();
     assert_eq!(first.len(), 8, "the variants lie next to each other");
-    assert_eq!(messages[0].recipe.ms, 240_000);
-    assert!((messages[0].recipe.rate_per_s - 10.0).abs() < 1e-9);
+    assert_eq!(messages[0].job.ms, 240_000);
+    assert!((messages[0].job.rate_per_s - 10.0).abs() < 1e-9);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn the_limit_holds_even_if_every_message_is_delivered_as_often_as_allowed() {
     let plan = parse(Path::new("p.toml"), GOOD).unwrap();
     let sum: u64 = plan
         .messages()
-        .map(|message| message.recipe.most_requests * 3)
+        .map(|message| message.job.most_requests * 3)
         .sum();
     assert!(sum <= 100_000, "{sum}");
     assert!(plan.estimate().most_per_target <= 100_000);
@@ -65,7 +65,7 @@ fn a_message_survives_its_text() {
         assert_eq!(Message::parse(&text).unwrap(), message);
         // a fast reader of numbers is off by the last bit of this one
         let mut uneven = message;
-        uneven.recipe.rate_per_s = 5.0 / 11.0;
+        uneven.job.rate_per_s = 5.0 / 11.0;
         let text = serde_json::to_string(&uneven).unwrap();
         assert_eq!(Message::parse(&text).unwrap(), uneven);
     }
@@ -440,7 +440,7 @@ fn a_check_occurs_once_per_repetition_for_any_slices_and_axes() {
     assert_eq!((plan.len(), messages.len()), (20, 20));
     let checks = messages
         .iter()
-        .filter(|message| message.recipe.target.measure == Kind::Check);
+        .filter(|message| message.job.target.measure == Kind::Check);
     assert_eq!(checks.count(), 4);
     // the https of the check does not affect the TLS of benches
     assert_eq!(plan.variants[0].axes["tls"], "none");
@@ -511,7 +511,7 @@ fn a_check_that_does_not_fit_the_plan_is_refused_with_the_key_that_is_too_small(
     let plan = parse(Path::new("p.toml"), &with_bench).unwrap();
     // 198 requests at 10/s, an idle limit of 90 s, the race, the card
     let needed = 19_800 + 90_000 + 30_000 + 30_000;
-    assert!(plan.messages().all(|message| message.recipe.ms == needed));
+    assert!(plan.messages().all(|message| message.job.ms == needed));
     assert_eq!(
         plan.estimate().duration.as_millis(),
         u128::from(4 * needed / 5)
@@ -557,7 +557,7 @@ proptest! {
             // the stored names are those of a plan
             let names = [&taken.plan, &taken.id, &taken.label, &taken.variant_name];
             prop_assert!(names.iter().all(|name| name.len() < 256 && !name.contains('/')));
-            prop_assert!(taken.recipe.target.url.contains("host.test"));
+            prop_assert!(taken.job.target.url.contains("host.test"));
         }
     }
 }

@@ -45,7 +45,7 @@ impl Measure for Fake {
         message: &Message,
         rows: &mut RowFiles,
     ) -> Result<Measured, MeasureError> {
-        self.targets.push(message.recipe.target.clone());
+        self.targets.push(message.job.target.clone());
         if let Some((id, then)) = &self.failure
             && *id == message.id
         {
@@ -64,7 +64,7 @@ impl Measure for Fake {
             &[],
         );
         let mut tally = Tally::new();
-        let latency = if message.recipe.axes["keepalive"] == "on" {
+        let latency = if message.job.axes["keepalive"] == "on" {
             1_000_000
         } else {
             3_000_000

@@ -1,4 +1,4 @@
-//! `intact check`: the card of a server.
+//! `intact check`: the profile of a server.
 
 mod chain;
 mod drain;
@@ -162,7 +162,7 @@ impl Args {
     }
 }
 
-/// Runs a check and prints its card.
+/// Runs a check and prints its profile.
 pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     let Config {
         options: args,
@@ -192,11 +192,11 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     });
     let mut watching = Watching::start(&head, &files, interrupt.clone(), early, wanted)?;
     let clock = Clock::start();
-    let card = match server {
+    let profile = match server {
         Some(mut server) => check.run_drain(clock, &mut server, &mut watching),
         None => check.run(clock, capture, &mut watching),
     };
-    let card = card.map_err(|error| match error {
+    let profile = profile.map_err(|error| match error {
         CheckError::Config(error) => Failed::usage(error),
         CheckError::Loop(_) => Failed::from(anyhow::Error::from(error)),
         CheckError::Server(_) => Failed::unreachable(error),
@@ -206,8 +206,8 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
         caveats,
         printed,
         ladders,
-    } = watching.finish(&card);
-    let mut facts = CheckFacts::new(&card, &rows);
+    } = watching.finish(&profile);
+    let mut facts = CheckFacts::new(&profile, &rows);
     facts.caveats.extend(caveats);
     let run = CheckRun {
         run: &head,
@@ -222,10 +222,10 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     };
     let print = |_: &Page<'_>, length: Length| {
         console::print_written(&match &printed {
-            Some(card) => {
-                let page = check_page(run, CheckPart::Rest(&card.facts));
+            Some(printed) => {
+                let page = check_page(run, CheckPart::Rest(&printed.facts));
                 let paper = console::paper(length.split(NOTES).1);
-                intact_report::terminal::write_rest(&page, paper, &card.part)
+                intact_report::terminal::write_rest(&page, paper, &printed.part)
             }
             None => {
                 let page = check_page(run, CheckPart::All);
@@ -253,7 +253,7 @@ fn announce(budget: &Budget, config: &intact_check::Config) {
     }
     let mut line = format!(
         "at most {most}: profile {}, request limit {}",
-        budget.card, budget.cap
+        budget.profile, budget.cap
     );
     if config.idle {
         line.push_str(&format!(", idle limits {}", budget.idle));
@@ -266,7 +266,7 @@ fn announce(budget: &Budget, config: &intact_check::Config) {
     console::note_lines(&line);
 }
 
-/// What follows the card.
+/// What follows the profile.
 fn next(budget: &Budget, config: &intact_check::Config) -> String {
     let mut line = format!(
         "next: {} on one connection",

@@ -214,7 +214,7 @@ fn report(
     let mut add = |result: &DeliveryResult, checked: &CheckResult| {
         let exchanges = checked.waterfall.iter().cloned();
         let rows: Vec<Row> = exchanges.map(|one| Row::Exchange(Box::new(one))).collect();
-        let facts = CheckFacts::of(&checked.card, &result.tally, &rows);
+        let facts = CheckFacts::of(&checked.profile, &result.tally, &rows);
         let place = (result.target.as_str(), result.label.as_str());
         checks.add(place, &result.message, &result.run, facts);
     };

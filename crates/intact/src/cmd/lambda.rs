@@ -103,7 +103,7 @@ fn measure(config: &Config, mut on_link: Option<LinkFreeze>) -> Result<ExitCode,
             recording.record(Event::Caveat(&caveat));
         }
     }
-    let (facts, card) = recording.finish();
+    let (facts, faults) = recording.finish();
     if let Some(path) = &args.csv {
         let rows = intact_report::invocations::csv(&run, &facts.invocations);
         let file = private_file::create(path);
@@ -112,7 +112,7 @@ fn measure(config: &Config, mut on_link: Option<LinkFreeze>) -> Result<ExitCode,
             console::unwritten(format_args!("--csv: cannot write {path}: {error}"));
         }
     }
-    let kept = match &card {
+    let kept = match &faults {
         None => {
             let source = Source::Lambda(LambdaRun {
                 run: &run,
@@ -124,13 +124,13 @@ fn measure(config: &Config, mut on_link: Option<LinkFreeze>) -> Result<ExitCode,
                 print,
             )
         }
-        Some(card) => {
+        Some(faults) => {
             let source = Source::Fault(FaultCard {
                 run: &run,
-                facts: card,
+                facts: faults,
             });
-            conclusion(args, &run, &requirements, card).write(
-                || card.json(&run),
+            conclusion(args, &run, &requirements, faults).write(
+                || faults.json(&run),
                 || source.page(),
                 print,
             )

@@ -150,9 +150,9 @@ impl OpenOutputs {
         self.write(|ledger| ledger.replace_tally(tally));
     }
 
-    /// Takes the card of a check.
-    pub(crate) fn replace_card(&mut self, card: &ServerProfile) {
-        self.write(|ledger| ledger.replace_card(card));
+    /// Takes the profile of a check.
+    pub(crate) fn replace_profile(&mut self, profile: &ServerProfile) {
+        self.write(|ledger| ledger.replace_profile(profile));
     }
 
     /// Brings the ledger to the disk if it has not been there for a while.

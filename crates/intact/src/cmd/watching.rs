@@ -1,5 +1,5 @@
-//! What happens to the events of a check: rows for the facts, ledger, packets, the card as soon as
-//! there is one, progress with a countdown.
+//! What happens to the events of a check: rows for the facts, ledger, packets, the profile as soon
+//! as there is one, progress with a countdown.
 //! Trouble with a file does not end the check: it is printed.
 
 use super::ladder;
@@ -43,20 +43,20 @@ pub(crate) struct Wanted {
     pub(crate) pcapng: Option<File>,
 }
 
-/// How the card is printed before anything is waited for.
+/// How the profile is printed before anything is waited for.
 pub(crate) struct Early {
     /// The head of the run.
     pub(crate) run: Run,
-    /// What comes after the card.
+    /// What comes after the profile.
     pub(crate) next: String,
-    /// The card, once it is printed.
-    pub(crate) printed: Option<PrintedCard>,
+    /// The profile, once it is printed.
+    pub(crate) printed: Option<PrintedProfile>,
     /// How much of the profile is printed.
     pub(crate) length: Length,
 }
 
-/// A card that is printed already.
-pub(crate) struct PrintedCard {
+/// A profile that is printed already.
+pub(crate) struct PrintedProfile {
     /// What it was made of.
     pub(crate) facts: CheckFacts,
     /// Its text.
@@ -69,15 +69,15 @@ pub(crate) struct Watched {
     pub(crate) rows: Vec<Row>,
     /// What could not be written.
     pub(crate) caveats: Vec<Caveat>,
-    /// The card, if it is printed already.
-    pub(crate) printed: Option<PrintedCard>,
+    /// The profile, if it is printed already.
+    pub(crate) printed: Option<PrintedProfile>,
     /// The packets as a page, unless they are printed already.
     pub(crate) ladders: String,
 }
 
 impl Watching {
-    /// Opens the ledger that was asked for; `early` where a card is to be printed as soon as there
-    /// is one.
+    /// Opens the ledger that was asked for; `early` where a profile is to be printed as soon as
+    /// there is one.
     pub(crate) fn start(
         run: &Run,
         files: &OutputFiles,
@@ -101,13 +101,13 @@ impl Watching {
     }
 
     /// Ends the recording.
-    pub(crate) fn finish(mut self, card: &ServerProfile) -> Watched {
+    pub(crate) fn finish(mut self, profile: &ServerProfile) -> Watched {
         self.bar.finish_and_clear();
         if self.wanted.pcapng.take().is_some() {
             self.troubles
                 .push("--pcapng: no packets were captured, so the file is empty".to_owned());
         }
-        self.kept.replace_card(card);
+        self.kept.replace_profile(profile);
         let mut caveats = self.kept.finish();
         caveats.extend(
             self.troubles
@@ -123,9 +123,9 @@ impl Watching {
     }
 
     /// Prints what is known before the limits are looked for.
-    fn print_card(&mut self, card: &ServerProfile) {
+    fn print_profile(&mut self, profile: &ServerProfile) {
         let Some(early) = &mut self.early else { return };
-        let facts = CheckFacts::new(card, &self.rows);
+        let facts = CheckFacts::new(profile, &self.rows);
         let run = CheckRun {
             run: &early.run,
             facts: &facts,
@@ -140,7 +140,7 @@ impl Watching {
             console::print_written(&ladders);
             console::note_lines(&format!("\n{}", early.next));
         });
-        early.printed = Some(PrintedCard { facts, part });
+        early.printed = Some(PrintedProfile { facts, part });
     }
 
     /// Reports trouble with a file, now and in the page.
@@ -169,14 +169,14 @@ impl CheckProgress for Watching {
         self.flush_now_and_then();
     }
 
-    fn stage(&mut self, stage: ProbeKind, card: &ServerProfile) {
+    fn stage(&mut self, stage: ProbeKind, profile: &ServerProfile) {
         if stage == ProbeKind::Requests {
-            self.print_card(card);
+            self.print_profile(profile);
         }
         self.stage = Some(stage);
         self.bar.set_message(stage.name());
         self.bar.tick();
-        self.kept.replace_card(card);
+        self.kept.replace_profile(profile);
         self.kept.flush();
     }
 

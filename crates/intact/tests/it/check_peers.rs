@@ -365,9 +365,9 @@ fn an_interrupted_wait_keeps_the_card_and_a_stored_card_reads_back() {
         .unwrap();
     // the wait has begun when the card on disk has the requests per connection
     let waits = || -> Option<()> {
-        let card = std::fs::read(ledger.join("server-profile.json")).ok()?;
-        let card: Value = serde_json::from_slice(&card).ok()?;
-        card["requests"].is_object().then_some(())
+        let profile = std::fs::read(ledger.join("server-profile.json")).ok()?;
+        let profile: Value = serde_json::from_slice(&profile).ok()?;
+        profile["requests"].is_object().then_some(())
     };
     for _ in 0..1_000 {
         if waits().is_some() {

@@ -122,7 +122,7 @@ fn poison(from: &Path, to: &Path, producer: Option<Producer>, is_left: fn(&str) 
     }
     if let Some(profile) = reader.card().unwrap() {
         writer
-            .replace_card(&poisoned(&profile, |_| false).0)
+            .replace_profile(&poisoned(&profile, |_| false).0)
             .unwrap();
     }
     let ended = "2026-01-01T00:00:00Z".parse().unwrap();

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 const RUN: &str = "run.json";
 const EVENTS: &str = "events.jsonl.zst";
 const TALLY: &str = "tally.json";
-const CARD: &str = "server-profile.json";
+const PROFILE: &str = "server-profile.json";
 const END: &str = "end.json";
 
 /// The end mark of a ledger.

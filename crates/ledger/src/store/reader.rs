@@ -1,6 +1,6 @@
 //! Reads a ledger folder, complete or cut off.
 
-use super::{CARD, END, EVENTS, End, RUN, StoreError, TALLY};
+use super::{END, EVENTS, End, PROFILE, RUN, StoreError, TALLY};
 use crate::event::{Caveat, Row};
 use crate::input_file;
 use crate::run::{Run, SCHEMA};
@@ -83,7 +83,7 @@ impl Reader {
 
     /// The server profile, up to where the check was; `None` in other ledgers.
     pub fn card(&self) -> Result<Option<ServerProfile>, StoreError> {
-        self.whole(CARD)
+        self.whole(PROFILE)
     }
 
     fn whole<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StoreError> {

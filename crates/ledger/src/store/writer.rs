@@ -1,6 +1,6 @@
 //! Writes a ledger folder.
 
-use super::{CARD, END, EVENTS, End, RUN, StoreError, TALLY};
+use super::{END, EVENTS, End, PROFILE, RUN, StoreError, TALLY};
 use crate::event::Event;
 use crate::private_file;
 use crate::run::Run;
@@ -74,8 +74,8 @@ impl Writer {
     }
 
     /// Replaces the server profile.
-    pub fn replace_card(&mut self, card: &ServerProfile) -> Result<(), StoreError> {
-        replace(&self.folder.join(CARD), card)
+    pub fn replace_profile(&mut self, profile: &ServerProfile) -> Result<(), StoreError> {
+        replace(&self.folder.join(PROFILE), profile)
     }
 
     /// Writes the pending events, then the end mark: the run ended, and its ledger is complete.

@@ -195,7 +195,7 @@ fn the_page_of_a_check_fits_every_screen() {
         return;
     };
     let run = check::run();
-    let facts = CheckFacts::new(&check::card(), &check::rows());
+    let facts = CheckFacts::new(&check::profile(), &check::rows());
     let source = Source::Check(CheckRun {
         run: &run,
         facts: &facts,

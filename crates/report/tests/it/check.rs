@@ -99,7 +99,7 @@ fn ended(how: CloseKind, announced: bool) -> Ended {
     }
 }
 
-pub(crate) fn card() -> ServerProfile {
+pub(crate) fn profile() -> ServerProfile {
     let idle = |seconds: u64| IdleWait {
         span: span(0, seconds * 1_000 + 20),
         ended: Some(ended(CloseKind::CloseNotify, false)),
@@ -255,15 +255,15 @@ fn of<'a>(run: &'a Run, facts: &'a CheckFacts, part: CheckPart<'_>) -> Page<'a> 
     check(CheckRun { run, facts }, part)
 }
 
-fn page(card: &ServerProfile, rows: &[Row], width: usize) -> String {
+fn page(profile: &ServerProfile, rows: &[Row], width: usize) -> String {
     let paper = TerminalOptions::plain(width);
-    let facts = CheckFacts::new(card, rows);
+    let facts = CheckFacts::new(profile, rows);
     intact_report::terminal::write(&of(&run(), &facts, CheckPart::All), paper)
 }
 
 #[test]
 fn the_card_of_a_server_on_80_columns() {
-    let page = page(&card(), &rows(), 80);
+    let page = page(&profile(), &rows(), 80);
     assert!(
         page.lines().all(|line| line.chars().count() <= 80),
         "{page}"
@@ -274,7 +274,7 @@ fn the_card_of_a_server_on_80_columns() {
 #[test]
 fn a_card_that_is_printed_early_and_what_follows_say_nothing_twice() {
     let paper = TerminalOptions::plain(80);
-    let whole = card();
+    let whole = profile();
     let early = ServerProfile {
         requests: None,
         idle: None,
@@ -311,7 +311,7 @@ fn a_card_in_two_parts_fits_on_a_screen_and_names_what_both_leave_out() {
         ..TerminalOptions::plain(80)
     };
     let (first, rest) = Length::SCREEN.split(3);
-    let facts = CheckFacts::new(&card(), &rows());
+    let facts = CheckFacts::new(&profile(), &rows());
     let run = run();
     let early = of(&run, &facts, CheckPart::Early);
     let first = intact_report::terminal::write_first(&early, on(first));
@@ -327,7 +327,7 @@ fn a_card_in_two_parts_fits_on_a_screen_and_names_what_both_leave_out() {
 
 #[test]
 fn the_page_of_a_check_as_markdown() {
-    let facts = CheckFacts::new(&card(), &rows());
+    let facts = CheckFacts::new(&profile(), &rows());
     let run = run();
     let page = of(&run, &facts, CheckPart::All);
     let (markdown, html) = written::files("check-profile", &[page]);
@@ -343,7 +343,7 @@ fn the_page_of_a_check_as_markdown() {
 
 #[test]
 fn a_server_that_refuses_has_a_short_card() {
-    let card = ServerProfile {
+    let profile = ServerProfile {
         contact: Some(FirstRequest {
             url: "https://my.server/health".to_owned(),
             outcome: Outcome::Failed(Failure::CertificateExpired),
@@ -366,20 +366,20 @@ fn a_server_that_refuses_has_a_short_card() {
             .to_vec(),
         ..ServerProfile::default()
     };
-    insta::assert_snapshot!(page(&card, &[], 80));
+    insta::assert_snapshot!(page(&profile, &[], 80));
 }
 
 #[test]
 fn a_server_that_never_keeps_a_connection_is_described_by_what_it_sent() {
     let evidence = |response_version| {
-        let mut card = card();
-        for version in &mut card.versions {
+        let mut profile = profile();
+        for version in &mut profile.versions {
             version.reused = version.reused.map(|_| false);
             version.says_kept = version.says_kept.map(|_| false);
             version.connection = None;
             version.response_version = Some(response_version);
         }
-        page(&card, &[], 200)
+        page(&profile, &[], 200)
     };
     let of_1_0 = evidence(Protocol::Http10);
     assert!(of_1_0.contains("HTTP/1.1: a response of HTTP/1.0 without `Connection: keep-alive`"));
@@ -396,5 +396,5 @@ fn a_check_that_was_stopped_before_it_began_says_so() {
 
 #[test]
 fn what_a_server_says_cannot_write_on_the_terminal() {
-    assert!(!page(&card(), &rows(), 120).contains('\x1b'));
+    assert!(!page(&profile(), &rows(), 120).contains('\x1b'));
 }

@@ -1,6 +1,6 @@
 //! The page of a check of a server that ended: some requests lost, one version announced.
 
-use crate::check::{card, run};
+use crate::check::{self, run};
 use crate::written;
 use intact_ledger::server_profile::{
     Drain, DrainConnection, DrainRequest, DrainRole, Ended, FirstRequest, ServerEnd, ServerProfile,
@@ -55,7 +55,7 @@ fn profile() -> ServerProfile {
     };
     let (one, two) = (Protocol::Http11, Protocol::Http2);
     ServerProfile {
-        contact: card().contact.map(|contact| FirstRequest {
+        contact: check::profile().contact.map(|contact| FirstRequest {
             url: "http://localhost:8080/".to_owned(),
             server: Some("nginx/1.22.1".to_owned()),
             ..contact

@@ -10,9 +10,9 @@ use intact_traffic::timeline::Timeline;
 
 fn facts() -> CampaignFacts {
     let made = made::bench(60, "");
-    let card = check::card();
+    let profile = check::profile();
     let other = {
-        let mut other = card.clone();
+        let mut other = profile.clone();
         other.race = None;
         if let Some(idle) = &mut other.idle {
             idle.between = idle.before_first;
@@ -20,7 +20,7 @@ fn facts() -> CampaignFacts {
         other
     };
     let mut merged = ProfileMerge::default();
-    let first = CheckFacts::new(&card, &check::rows());
+    let first = CheckFacts::new(&profile, &check::rows());
     merged.add(&first);
     merged.add(&CheckFacts::new(&other, &check::rows()));
     CampaignFacts {

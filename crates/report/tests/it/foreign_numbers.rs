@@ -2,7 +2,7 @@
 //! backwards. Each ledger is a page, a document and exports, or refused; tests have overflow
 //! checks, so that a sum that wraps is a panic.
 
-use crate::check::card;
+use crate::check::profile;
 use crate::consumers::{consume, variant};
 use intact_ledger::{Nanos, Producer, Round, Row, Run, Sink, Sockets, Span, Tally, Vantage};
 use serde_json::Value;
@@ -49,7 +49,7 @@ impl Files {
                 .map(|row| serde_json::to_value(row.as_event()).unwrap())
                 .collect(),
             tally: is_bench.then(|| serde_json::to_value(&tally).unwrap()),
-            profile: is_check.then(|| serde_json::to_value(card()).unwrap()),
+            profile: is_check.then(|| serde_json::to_value(profile()).unwrap()),
         }
     }
 

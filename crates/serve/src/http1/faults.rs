@@ -25,7 +25,7 @@ impl Http1Connection<'_> {
         mut request: Box<Request>,
         fault: Fault,
     ) -> Option<CloseReason> {
-        let usual = self.host.config.close;
+        let usual = self.state.config.close;
         // half of a body and the rest of it need at least a byte each
         let body = &mut request.plan.answer.body;
         if body.len() < 2 {
@@ -119,7 +119,7 @@ impl Http1Connection<'_> {
             tokio::time::sleep(TRICKLE).await;
             self.send(body.piece(at, 1)).await?;
         }
-        Ok((!request.persistent).then_some(CloseReason::Ours(self.host.config.close)))
+        Ok((!request.persistent).then_some(CloseReason::Ours(self.state.config.close)))
     }
 
     /// Repeats something until the client has had enough.
@@ -143,6 +143,6 @@ impl Http1Connection<'_> {
             .extend_from_slice(body.piece(0, super::CHUNK));
         self.write_head(request, framing);
         self.write_body(&body, body.len(), framing).await?;
-        Ok((!request.persistent).then_some(CloseReason::Ours(self.host.config.close)))
+        Ok((!request.persistent).then_some(CloseReason::Ours(self.state.config.close)))
     }
 }

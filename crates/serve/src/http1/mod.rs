@@ -44,28 +44,28 @@ struct Request {
 /// One connection and what belongs to it.
 struct Http1Connection<'a> {
     channel: &'a mut Channel,
-    host: &'a ThreadState,
+    state: &'a ThreadState,
     record: &'a Rc<Record>,
-    guest: Peer,
+    peer: Peer,
 }
 
 /// Serves requests until either side ends the connection; `bytes` are the first ones.
 pub(crate) async fn serve(
     channel: &mut Channel,
-    host: &ThreadState,
+    state: &ThreadState,
     record: &Rc<Record>,
-    guest: Peer,
+    peer: Peer,
     mut bytes: ReadBuffer,
 ) -> CloseReason {
     let mut conversation = Http1Connection {
         channel,
-        host,
+        state,
         record,
-        guest,
+        peer,
     };
     let mut parser = RequestParser::default();
     let mut request = None;
-    let mut drain = host.drain.notice();
+    let mut drain = state.drain.notice();
     // when the first byte of a head came that is not complete
     let mut begun = None;
     loop {
@@ -87,18 +87,18 @@ pub(crate) async fn serve(
         }
         // who waits holds no buffer
         drop(bytes);
-        let patience = host.patience(guest).filter(|_| request.is_none());
-        let read = within(patience, conversation.channel.read(&host.buffers));
+        let patience = state.patience(peer).filter(|_| request.is_none());
+        let read = within(patience, conversation.channel.read(&state.buffers));
         let read = tokio::select! {
             biased;
             read = read => read,
             () = drain.begun() => {
-                bytes = host.buffers.take();
+                bytes = state.buffers.take();
                 continue;
             }
         };
         match read {
-            None => return CloseReason::Ours(host.config.close),
+            None => return CloseReason::Ours(state.config.close),
             Some(Ok(read)) if !read.is_empty() => bytes = read,
             // a request that was being read ends as cut off
             _ => return CloseReason::Theirs,
@@ -203,19 +203,19 @@ impl Http1Connection<'_> {
         let hosts = hosts.filter(|(name, _)| name.eq_ignore_ascii_case(b"host"));
         let hosts = hosts.map(|(_, value)| value);
         let named = host::of_fields(hosts, head.version == Version::Http11);
-        let mut plan = self.host.plan(head.target(), named, self.guest, record);
+        let mut plan = self.state.plan(head.target(), named, self.peer, record);
         // what follows a request that servers may read differently is not read
         plan.answer.closes |= named.is_err();
         if head.method() == b"CONNECT" && named.is_ok() {
             plan.answer = Response::ours(501, "text/plain", "this is no proxy\n".to_owned());
             plan.answer.closes = true;
         }
-        if self.host.has_caching() {
+        if self.state.has_caching() {
             let mut request = Preconditions::default();
             for (name, value) in head.headers() {
                 request.take(name, value);
             }
-            self.host.adapt(&mut plan, head.method(), &request);
+            self.state.adapt(&mut plan, head.method(), &request);
         }
         let mut closes = plan.answer.closes;
         let mut pending = None;
@@ -229,8 +229,8 @@ impl Http1Connection<'_> {
             exchange.fault = plan.fault;
             exchange.disturbed = std::mem::take(&mut plan.disturbed);
             // who goes silently says nothing beforehand
-            closes |= self.host.is_last(record.exchanges(), self.guest)
-                && self.host.config.close != Close::Silent;
+            closes |= self.state.is_last(record.exchanges(), self.peer)
+                && self.state.config.close != Close::Silent;
             if closes {
                 exchange.close_sent_by = Some(Side::Server);
             }
@@ -257,7 +257,7 @@ impl Http1Connection<'_> {
             pending.received();
         }
         let pause = request.plan.pause;
-        let is_gone = if let Some(upstream) = self.host.upstream(&request.plan) {
+        let is_gone = if let Some(upstream) = self.state.upstream(&request.plan) {
             tokio::select! {
                 () = self.channel.wait_for_reset() => true,
                 (calls, failed) = upstream.call() => {
@@ -301,8 +301,8 @@ impl Http1Connection<'_> {
         if written.is_err() {
             return Some(CloseReason::Theirs);
         }
-        let over = !hidden && self.host.is_last(self.record.exchanges(), self.guest);
-        (!persistent || over).then_some(CloseReason::Ours(self.host.config.close))
+        let over = !hidden && self.state.is_last(self.record.exchanges(), self.peer);
+        (!persistent || over).then_some(CloseReason::Ours(self.state.config.close))
     }
 
     /// Makes a response announce the end of the connection, where the server began to end after the
@@ -311,8 +311,8 @@ impl Http1Connection<'_> {
         let Some(pending) = &mut request.pending else {
             return;
         };
-        let is_silent = self.host.config.close == Close::Silent;
-        if request.persistent && self.host.drain.has_begun() && !is_silent {
+        let is_silent = self.state.config.close == Close::Silent;
+        if request.persistent && self.state.drain.has_begun() && !is_silent {
             request.persistent = false;
             pending.close_sent_by = Some(Side::Server);
             self.record.announced_by.set(pending.close_sent_by);
@@ -336,12 +336,12 @@ impl Http1Connection<'_> {
 
     /// Appends the head of an answer.
     fn write_head(&mut self, request: &mut Request, framing: Framing) {
-        let config = &self.host.config;
+        let config = &self.state.config;
         let left = config
             .max_requests
             .map(|most| most.saturating_sub(self.record.exchanges()));
         let is_tls = self.channel.tls().is_some();
-        let alt_svc = self.host.alt_svc.as_deref().filter(|_| is_tls);
+        let alt_svc = self.state.alt_svc.as_deref().filter(|_| is_tls);
         let out = &mut self.channel.out;
         let before = out.len();
         let answer = &request.plan.answer;

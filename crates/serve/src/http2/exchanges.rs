@@ -68,9 +68,9 @@ pub(super) struct StreamExchange {
 
 /// All of them.
 pub(super) struct Exchanges<'a> {
-    host: &'a ThreadState,
+    state: &'a ThreadState,
     record: &'a Rc<Record>,
-    guest: Peer,
+    peer: Peer,
     pub(super) all: BTreeMap<u32, StreamExchange>,
     /// When the next step of which stream is due.
     due: BTreeSet<(Instant, u32)>,
@@ -90,11 +90,11 @@ pub(super) struct Exchanges<'a> {
 pub(super) type Called = (u32, u32, u32);
 
 impl<'a> Exchanges<'a> {
-    pub(super) fn new(host: &'a ThreadState, record: &'a Rc<Record>, guest: Peer) -> Exchanges<'a> {
+    pub(super) fn new(state: &'a ThreadState, record: &'a Rc<Record>, peer: Peer) -> Exchanges<'a> {
         Exchanges {
-            host,
+            state,
             record,
-            guest,
+            peer,
             all: BTreeMap::new(),
             due: BTreeSet::new(),
             held: 0,
@@ -186,7 +186,7 @@ impl Listener for Exchanges<'_> {
     fn request(&mut self, stream: u32, head: RequestHead, bytes: u64) -> bool {
         let record = self.record;
         let named = host::of_fields(head.hosts(), true);
-        let mut plan = self.host.plan(&head.path, named, self.guest, record);
+        let mut plan = self.state.plan(&head.path, named, self.peer, record);
         if head.method == b"CONNECT" {
             plan.answer = Response::ours(501, "text/plain", "this is no proxy\n".to_owned());
         }
@@ -194,7 +194,7 @@ impl Listener for Exchanges<'_> {
             plan.answer = plan.answer.for_call(&head.path);
         }
         let asked = &head.preconditions;
-        self.host.adapt(&mut plan, &head.method, asked);
+        self.state.adapt(&mut plan, &head.method, asked);
         let mut pending = None;
         if !plan.hidden {
             let at = record.now();
@@ -204,7 +204,7 @@ impl Listener for Exchanges<'_> {
             exchange.grpc = head.is_grpc.then(GrpcCall::default);
             exchange.fault = plan.fault;
             exchange.disturbed = std::mem::take(&mut plan.disturbed);
-            self.last |= plan.answer.closes || self.host.is_last(record.exchanges(), self.guest);
+            self.last |= plan.answer.closes || self.state.is_last(record.exchanges(), self.peer);
             pending = Some(exchange);
         }
         let exchanging = StreamExchange {
@@ -264,7 +264,7 @@ impl Listener for Exchanges<'_> {
         }
         let body = std::mem::take(&mut exchanging.body);
         exchanging.plan.answer.take_request(body);
-        let Some(upstream) = self.host.upstream(&exchanging.plan) else {
+        let Some(upstream) = self.state.upstream(&exchanging.plan) else {
             return self.take_called((stream, 0, 0));
         };
         let upstream = upstream.clone();

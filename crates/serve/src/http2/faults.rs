@@ -40,7 +40,7 @@ impl Http2Connection<'_> {
         now: Instant,
     ) -> Option<CloseReason> {
         // who leaves in the middle does not say so before
-        let abrupt = match self.host.config.close {
+        let abrupt = match self.state.config.close {
             Close::Goaway | Close::Slow => Close::Fin,
             other => other,
         };

@@ -36,9 +36,9 @@ struct Http2Connection<'a> {
     channel: &'a mut Channel,
     session: Session,
     exchanges: Exchanges<'a>,
-    host: &'a ThreadState,
+    state: &'a ThreadState,
     record: &'a Rc<Record>,
-    guest: Peer,
+    peer: Peer,
     drain: DrainNotice,
     /// `--header`, with names as HTTP/2 wants them.
     headers: Vec<(Vec<u8>, Vec<u8>)>,
@@ -61,9 +61,9 @@ enum Turn {
 /// Serves requests until either side ends the connection; `first` are its first bytes.
 pub(crate) async fn serve(
     channel: &mut Channel,
-    host: &ThreadState,
+    state: &ThreadState,
     record: &Rc<Record>,
-    guest: Peer,
+    peer: Peer,
     first: ReadBuffer,
 ) -> CloseReason {
     let session = Session::start(&mut channel.out);
@@ -71,12 +71,12 @@ pub(crate) async fn serve(
     let mut conversation = Http2Connection {
         channel,
         session,
-        exchanges: Exchanges::new(host, record, guest),
-        host,
+        exchanges: Exchanges::new(state, record, peer),
+        state,
         record,
-        guest,
-        drain: host.drain.notice(),
-        headers: fields_of(host, is_tls),
+        peer,
+        drain: state.drain.notice(),
+        headers: fields_of(state, is_tls),
     };
     if let Some(leave) = conversation.receive(&first).await {
         return leave;
@@ -94,7 +94,7 @@ impl Http2Connection<'_> {
             if self.session.is_closing() && self.exchanges.all.is_empty() {
                 let sent = self.channel.flush().await;
                 return sent.map_or(CloseReason::Theirs, |()| {
-                    CloseReason::Ours(self.host.config.close)
+                    CloseReason::Ours(self.state.config.close)
                 });
             }
             let idle_until = self.idle_until();
@@ -141,7 +141,7 @@ impl Http2Connection<'_> {
 
     /// Takes no more requests, and says so if that is our way.
     fn stop(&mut self) {
-        let announce = matches!(self.host.config.close, Close::Goaway | Close::Slow);
+        let announce = matches!(self.state.config.close, Close::Goaway | Close::Slow);
         if announce {
             self.record.announced_by.set(Some(Side::Server));
         }
@@ -160,20 +160,20 @@ impl Http2Connection<'_> {
         if !self.exchanges.all.is_empty() || self.session.is_closing() {
             return None;
         }
-        let config = &self.host.config;
+        let config = &self.state.config;
         let idle = config
             .idle_timeout
             .map(|limit| self.exchanges.idle_since + limit);
         let age = config
             .max_age
-            .map(|age| Instant::from_std(self.guest.since) + age);
+            .map(|age| Instant::from_std(self.peer.since) + age);
         [idle, age].into_iter().flatten().min()
     }
 
     /// Sends what there is to send, and waits for the next thing to do.
     async fn turn(&mut self, until: Option<Instant>) -> Turn {
         let more = self.session.can_send();
-        let buffers = &self.host.buffers;
+        let buffers = &self.state.buffers;
         let channel = &mut *self.channel;
         let passing = poll_fn(|context| {
             let drained = match channel.poll_flush(context) {
@@ -257,7 +257,7 @@ impl Http2Connection<'_> {
                     return self.answer_badly(id, fault, now).await;
                 }
                 if self.answer(id) {
-                    match self.host.config.split {
+                    match self.state.config.split {
                         None => self.body(id),
                         Some(gap) => {
                             // the head goes before the body is there to go with it
@@ -356,8 +356,8 @@ impl Http2Connection<'_> {
 
 /// The fields of every answer, with names in lower case (RFC 9113 section 8.2.1): `--header`, and
 /// over TLS where HTTP/3 is spoken.
-pub(crate) fn fields_of(host: &ThreadState, is_tls: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let alt_svc = host.alt_svc.as_ref().filter(|_| is_tls);
+pub(crate) fn fields_of(state: &ThreadState, is_tls: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let alt_svc = state.alt_svc.as_ref().filter(|_| is_tls);
     let alt_svc = alt_svc.map(|value| (b"alt-svc".to_vec(), value.clone().into_bytes()));
     let lower = |(name, value): &(String, String)| {
         (
@@ -365,6 +365,6 @@ pub(crate) fn fields_of(host: &ThreadState, is_tls: bool) -> Vec<(Vec<u8>, Vec<u
             value.clone().into_bytes(),
         )
     };
-    let given = host.config.headers.iter().map(lower);
+    let given = state.config.headers.iter().map(lower);
     alt_svc.into_iter().chain(given).collect()
 }

@@ -210,18 +210,18 @@ impl Http3Connection {
     fn plan(self: &Rc<Self>, head: &RequestHead, at: intact_ledger::Nanos) -> Request {
         let record = &self.record;
         let named = host::of_fields(head.hosts(), true);
-        let mut plan = self.host.plan(&head.path, named, self.guest, record);
+        let mut plan = self.state.plan(&head.path, named, self.peer, record);
         if head.method == b"CONNECT" {
             plan.answer = Response::ours(501, "text/plain", "this is no proxy\n".to_owned());
         }
         let asked = &head.preconditions;
-        self.host.adapt(&mut plan, &head.method, asked);
+        self.state.adapt(&mut plan, &head.method, asked);
         let mut pending = None;
         if !plan.hidden {
             let mut exchange = record.begin(at, Protocol::Http3, &head.method, &head.path);
             exchange.fault = plan.fault;
             exchange.disturbed = std::mem::take(&mut plan.disturbed);
-            if plan.answer.closes || self.host.is_last(record.exchanges(), self.guest) {
+            if plan.answer.closes || self.state.is_last(record.exchanges(), self.peer) {
                 self.is_closing.set(true);
             }
             pending = Some(exchange);
@@ -257,7 +257,7 @@ impl Http3Connection {
     /// Calls the upstream and lets the pause pass; an error: the client wants no answer any more.
     async fn wait(&self, request: &mut Request, send: &SendStream) -> Result<(), ()> {
         let pause = request.plan.pause;
-        let upstream = self.host.upstream(&request.plan).cloned();
+        let upstream = self.state.upstream(&request.plan).cloned();
         if pause.is_zero() && upstream.is_none() {
             return Ok(());
         }
@@ -280,7 +280,7 @@ impl Http3Connection {
     async fn write(&self, request: &mut Request, send: &mut SendStream) -> Result<(), WriteError> {
         let (mut out, follows) = self.head(request);
         if follows {
-            if let Some(gap) = self.host.config.split {
+            if let Some(gap) = self.state.config.split {
                 send.write_all(&out).await?;
                 out.clear();
                 sleep(gap).await;

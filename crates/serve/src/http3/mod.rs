@@ -40,10 +40,10 @@ const SLOW: Duration = Duration::from_secs(2);
 /// What the exchanges of a connection share.
 pub(crate) struct Http3Connection {
     quic: quinn::Connection,
-    host: Rc<ThreadState>,
+    state: Rc<ThreadState>,
     record: Rc<Record>,
     passed: Rc<ByteCounts>,
-    guest: Peer,
+    peer: Peer,
     /// The fields of every answer.
     headers: Vec<(Vec<u8>, Vec<u8>)>,
     /// No request after those that came is served.
@@ -51,43 +51,43 @@ pub(crate) struct Http3Connection {
 }
 
 /// Serves one connection until it is over.
-pub(crate) async fn serve(host: Rc<ThreadState>, incoming: Incoming) {
+pub(crate) async fn serve(state: Rc<ThreadState>, incoming: Incoming) {
     // as long as it is held, the server's end waits for this connection
-    let _open = host.drain.notice();
-    match host.config.accept {
+    let _open = state.drain.notice();
+    match state.config.accept {
         Accept::Serve | Accept::Plain | Accept::Tls => {}
         // the client sends its hello again and again
         Accept::Stall => return incoming.ignore(),
         Accept::Fin | Accept::Rst => return incoming.refuse(),
     }
-    let at = host.clerk.now();
-    let peer = incoming.remote_address();
-    let guest = Peer {
-        peer: peer.ip(),
+    let at = state.recorder.now();
+    let address = incoming.remote_address();
+    let peer = Peer {
+        ip: address.ip(),
         local: incoming.local_ip(),
         since: Instant::now(),
     };
-    let mut connection = Box::new(Connection::new(connection_id(&host.clerk), at));
+    let mut connection = Box::new(Connection::new(connection_id(&state.recorder), at));
     connection.transport = Transport::Quic;
-    connection.peer = Some(peer);
+    connection.peer = Some(address);
     // from the server's side: local is ours
-    let port = host.http3_port.unwrap_or(0);
-    connection.local = guest.local.map(|ip| SocketAddr::new(ip, port));
+    let port = state.http3_port.unwrap_or(0);
+    connection.local = peer.local.map(|ip| SocketAddr::new(ip, port));
     connection.origin = connection.local.map(|local| Origin {
         scheme: Scheme::Https,
         host: local.ip().to_string().into(),
         port: local.port(),
     });
     let handshake = timeout(HANDSHAKE, shake_hands(incoming)).await;
-    connection.setup.connect = Some(Span::new(at, host.clerk.now()));
+    connection.setup.connect = Some(Span::new(at, state.recorder.now()));
     match handshake {
         Ok(Ok((quic, session))) => {
             connection.tls = Some(tls::describe_quic(&session));
-            speak(host, quic, connection, guest).await;
+            speak(state, quic, connection, peer).await;
         }
         failed => {
             connection.failed = Some(failed_handshake(failed));
-            host.clerk.failed(&connection);
+            state.recorder.failed(&connection);
         }
     }
 }
@@ -125,20 +125,20 @@ async fn until(time: Option<Instant>) {
 }
 
 async fn speak(
-    host: Rc<ThreadState>,
+    state: Rc<ThreadState>,
     quic: quinn::Connection,
     connection: Box<Connection>,
-    guest: Peer,
+    peer: Peer,
 ) {
     let passed: Rc<ByteCounts> = Rc::default();
-    let record = Record::open(&host.clerk, *connection, passed.clone());
+    let record = Record::open(&state.recorder, *connection, passed.clone());
     let shared = Rc::new(Http3Connection {
-        headers: http2::fields_of(&host, false),
+        headers: http2::fields_of(&state, false),
         quic,
-        host,
+        state,
         record,
         passed,
-        guest,
+        peer,
         is_closing: Cell::new(false),
     });
     let mut control = match control::open(&shared.quic).await {
@@ -165,7 +165,7 @@ impl Http3Connection {
         control: &mut SendStream,
         exchanges: &mut JoinSet<After>,
     ) -> Result<Close, ConnectionError> {
-        let mut drain = self.host.drain.notice();
+        let mut drain = self.state.drain.notice();
         let mut idle_since = Instant::now();
         let mut next_stream = 0;
         let mut goodbye_until: Option<Instant> = None;
@@ -175,7 +175,7 @@ impl Http3Connection {
             }
             let leave_at = goodbye_until.filter(|_| exchanges.is_empty());
             if leave_at.is_some_and(|at| at <= Instant::now()) {
-                return Ok(self.host.config.close);
+                return Ok(self.state.config.close);
             }
             let leave = until(leave_at);
             let is_idle = exchanges.is_empty() && goodbye_until.is_none();
@@ -225,9 +225,9 @@ impl Http3Connection {
 
     /// When an idle connection is ended.
     fn idle_until(&self, since: Instant) -> Option<Instant> {
-        let config = &self.host.config;
+        let config = &self.state.config;
         let idle = config.idle_timeout.map(|limit| since + limit);
-        let age = config.max_age.map(|age| self.guest.since + age);
+        let age = config.max_age.map(|age| self.peer.since + age);
         [idle, age].into_iter().flatten().min()
     }
 
@@ -235,7 +235,7 @@ impl Http3Connection {
     /// time to close.
     async fn say_goodbye(&self, control: &mut SendStream, next: u64) -> Instant {
         let now = Instant::now();
-        if !matches!(self.host.config.close, Close::Goaway | Close::Slow) {
+        if !matches!(self.state.config.close, Close::Goaway | Close::Slow) {
             return now;
         }
         self.record.announced_by.set(Some(Side::Server));

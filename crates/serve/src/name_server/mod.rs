@@ -68,7 +68,7 @@ impl NameListener {
 struct NameServer {
     config: NameServerConfig,
     resolver: Arc<str>,
-    books: Arc<ServerTally>,
+    tally: Arc<ServerTally>,
     random: RefCell<Rng>,
     bucket: RefCell<Bucket>,
     waiting: Cell<usize>,
@@ -89,15 +89,15 @@ struct Decision {
 pub(crate) fn start(
     listener: NameListener,
     config: NameServerConfig,
-    books: Arc<ServerTally>,
+    tally: Arc<ServerTally>,
     seed: u64,
 ) -> io::Result<()> {
     let address = listener.address;
     let server = Rc::new(NameServer {
-        bucket: RefCell::new(Bucket::full(config.rate_limit, books.now())),
+        bucket: RefCell::new(Bucket::full(config.rate_limit, tally.now())),
         config,
         resolver: address.to_string().into(),
-        books,
+        tally,
         random: RefCell::new(Rng::seeded(seed)),
         waiting: Cell::new(0),
     });
@@ -171,7 +171,7 @@ impl NameServer {
 
     /// Decides about a query; `None` if it is none.
     fn decide(&self, query: &[u8], limit: usize) -> Option<Decision> {
-        let at = self.books.now();
+        let at = self.tally.now();
         let asked = dns::parse(query).filter(|asked| !asked.header.is_answer)?;
         let random = &mut self.random.borrow_mut();
         let is_within = self.bucket.borrow_mut().take(at);
@@ -213,13 +213,13 @@ impl NameServer {
             variant: None,
             round: None,
             name: Some(decision.name),
-            span: Span::new(decision.at, self.books.now()),
+            span: Span::new(decision.at, self.tally.now()),
             ttl_s: fault.is_none().then_some(self.config.ttl_s),
             answer: Some(decision.answer.map_err(|fault| fault.error().into())),
             resolver: Some(self.resolver.clone()),
             owner: None,
         };
-        self.books.lookup(&lookup, fault);
+        self.tally.lookup(&lookup, fault);
         decision.bytes
     }
 }

@@ -20,7 +20,7 @@ const BUFFER: usize = 64 * 1024;
 /// The connections of the calls.
 pub(super) struct Connections {
     config: UpstreamConfig,
-    books: Arc<ServerTally>,
+    tally: Arc<ServerTally>,
     clock: Clock,
     registry: Registry,
     resolver: Resolver,
@@ -66,14 +66,14 @@ impl Connections {
     /// None yet. Events of `registry` and answers of `resolver` come to [`Connections::advance`].
     pub(super) fn new(
         config: UpstreamConfig,
-        books: Arc<ServerTally>,
+        tally: Arc<ServerTally>,
         clock: Clock,
         registry: Registry,
         resolver: Resolver,
     ) -> Connections {
         Connections {
             config,
-            books,
+            tally,
             clock,
             registry,
             resolver,
@@ -171,7 +171,7 @@ impl Connections {
                 self.end(key, outcome);
             }
             Progress::Established(established) => {
-                self.books.called_on_new_connection();
+                self.tally.called_on_new_connection();
                 let Some(slot) = self.slots.get_mut(&key) else {
                     return;
                 };

@@ -29,7 +29,7 @@ const WAKER: Token = Token(0);
 /// The outgoing calls of a server. Dropped, it ends the thread that makes them.
 pub(crate) struct Upstream {
     calls: u32,
-    books: Arc<ServerTally>,
+    tally: Arc<ServerTally>,
     /// Absent once it is dropped.
     orders: Option<Sender<Order>>,
     waker: Arc<Waker>,
@@ -52,7 +52,7 @@ struct Call<'a> {
 
 impl Upstream {
     /// Starts the thread.
-    pub(crate) fn start(config: &UpstreamConfig, books: &Arc<ServerTally>) -> io::Result<Upstream> {
+    pub(crate) fn start(config: &UpstreamConfig, tally: &Arc<ServerTally>) -> io::Result<Upstream> {
         let poll = Poll::new()?;
         let resolver = Resolver::new(Waker::new(poll.registry(), WAKER)?);
         let waker = resolver.waker();
@@ -60,7 +60,7 @@ impl Upstream {
         let registry = poll.registry().try_clone()?;
         let connections = Connections::new(
             config.clone(),
-            books.clone(),
+            tally.clone(),
             Clock::start(),
             registry,
             resolver,
@@ -70,7 +70,7 @@ impl Upstream {
             .spawn(move || work(poll, connections, &receiver))?;
         Ok(Upstream {
             calls: config.calls,
-            books: books.clone(),
+            tally: tally.clone(),
             orders: Some(orders),
             waker,
         })
@@ -83,7 +83,7 @@ impl Upstream {
         for _ in 0..self.calls {
             let outcome = self.begin().outcome().await;
             failed += u32::from(!outcome.is_ok());
-            self.books.called(outcome);
+            self.tally.called(outcome);
         }
         (self.calls, failed)
     }

@@ -12,8 +12,8 @@ use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Name of the process that answers after our end.
-pub const RESPONDER_NAME: &CStr = c"intact-heir";
+/// Name of the process that answers after our end: 15 bytes, the most that the kernel keeps.
+pub const RESPONDER_NAME: &CStr = c"intact-fallback";
 
 /// Number of slots for calls: with the two numbers before them they fill a page.
 const MOST: usize = 510;

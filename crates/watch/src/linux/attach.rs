@@ -170,10 +170,10 @@ impl<'a> Follower<'a> {
 
     fn take_ends(&mut self, observer: &mut dyn WatchSink) {
         let now = self.clock.now();
-        let mut tell = |row: Row| observer.record(row.as_event());
+        let mut record = |row: Row| observer.record(row.as_event());
         let mut strangers = Vec::new();
         self.outside
-            .take_ends(now, &mut tell, &mut |report| strangers.push(*report));
+            .take_ends(now, &mut record, &mut |report| strangers.push(*report));
         // after the ends: what was connected before them is there
         if let Ok(trace) = &mut self.trace {
             trace.update();
@@ -183,7 +183,7 @@ impl<'a> Follower<'a> {
                 Some(TracedOwner::Followed(connect)) => {
                     self.others.forget(report.cookie);
                     let about = self.connection(&report, connect.at, connect.owner);
-                    self.outside.record_ended(about, report, now, &mut tell);
+                    self.outside.record_ended(about, report, now, &mut record);
                 }
                 Some(TracedOwner::Other) => self.others.forget(report.cookie),
                 None => self.others.end(&report),
@@ -301,10 +301,10 @@ impl<'a> Follower<'a> {
         std::thread::sleep(LATE);
         self.take_ends(observer);
         let caveats = self.caveats();
-        let mut tell = |row: Row| observer.record(row.as_event());
-        self.outside.finish(self.clock, &mut tell);
+        let mut record = |row: Row| observer.record(row.as_event());
+        self.outside.finish(self.clock, &mut record);
         for caveat in caveats {
-            tell(Row::Caveat(caveat));
+            record(Row::Caveat(caveat));
         }
     }
 

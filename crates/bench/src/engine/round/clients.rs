@@ -19,7 +19,7 @@ impl<B: Backend> Round<'_, B> {
     pub(super) fn blank_of(&self, index: usize) -> Exchange {
         match &self.clients {
             None => self.blank.clone(),
-            Some(_) => self.slots[index].recipe.blank_exchange(self.round),
+            Some(_) => self.slots[index].variant_plan.blank_exchange(self.round),
         }
     }
 
@@ -34,7 +34,7 @@ impl<B: Backend> Round<'_, B> {
         if is_over || !self.may_add_slot() {
             return None;
         }
-        self.slots.push(Slot::new(self.recipe.clone(), false));
+        self.slots.push(Slot::new(self.variant_plan.clone(), false));
         Some(self.slots.len() - 1)
     }
 
@@ -50,7 +50,8 @@ impl<B: Backend> Round<'_, B> {
                         return;
                     }
                     // in HTTP/2 no field says that the connection is to close
-                    State::Ready if !(slot.recipe.request.closes && open.exchanges() > 0) => {}
+                    State::Ready if !(slot.variant_plan.request.closes && open.exchanges() > 0) => {
+                    }
                     State::Ready | State::Over => {
                         self.put_away(index, now);
                         continue;
@@ -145,8 +146,8 @@ impl<B: Backend> Round<'_, B> {
             return false;
         };
         let opens = !matches!(slot.phase, Phase::Open(_));
-        let (recipe, due) = match clients.todo(client) {
-            Todo::Request(recipe) => (recipe, client.due(now)),
+        let (variant_plan, due) = match clients.todo(client) {
+            Todo::Request(variant_plan) => (variant_plan, client.due(now)),
             Todo::Wait(nanos) => {
                 let due = now.after(nanos);
                 client.wait_until(due);
@@ -160,20 +161,26 @@ impl<B: Backend> Round<'_, B> {
             }
         };
         if opens && let Start::At(later) = clients.limit_opening(now) {
-            client.hold_back(recipe, later);
+            client.hold_back(variant_plan, later);
             self.wake_at(index, later);
             return false;
         }
-        self.start_request(index, recipe, due, opens);
+        self.start_request(index, variant_plan, due, opens);
         // a dial may fail at once, and an exchange is sent by the next turn of the loop
         true
     }
 
-    fn start_request(&mut self, index: usize, recipe: Arc<VariantPlan>, due: Due, opens: bool) {
+    fn start_request(
+        &mut self,
+        index: usize,
+        variant_plan: Arc<VariantPlan>,
+        due: Due,
+        opens: bool,
+    ) {
         if let Some(client) = &mut self.slots[index].client {
             client.has_sent();
         }
-        self.slots[index].recipe = recipe;
+        self.slots[index].variant_plan = variant_plan;
         self.begin_span(due.at);
         match opens {
             true => self.dial(index, due, false),

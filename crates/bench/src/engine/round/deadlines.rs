@@ -104,7 +104,7 @@ impl<B: Backend> Round<'_, B> {
     /// Ends what the slot does if its time is up. A slot with nothing in flight may have to learn
     /// of the stop.
     fn sweep_slot(&mut self, index: usize, now: Nanos, stop: bool, abort: bool) {
-        let timeout = self.recipe.timeout;
+        let timeout = self.variant_plan.timeout;
         let overdue = |since: Nanos| match now.since(since) >= timeout {
             true => Some(Failure::Timeout),
             false => abort.then_some(Failure::Aborted),

@@ -23,7 +23,7 @@ impl<B: Backend> Round<'_, B> {
         let token = self.token(index);
         let engine = &mut *self.engine;
         let (dial, progress) = Dial::start(
-            &self.slots[index].recipe.plan,
+            &self.slots[index].variant_plan.plan,
             id,
             token.0 as u64,
             token,
@@ -84,7 +84,7 @@ impl<B: Backend> Round<'_, B> {
         if let Phase::Dialing(dial, _) = &mut slot.phase
             && let Some(mut lookup) = dial.take_lookup()
         {
-            lookup.variant = Some(slot.recipe.variant);
+            lookup.variant = Some(slot.variant_plan.variant);
             lookup.round = Some(self.round);
             self.engine.recorder.record(Event::Lookup(&lookup));
         }
@@ -108,11 +108,11 @@ impl<B: Backend> Round<'_, B> {
         let Phase::Dialing(_, granted) = self.slots[index].phase else {
             return;
         };
-        let recipe = self.slots[index].recipe.clone();
+        let variant_plan = self.slots[index].variant_plan.clone();
         let connection = &mut established.connection;
-        connection.variant = Some(recipe.variant);
+        connection.variant = Some(variant_plan.variant);
         connection.round = Some(self.round);
-        if recipe.plan.stamps && !established.stamped {
+        if variant_plan.plan.stamps && !established.stamped {
             self.engine.recorder.caveat(
                 "no-kernel-stamps",
                 "the kernel gave no receive timestamps: latency ends when the client read the response, and client delay is in it",
@@ -128,7 +128,7 @@ impl<B: Backend> Round<'_, B> {
             detail,
             streams,
             ..
-        } = &*recipe;
+        } = &*variant_plan;
         let mut open = Box::new(HttpConnection::new(
             established,
             plan.protocol,
@@ -137,8 +137,13 @@ impl<B: Backend> Round<'_, B> {
             self.blank_of(index),
         ));
         let id = self.engine.id();
-        open.begin(&recipe.next_request(), id, granted.due, granted.warmup);
-        if let Some(ping) = recipe.life.ping {
+        open.begin(
+            &variant_plan.next_request(),
+            id,
+            granted.due,
+            granted.warmup,
+        );
+        if let Some(ping) = variant_plan.life.ping {
             open.set_ping(ping, self.now());
         }
         let token = self.token(index);
@@ -160,7 +165,7 @@ impl<B: Backend> Round<'_, B> {
         };
         let token = self.token(index);
         self.backend.forget(token);
-        connection.variant = Some(self.slots[index].recipe.variant);
+        connection.variant = Some(self.slots[index].variant_plan.variant);
         connection.round = Some(self.round);
         let now = self.now();
         let mut exchange = self.blank_of(index);

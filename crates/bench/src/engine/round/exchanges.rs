@@ -45,7 +45,7 @@ impl<B: Backend> Round<'_, B> {
         let warmup = self.round == 0;
         let slot = &mut self.slots[index];
         if let Phase::Open(open) = &mut slot.phase {
-            open.begin(&slot.recipe.next_request(), id, due, warmup);
+            open.begin(&slot.variant_plan.next_request(), id, due, warmup);
         }
     }
 
@@ -133,14 +133,14 @@ impl<B: Backend> Round<'_, B> {
         }
         let seen = tap.seen;
         if seen.exchanges > 0
-            && let Some(cache) = &slot.recipe.cache
+            && let Some(cache) = &slot.variant_plan.cache
         {
-            cache.store(&slot.recipe.request, &open.take_response());
+            cache.store(&slot.variant_plan.request, &open.take_response());
         }
         if let Some(end) = seen.last_end.filter(|_| was_busy) {
             slot.free_since = end;
         }
-        if was_busy && seen.exchanges > 0 && slot.recipe.life.pause.is_some() {
+        if was_busy && seen.exchanges > 0 && slot.variant_plan.life.pause.is_some() {
             slot.pauses_since = Some(engine.clock.now());
         }
         self.count(seen);
@@ -188,7 +188,7 @@ impl<B: Backend> Round<'_, B> {
 
     pub(super) fn close(&mut self, token: Token, open: HttpConnection, now: Nanos) {
         self.backend.forget(token);
-        if self.recipe.plan.socket.fast_open {
+        if self.variant_plan.plan.socket.fast_open {
             self.with_syn += u64::from(open.sent_with_syn() == Some(true));
         }
         // one that failed in its handshake never was open

@@ -63,7 +63,7 @@ pub(super) struct Summary {
 pub(super) struct Round<'a, B> {
     engine: &'a mut EngineState,
     backend: &'a mut B,
-    recipe: Arc<VariantPlan>,
+    variant_plan: Arc<VariantPlan>,
     round: u32,
     pace: Pace,
     warm_up: Arc<WarmUp>,
@@ -112,7 +112,7 @@ impl<'a, B: Backend> Round<'a, B> {
         task: RoundTask,
     ) -> Round<'a, B> {
         let RoundTask {
-            recipe,
+            variant_plan,
             round,
             connections,
             pace,
@@ -120,20 +120,20 @@ impl<'a, B: Backend> Round<'a, B> {
             clients,
             windows,
         } = task;
-        let streams = recipe.streams.max(1) as u64;
-        let pauses = recipe.gather;
+        let streams = variant_plan.streams.max(1) as u64;
+        let pauses = variant_plan.gather;
         let pauses = pauses.filter(|&one| one == Pauses::Long || backend.counts_a_batch());
         let in_flight = connections as u64 * streams;
         let now = engine.clock.now();
         let gather = pauses.and_then(|pauses| Coalescer::new(pauses, in_flight, now));
-        let warms_up = clients.is_none() && recipe.warms_up(round);
-        let slot = || Slot::new(recipe.clone(), warms_up);
+        let warms_up = clients.is_none() && variant_plan.warms_up(round);
+        let slot = || Slot::new(variant_plan.clone(), warms_up);
         Round {
             engine,
             backend,
-            blank: recipe.blank_exchange(round),
+            blank: variant_plan.blank_exchange(round),
             slots: (0..connections).map(|_| slot()).collect(),
-            recipe,
+            variant_plan,
             round,
             pace,
             warm_up,
@@ -192,7 +192,7 @@ impl<'a, B: Backend> Round<'a, B> {
                 // end
                 if self.clients.is_none() {
                     let since = self.measured.map(|measured| measured.start);
-                    let (variant, round) = (self.recipe.variant, self.round);
+                    let (variant, round) = (self.variant_plan.variant, self.round);
                     self.engine.publish(variant, round, since, now);
                 }
             }
@@ -226,7 +226,11 @@ impl<'a, B: Backend> Round<'a, B> {
     fn check_fast_open(&mut self) {
         let dials: u32 = self.slots.iter().map(|slot| slot.dials).sum();
         // the first connection gets the cookie
-        if self.round > 0 && self.recipe.plan.socket.fast_open && dials > 0 && self.with_syn == 0 {
+        if self.round > 0
+            && self.variant_plan.plan.socket.fast_open
+            && dials > 0
+            && self.with_syn == 0
+        {
             self.engine.recorder.caveat(
                 "fast-open-unused",
                 "--tcp-fastopen: in a round or more no connection sent data with its SYN. The server or a box on the way does not take it (serve needs --tcp-fastopen and net.ipv4.tcp_fastopen=3)",
@@ -236,7 +240,11 @@ impl<'a, B: Backend> Round<'a, B> {
 
     /// Reports a round in which nothing could be revalidated, and what a cache could spare besides.
     fn check_cache(&mut self) {
-        let cache = self.recipe.cache.as_deref().filter(|_| self.round > 0);
+        let cache = self
+            .variant_plan
+            .cache
+            .as_deref()
+            .filter(|_| self.round > 0);
         if let Some((id, words)) = cache.and_then(ResponseCache::caveat) {
             self.engine.recorder.caveat(id, &words);
         }
@@ -365,7 +373,7 @@ impl<'a, B: Backend> Round<'a, B> {
             let next = match &slot.phase {
                 Phase::Open(open) => {
                     let (carried, since) = (open.exchanges(), open.connection().at);
-                    let used = self.recipe.is_used_up(carried, since, now);
+                    let used = self.variant_plan.is_used_up(carried, since, now);
                     match open.state() {
                         State::Busy => return self.send(index, now),
                         State::Ready if !used => NextExchange {
@@ -445,7 +453,7 @@ impl<'a, B: Backend> Round<'a, B> {
     /// Until when the slot pauses after its last response; `None`: it does not, or will have
     /// nothing to do then.
     fn end_of_pause(&self, index: usize, now: Nanos) -> Option<Nanos> {
-        let pause = self.recipe.life.pause?;
+        let pause = self.variant_plan.life.pause?;
         let slot = &self.slots[index];
         let wake = slot.pauses_since?.after(pause);
         (wake > now && !self.pace.is_over(wake)).then_some(wake)

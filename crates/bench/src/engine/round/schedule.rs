@@ -123,7 +123,7 @@ impl<B: Backend> Round<'_, B> {
         let (until, kind) = match stop {
             true => (now, Failure::Aborted),
             false => (
-                Nanos(now.0.saturating_sub(self.recipe.timeout)),
+                Nanos(now.0.saturating_sub(self.variant_plan.timeout)),
                 Failure::Timeout,
             ),
         };

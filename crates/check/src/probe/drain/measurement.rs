@@ -69,11 +69,11 @@ impl Measurement {
         drain: Drain,
         usual: RequestSpec,
         spoken: &[(Protocol, bool)],
-        bench: &ProbeContext<'_>,
+        context: &ProbeContext<'_>,
     ) -> Result<Measurement, Ended> {
         let mut plans = Vec::new();
         for &(version, _) in spoken {
-            plans.push(bench.plans.plan(version, None, false)?);
+            plans.push(context.plans.plan(version, None, false)?);
         }
         Ok(Measurement {
             drain,
@@ -114,7 +114,7 @@ impl Measurement {
     /// Sends this request on each connection that must have a request in flight and has none.
     pub(super) fn send_in_flight(
         &mut self,
-        caller: &mut Prober<'_>,
+        prober: &mut Prober<'_>,
         request: &RequestSpec,
         nth: usize,
     ) -> Result<(), StopReason> {
@@ -126,7 +126,7 @@ impl Measurement {
             }
             seen += 1;
             if seen % nth == 0 {
-                self.send(caller, at, request)?;
+                self.send(prober, at, request)?;
             }
         }
         Ok(())
@@ -135,16 +135,16 @@ impl Measurement {
     /// Sends a request on a connection, if it accepts one.
     fn send(
         &mut self,
-        caller: &mut Prober<'_>,
+        prober: &mut Prober<'_>,
         at: usize,
         request: &RequestSpec,
     ) -> Result<(), StopReason> {
-        self.pump(caller, at);
+        self.pump(prober, at);
         let member = &mut self.members[at];
         if let Some(line) = member.line.as_mut().filter(|line| line.is_usable())
             && member.sent_at.is_none()
         {
-            member.sent_at = Some(caller.begin(line, request, true)?);
+            member.sent_at = Some(prober.begin(line, request, true)?);
         }
         Ok(())
     }
@@ -152,12 +152,12 @@ impl Measurement {
     /// Sends the signal.
     pub(super) fn signal(
         &mut self,
-        caller: &mut Prober<'_>,
+        prober: &mut Prober<'_>,
         server: &mut dyn ServerProcess,
         signal: EndSignal,
     ) -> Result<(), StopReason> {
         server.ask_to_end(signal).map_err(StopReason::Server)?;
-        let at = caller.clock.now();
+        let at = prober.clock.now();
         self.drain.at = at;
         self.is_signalled = true;
         self.next_new = at.after(nanos(FIRST_NEW));
@@ -179,17 +179,17 @@ impl Measurement {
     /// Records until the process has ended.
     pub(super) fn run(
         &mut self,
-        caller: &mut Prober<'_>,
+        prober: &mut Prober<'_>,
         server: &mut dyn ServerProcess,
     ) -> Result<(), StopReason> {
         let kill_at = self.drain.at.after(self.drain.limit_ns);
         let give_up_at = kill_at.after(nanos(REAP));
         loop {
-            caller.may_go_on()?;
-            let more = self.pump_all(caller);
-            self.drive_dials(caller)?;
-            self.send_due(caller)?;
-            let now = caller.clock.now();
+            prober.may_go_on()?;
+            let more = self.pump_all(prober);
+            self.drive_dials(prober)?;
+            self.send_due(prober)?;
+            let now = prober.clock.now();
             let is_left = self.look_at(server, now)?;
             if self.is_over(is_left, now) || now >= give_up_at {
                 break;
@@ -198,26 +198,26 @@ impl Measurement {
                 server.kill().map_err(StopReason::Server)?;
                 self.drain.process.killed_at = Some(now);
             }
-            caller.observer.waiting(caller.clock.until(kill_at));
+            prober.observer.waiting(prober.clock.until(kill_at));
             if !more {
-                caller.wait(now.after(nanos(GLANCE)))?;
-                caller.drive(&mut self.dials);
+                prober.wait(now.after(nanos(GLANCE)))?;
+                prober.drive(&mut self.dials);
             }
         }
-        self.drain.over_at = caller.clock.now();
+        self.drain.over_at = prober.clock.now();
         Ok(())
     }
 
     /// Reads until then.
     pub(super) fn wait_until(
         &mut self,
-        caller: &mut Prober<'_>,
+        prober: &mut Prober<'_>,
         until: Nanos,
     ) -> Result<(), StopReason> {
-        while caller.clock.now() < until {
-            caller.may_go_on()?;
-            if !self.pump_all(caller) {
-                caller.wait(until)?;
+        while prober.clock.now() < until {
+            prober.may_go_on()?;
+            if !self.pump_all(prober) {
+                prober.wait(until)?;
             }
         }
         Ok(())
@@ -250,33 +250,33 @@ impl Measurement {
         all_ended || now >= gone_at.after(nanos(AFTERMATH))
     }
 
-    fn pump_all(&mut self, caller: &mut Prober<'_>) -> bool {
+    fn pump_all(&mut self, prober: &mut Prober<'_>) -> bool {
         let mut more = false;
         for at in 0..self.members.len() {
-            more |= self.pump(caller, at);
+            more |= self.pump(prober, at);
         }
         more
     }
 
     /// Reads the available bytes of a connection, and closes it if it has ended. Returns whether
     /// more may be available.
-    fn pump(&mut self, caller: &mut Prober<'_>, at: usize) -> bool {
+    fn pump(&mut self, prober: &mut Prober<'_>, at: usize) -> bool {
         let Some(line) = &mut self.members[at].line else {
             return false;
         };
-        let (answered, more) = caller.pump(line, Some(TAG));
+        let (answered, more) = prober.pump(line, Some(TAG));
         let was_answered = answered.is_some();
         self.note(at, answered);
         let member = &self.members[at];
         let record = &self.drain.connections[at];
-        let now = caller.clock.now();
+        let now = prober.clock.now();
         let is_idle = member.sent_at.is_none();
         let was_waited_for = |since: Nanos| now >= since.after(nanos(LINGER));
         let is_over = record.ended.is_some()
             || is_idle && record.announced_at.is_some_and(was_waited_for)
             || was_answered && record.role == DrainRole::New;
         if is_over && let Some(line) = self.members[at].line.take() {
-            caller.close(line);
+            prober.close(line);
         }
         more
     }
@@ -316,14 +316,14 @@ impl Measurement {
 
     /// Sends the requests that are due on kept connections, and opens a new connection if one is
     /// due.
-    fn send_due(&mut self, caller: &mut Prober<'_>) -> Result<(), StopReason> {
-        let now = caller.clock.now();
+    fn send_due(&mut self, prober: &mut Prober<'_>) -> Result<(), StopReason> {
+        let now = prober.clock.now();
         let period = PERIOD[usize::from(now.since(self.drain.at) >= nanos(DENSE))];
         let usual = self.usual.clone();
         for at in 0..self.members.len() {
             if now >= self.members[at].due {
                 self.members[at].due = now.after(nanos(period));
-                self.send(caller, at, &usual)?;
+                self.send(prober, at, &usual)?;
             }
         }
         if now >= self.next_new && !self.plans.is_empty() {
@@ -345,17 +345,17 @@ impl Measurement {
                 sent_at: None,
                 due: Nanos(u64::MAX),
             });
-            self.dials.push(caller.dial(plan));
+            self.dials.push(prober.dial(plan));
         }
         Ok(())
     }
 
     /// Collects established dials, and sends a request on each.
-    fn drive_dials(&mut self, caller: &mut Prober<'_>) -> Result<(), StopReason> {
+    fn drive_dials(&mut self, prober: &mut Prober<'_>) -> Result<(), StopReason> {
         let mut nth = 0;
         while nth < self.dials.len() {
-            let is_late = caller.clock.now() >= self.dials[nth].deadline;
-            let opened = match caller.opened(&mut self.dials[nth]) {
+            let is_late = prober.clock.now() >= self.dials[nth].deadline;
+            let opened = match prober.opened(&mut self.dials[nth]) {
                 None if !is_late => {
                     nth += 1;
                     continue;
@@ -365,12 +365,12 @@ impl Measurement {
             let pending = self.dials.swap_remove(nth);
             let at = self.dialled.swap_remove(nth);
             let opened =
-                opened.unwrap_or_else(|| Err(caller.give_up_dial(pending, Failure::Timeout)));
+                opened.unwrap_or_else(|| Err(prober.give_up_dial(pending, Failure::Timeout)));
             match opened {
                 Ok(line) => {
                     self.members[at].line = Some(line);
                     let usual = self.usual.clone();
-                    self.send(caller, at, &usual)?;
+                    self.send(prober, at, &usual)?;
                 }
                 Err(connection) => {
                     self.drain.connections[at].failed = connection.failed.map(|one| one.kind);
@@ -381,9 +381,9 @@ impl Measurement {
     }
 
     /// Abandons the exchanges in flight, and closes every connection.
-    pub(super) fn close_all(&mut self, caller: &mut Prober<'_>) {
+    pub(super) fn close_all(&mut self, prober: &mut Prober<'_>) {
         for pending in self.dials.drain(..) {
-            caller.give_up_dial(pending, Failure::Aborted);
+            prober.give_up_dial(pending, Failure::Aborted);
         }
         for at in 0..self.members.len() {
             let member = &mut self.members[at];
@@ -391,14 +391,14 @@ impl Measurement {
                 continue;
             };
             let answered = if member.sent_at.is_some() {
-                line.give_up(Failure::Timeout, caller.clock.now());
-                caller.take_answered(line, Some(TAG))
+                line.give_up(Failure::Timeout, prober.clock.now());
+                prober.take_answered(line, Some(TAG))
             } else {
                 None
             };
             self.note(at, answered);
             if let Some(line) = self.members[at].line.take() {
-                caller.close(line);
+                prober.close(line);
             }
         }
     }

@@ -43,67 +43,67 @@ pub(crate) fn most_requests(limit: Duration) -> u32 {
     per_version(true) + per_version(false) + measurement::turns(limit)
 }
 
-pub(super) fn probe(bench: &mut ProbeContext<'_>) -> Result<(), Ended> {
-    let Some(drain) = bench.config.drain.clone() else {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+    let Some(drain) = context.config.drain.clone() else {
         return Ok(());
     };
-    let Some(server) = bench.server.take() else {
+    let Some(server) = context.server.take() else {
         return Ok(());
     };
-    let versions = match bench.config.http {
+    let versions = match context.config.http {
         Some(version) => vec![version],
         None => vec![Protocol::Http11, Protocol::Http2],
     };
-    let spoken = spoken(bench, &versions)?;
-    let usual = bench.keeping_request();
-    let slow = drain.slow.as_ref().map(|slow| bench.extra_request(slow));
+    let spoken = spoken(context, &versions)?;
+    let usual = context.keeping_request();
+    let slow = drain.slow.as_ref().map(|slow| context.extra_request(slow));
     let blank = Drain {
         signal: drain.signal.name().to_owned(),
-        at: bench.caller.clock.now(),
+        at: context.prober.clock.now(),
         limit_ns: nanos(drain.limit),
         connections: Vec::new(),
         requests: Vec::new(),
         process: ServerEnd::default(),
-        over_at: bench.caller.clock.now(),
+        over_at: context.prober.clock.now(),
     };
-    let mut measured = Measurement::new(blank, usual, &spoken, bench)?;
-    let done = measure(bench, &mut measured, slow.as_ref(), &spoken, server);
-    measured.close_all(&mut bench.caller);
+    let mut measured = Measurement::new(blank, usual, &spoken, context)?;
+    let done = measure(context, &mut measured, slow.as_ref(), &spoken, server);
+    measured.close_all(&mut context.prober);
     // nothing was measured before the signal
     if measured.is_signalled() {
-        bench.card.drain = Some(measured.drain);
+        context.profile.drain = Some(measured.drain);
     }
     done
 }
 
 /// The versions in which the server responded, and whether its connection could be reused.
 fn spoken(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     versions: &[Protocol],
 ) -> Result<Vec<(Protocol, bool)>, Ended> {
-    let patience = bench.caller.patience();
-    let request = bench.keeping_request();
+    let patience = context.prober.patience();
+    let request = context.keeping_request();
     let mut spoken = Vec::new();
     for &version in versions {
-        let plan = bench.plans.plan(version, None, false)?;
-        bench.caller.be_patient_for(patience.min(TRIAL));
-        let tried = bench.caller.open(&plan);
+        let plan = context.plans.plan(version, None, false)?;
+        context.prober.be_patient_for(patience.min(TRIAL));
+        let tried = context.prober.open(&plan);
         if let Ok(mut line) = tried? {
-            let answered = bench.caller.ask(&mut line, &request, None);
+            let answered = context.prober.ask(&mut line, &request, None);
             let is_usable = line.is_usable();
-            bench.caller.close(line);
+            context.prober.close(line);
             if answered?.is_ok() {
                 spoken.push((version, is_usable));
             }
         }
-        bench.caller.be_patient_for(patience);
+        context.prober.be_patient_for(patience);
     }
     Ok(spoken)
 }
 
 /// Opens the connections, starts the slow requests, sends the signal, and records what follows.
 fn measure(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     measured: &mut Measurement,
     slow: Option<&RequestSpec>,
     spoken: &[(Protocol, bool)],
@@ -125,41 +125,41 @@ fn measure(
                     1
                 };
             for _ in 0..many {
-                if let Some(line) = line_up(bench, version, keeps)? {
+                if let Some(line) = line_up(context, version, keeps)? {
                     measured.add(line, version, role);
                 }
             }
         }
     }
     if let Some(slow) = slow {
-        measured.send_in_flight(&mut bench.caller, slow, 2)?;
+        measured.send_in_flight(&mut context.prober, slow, 2)?;
     }
-    let until = bench.caller.clock.now().after(nanos(HEAD_START));
-    measured.wait_until(&mut bench.caller, until)?;
-    let usual = bench.keeping_request();
-    measured.send_in_flight(&mut bench.caller, &usual, 1)?;
-    let Some(drain) = &bench.config.drain else {
+    let until = context.prober.clock.now().after(nanos(HEAD_START));
+    measured.wait_until(&mut context.prober, until)?;
+    let usual = context.keeping_request();
+    measured.send_in_flight(&mut context.prober, &usual, 1)?;
+    let Some(drain) = &context.config.drain else {
         return Ok(());
     };
-    measured.signal(&mut bench.caller, server, drain.signal)?;
-    Ok(measured.run(&mut bench.caller, server)?)
+    measured.signal(&mut context.prober, server, drain.signal)?;
+    Ok(measured.run(&mut context.prober, server)?)
 }
 
 /// Opens a connection of this version. If the server keeps connections, it has carried one request.
 fn line_up(
-    bench: &mut ProbeContext<'_>,
+    context: &mut ProbeContext<'_>,
     version: Protocol,
     keeps: bool,
 ) -> Result<Option<Line>, Ended> {
-    let plan = bench.plans.plan(version, None, false)?;
-    let Ok(mut line) = bench.caller.open(&plan)? else {
+    let plan = context.plans.plan(version, None, false)?;
+    let Ok(mut line) = context.prober.open(&plan)? else {
         return Ok(None);
     };
     if keeps {
-        let request = bench.keeping_request();
-        let answered = bench.caller.ask(&mut line, &request, None);
+        let request = context.keeping_request();
+        let answered = context.prober.ask(&mut line, &request, None);
         if !matches!(&answered, Ok(answered) if answered.is_ok()) || !line.is_usable() {
-            bench.caller.close(line);
+            context.prober.close(line);
             answered?;
             return Ok(None);
         }

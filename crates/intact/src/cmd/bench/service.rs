@@ -107,7 +107,7 @@ pub(super) fn measure(config: &Config) -> Result<ExitCode, Failed> {
     let mut run = ServiceRounds {
         args,
         address,
-        bench: bench_config,
+        bench_config,
         clock: Clock::start(),
         recording,
         tally: Tally::new(),
@@ -234,7 +234,7 @@ impl Drop for Ledgers {
 struct ServiceRounds<'a> {
     args: &'a Args,
     address: SocketAddr,
-    bench: intact_bench::Config,
+    bench_config: intact_bench::Config,
     clock: Clock,
     recording: Recording,
     tally: Tally,
@@ -282,7 +282,7 @@ impl ServiceRounds<'_> {
         let running = WatchedService::start(job, self.address)?;
         let warm = intact_bench::Config {
             length: Length::Time(WARM_UP),
-            ..self.bench.clone()
+            ..self.bench_config.clone()
         };
         let mut warming = Placed {
             recording: &mut self.recording,
@@ -297,7 +297,7 @@ impl ServiceRounds<'_> {
             place: Some(place),
             turns: self.turns,
         };
-        let bench = Bench::new(self.bench.clone()).map_err(usage_or_own)?;
+        let bench = Bench::new(self.bench_config.clone()).map_err(usage_or_own)?;
         let tally = bench.run(self.clock, &mut placed).map_err(usage_or_own)?;
         self.add(tally, place);
         match running.end() {

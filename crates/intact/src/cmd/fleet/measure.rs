@@ -19,7 +19,7 @@ impl Measure for Measurer {
         message: &Message,
         rows: &mut RowFiles,
     ) -> Result<Measured, MeasureError> {
-        match message.recipe.target.measure {
+        match message.job.target.measure {
             Kind::Bench => bench::measure(message, rows, &self.interrupt),
             Kind::Check => check::measure(message, rows, &self.interrupt),
         }

@@ -59,8 +59,8 @@ impl Recording {
     pub(super) fn finish(self) -> (LambdaFacts, Option<FaultFacts>) {
         self.bar.finish_and_clear();
         let fold = self.observing.finish();
-        let card = fold.faults.map(|faults| faults.facts());
-        (fold.invocations.facts(), card)
+        let faults = fold.faults.map(|faults| faults.facts());
+        (fold.invocations.facts(), faults)
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) struct Sampler;
 
 impl Sampler {
     /// Begins nothing.
-    pub(super) fn start(_subjects: &[u32], _beside: &[u32]) -> Sampler {
+    pub(super) fn start(_subjects: &[u32], _others: &[u32]) -> Sampler {
         Sampler
     }
 

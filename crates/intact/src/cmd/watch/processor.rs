@@ -34,7 +34,7 @@ pub(crate) struct Measuring {
     sampler: Sampler,
     /// Processes that run already and are what is watched; none where we start the program.
     subjects: Vec<Running>,
-    beside: Vec<Running>,
+    others: Vec<Running>,
     flamegraph: Option<PathBuf>,
 }
 
@@ -61,7 +61,7 @@ impl Options {
             let running = pids.iter().map(|&pid| Running::find(pid));
             running.collect::<Result<Vec<_>, _>>()
         };
-        let (watched, beside) = (running(subjects)?, running(&self.also_pid)?);
+        let (watched, others) = (running(subjects)?, running(&self.also_pid)?);
         let sampler = Sampler::start(subjects, &self.also_pid);
         if let (Some(reason), Some(_)) = (sampler.silence(), &self.flamegraph) {
             let error = anyhow!("--flamegraph: {reason}");
@@ -70,7 +70,7 @@ impl Options {
         Ok(Some(Measuring {
             sampler,
             subjects: watched,
-            beside,
+            others,
             flamegraph: self.flamegraph.clone(),
         }))
     }
@@ -104,15 +104,15 @@ impl Measuring {
     /// where we started it.
     pub(crate) fn finish(self, program: Option<Cpu>, title: &str) -> CpuFacts {
         let taken = |pid: u32, took: CpuUse, command: String| OtherProcess { pid, command, took };
-        let beside = self.beside.into_iter();
-        let beside = beside.map(|one| taken(one.pid, one.took(), one.command));
+        let others = self.others.into_iter();
+        let others = others.map(|one| taken(one.pid, one.took(), one.command));
         let program = match program {
             Some(cpu) => CpuUse::of(cpu.user, cpu.system),
             None => self.subjects.iter().map(Running::took).sum(),
         };
         let mut facts = CpuFacts {
             program,
-            other_processes: beside.collect(),
+            other_processes: others.collect(),
             samples_per_s: None,
             not_sampled: None,
             gaps: Vec::new(),

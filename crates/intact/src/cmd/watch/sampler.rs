@@ -20,13 +20,13 @@ pub(super) struct Sampler {
 impl Sampler {
     /// Begins: the processes that run already, or what this thread starts next; then the other
     /// processes, each on its own.
-    pub(super) fn start(subjects: &[u32], beside: &[u32]) -> Sampler {
+    pub(super) fn start(subjects: &[u32], others: &[u32]) -> Sampler {
         let mut whom = vec![if subjects.is_empty() {
             SampleTarget::Children
         } else {
             SampleTarget::Processes(subjects.to_vec())
         }];
-        whom.extend(beside.iter().map(|pid| SampleTarget::Processes(vec![*pid])));
+        whom.extend(others.iter().map(|pid| SampleTarget::Processes(vec![*pid])));
         Sampler {
             state: intact_watch::without_signals(|| Sampling::start(&whom))
                 .map_err(|error| error.to_string()),

@@ -125,9 +125,9 @@ fn after_a_kill_nine_no_key_log_is_left_and_the_ledger_can_be_read() {
     assert!(keys.exists(), "{line:?}");
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
-    let refuge = keys.parent().unwrap();
+    let secret_dir = keys.parent().unwrap();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while refuge.exists() {
+    while secret_dir.exists() {
         assert!(
             std::time::Instant::now() < deadline,
             "{keys:?} is still there"

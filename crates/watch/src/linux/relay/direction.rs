@@ -90,7 +90,7 @@ pub(super) struct RelayDirection {
     /// Bytes that the source's TCP had acknowledged at its end.
     acknowledged: Option<u64>,
     /// Whether the sink reports when it has room.
-    room_told: bool,
+    room_reported: bool,
     /// Where a distance is emulated.
     delay: Option<Box<Delay>>,
     /// Bytes are shown when they arrive and not when they depart: so the program sees answers.
@@ -180,7 +180,7 @@ impl RelayDirection {
     /// Whether the sink is full, and was not asked to report when it has room.
     pub(super) fn begins_to_wait_for_room(&mut self) -> bool {
         let waits = self.written < self.held.len();
-        waits && !std::mem::replace(&mut self.room_told, true)
+        waits && !std::mem::replace(&mut self.room_reported, true)
     }
 
     /// Passes on what there is, and reads nothing while the sender is on `hold`. Where the other

@@ -70,7 +70,7 @@ impl UnseenScan {
         let (sender, found) = mpsc::channel();
         let (excluded, waker) = (cx.excluded, self.waker.clone());
         let begun = std::thread::Builder::new()
-            .name("census".to_owned())
+            .name("scan".to_owned())
             .spawn(move || {
                 // the run may have ended
                 let _ = sender.send(find(excluded));

@@ -1,4 +1,4 @@
-//! A message's recipe as a bench of one variant in one round.
+//! A message's job as a bench of one variant in one round.
 
 use super::{again, head, pointless, unless_interrupted};
 use crate::interrupt::Interrupt;
@@ -73,23 +73,23 @@ impl BenchObserver for Watch<'_> {
 
 /// The bench that a message asks for.
 fn config(message: &Message) -> Result<Config, String> {
-    let recipe = &message.recipe;
+    let job = &message.job;
     let values =
-        AxisValues::read(&message.variant_name, &recipe.axes).map_err(|error| error.to_string())?;
+        AxisValues::read(&message.variant_name, &job.axes).map_err(|error| error.to_string())?;
     let (concurrency, streams) = (values.concurrency, values.streams);
     // the preflight, and a first request on each connection that is left out
-    let beside = 1 + u64::from(concurrency) * u64::from(streams);
-    let most = recipe
+    let first_requests = 1 + u64::from(concurrency) * u64::from(streams);
+    let most = job
         .most_requests
-        .checked_sub(beside)
+        .checked_sub(first_requests)
         .filter(|&most| most > 0)
         .ok_or_else(|| {
             format!(
                 "{} requests do not suffice for c={concurrency}: raise limits.requests",
-                recipe.most_requests
+                job.most_requests
             )
         })?;
-    let target = &recipe.target;
+    let target = &job.target;
     Ok(Config {
         target: Target {
             url: target.url.clone(),
@@ -109,12 +109,12 @@ fn config(message: &Message) -> Result<Config, String> {
             load: Load::default(),
             variation: Variation::default(),
         },
-        length: Length::Time(Duration::from_millis(recipe.ms)),
+        length: Length::Time(Duration::from_millis(job.ms)),
         rounds: Some(1),
         threads: 1,
         seed: u64::from(message.repetition) << 32 | u64::from(message.slice),
         opening_per_s: None,
-        requests_per_s: Some(recipe.rate_per_s),
+        requests_per_s: Some(job.rate_per_s),
         most: Some(most),
         timeout: TIMEOUT,
         method: "GET".to_owned(),

@@ -1,4 +1,4 @@
-//! A message's recipe as a check.
+//! A message's job as a check.
 
 use super::{again, head, pointless, unless_interrupted};
 use crate::interrupt::Interrupt;
@@ -16,16 +16,16 @@ pub(super) fn measure(
     rows: &mut RowFiles,
     interrupt: &Interrupt,
 ) -> Result<Measured, MeasureError> {
-    let recipe = &message.recipe;
-    let check = recipe
+    let job = &message.job;
+    let check = job
         .target
-        .check(recipe.rate_per_s)
+        .check(job.rate_per_s)
         .map_err(|error| pointless(&error))?;
     let budget = u64::from(check.budget().requests());
-    if budget > recipe.most_requests {
+    if budget > job.most_requests {
         return Err(pointless(&format!(
             "a check sends up to {budget} requests, the message allows {}: raise limits.requests",
-            recipe.most_requests
+            job.most_requests
         )));
     }
     let mut run = head(message);
@@ -36,9 +36,9 @@ pub(super) fn measure(
         tally: Tally::new(),
         waterfall: Vec::new(),
         interrupt,
-        deadline: Instant::now().checked_add(Duration::from_millis(recipe.ms)),
+        deadline: Instant::now().checked_add(Duration::from_millis(job.ms)),
     };
-    let card = check
+    let profile = check
         .run(Clock::start(), None, &mut watch)
         .map_err(|error| match error {
             CheckError::Config(error) => pointless(&error),
@@ -60,7 +60,7 @@ pub(super) fn measure(
     Ok(Measured {
         run,
         tally,
-        checked: Some(CheckResult { card, waterfall }),
+        checked: Some(CheckResult { profile, waterfall }),
     })
 }
 

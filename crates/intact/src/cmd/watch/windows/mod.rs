@@ -77,7 +77,7 @@ struct OpenWindow {
     process: u32,
     window: Window,
     /// Whether processes are in it.
-    scope: HashMap<u32, bool>,
+    processes: HashMap<u32, bool>,
     /// Connections without the relay at its begin.
     not_relayed: Option<u64>,
 }
@@ -125,7 +125,7 @@ impl<'a> Windows<'a> {
             name,
             process,
             window: Window::begin(self.recording.fold(), mark.at),
-            scope: HashMap::new(),
+            processes: HashMap::new(),
             not_relayed: mark.not_relayed,
         });
         Ok(())
@@ -142,8 +142,8 @@ impl OpenWindow {
     fn has(&mut self, process: Option<u32>) -> bool {
         process.is_none_or(|process| {
             let of = self.process;
-            let scope = self.scope.entry(process);
-            *scope.or_insert_with(|| process::descends_from(process, of) != Some(false))
+            let entry = self.processes.entry(process);
+            *entry.or_insert_with(|| process::descends_from(process, of) != Some(false))
         })
     }
 
