@@ -54,7 +54,7 @@ pub use window::Window;
 use crate::rules::{self, Rule};
 use crate::timeline::Timeline;
 use batches::Batches;
-use intact_ledger::{Event, Histogram, Producer, Run, Sink};
+use intact_ledger::{Event, Evidence, Histogram, Producer, Run, Sink};
 use over_time::OverTime;
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ impl TrafficAnalysis {
             books: Tracker::new(run),
             rules: rules::all(),
             timeline: Timeline::of_destinations(run.vantage),
-            over_time: OverTime::new(run.durations_seen),
+            over_time: OverTime::new(run.sees(Evidence::Durations)),
             batches: Batches::default(),
         }
     }

@@ -4,7 +4,8 @@
 use crate::requirement::{Measured, NoData};
 use crate::traffic::Lookups;
 use crate::{rules, statement};
-use intact_ledger::{Caveat, Run, Vantage};
+pub use intact_ledger::Evidence;
+use intact_ledger::{Caveat, Run};
 use intact_units::plural::counted;
 use std::sync::Arc;
 
@@ -19,75 +20,45 @@ const NO_REUSE_DATA: &str = "the input does not show which requests reused a con
 /// No request shows whether its connection was reused.
 const NO_REUSE: NoData = NoData::CannotSee(NO_REUSE_DATA);
 
-/// A kind of evidence that a recording may lack altogether, such as an access log that does not
-/// show how connections end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Evidence {
-    /// How connections end.
-    Ends,
-    /// What the peers announce about a connection: its end and its limits.
-    Announcements,
-    /// How long requests take.
-    Durations,
-    /// Lookups of names.
-    Lookups,
-    /// The addresses that lookups resulted in.
-    Addresses,
-    /// What a client tries without reaching the server.
-    Attempts,
-    /// Whether any request reused its connection.
-    Reuse,
-    /// How long setups took.
-    Setup,
-}
-
-impl Evidence {
-    /// Why nothing can be concluded without it.
-    fn missing(self) -> NoData {
-        match self {
-            Evidence::Ends => NoData::CannotSee("the input does not show how connections end"),
-            Evidence::Announcements => NoData::CannotSee(
-                "the input does not show what is announced on connections (Connection: close, GOAWAY, SETTINGS)",
-            ),
-            Evidence::Durations => {
-                NoData::CannotSee("the input does not show how long requests took")
-            }
-            Evidence::Lookups => {
-                NoData::CannotSee("no lookup was recorded, and the recording may lack them")
-            }
-            Evidence::Addresses => {
-                NoData::CannotSee("the addresses that a lookup resulted in were not recorded")
-            }
-            Evidence::Attempts => {
-                NoData::CannotSee("a server does not see attempts that do not reach it")
-            }
-            Evidence::Reuse => NO_REUSE,
-            Evidence::Setup => {
-                NoData::CannotSee("the input does not show how long each connection took to set up")
-            }
+/// Why nothing can be concluded without a kind of evidence.
+fn reason(kind: Evidence) -> NoData {
+    match kind {
+        Evidence::Ends => NoData::CannotSee("the input does not show how connections end"),
+        Evidence::Announcements => NoData::CannotSee(
+            "the input does not show what is announced on connections (Connection: close, GOAWAY, SETTINGS)",
+        ),
+        Evidence::Durations => NoData::CannotSee("the input does not show how long requests took"),
+        Evidence::Lookups => {
+            NoData::CannotSee("no lookup was recorded, and the recording may lack them")
+        }
+        Evidence::Addresses => {
+            NoData::CannotSee("the addresses that a lookup resulted in were not recorded")
+        }
+        Evidence::Attempts => {
+            NoData::CannotSee("a server does not see attempts that do not reach it")
+        }
+        Evidence::Reuse => NO_REUSE,
+        Evidence::Setup => {
+            NoData::CannotSee("the input does not show how long each connection took to set up")
+        }
+        Evidence::Bodies => {
+            NoData::CannotSee("the input does not show whether responses were read to their end")
+        }
+        Evidence::Identities => {
+            NoData::CannotSee("the input does not show which user a request belongs to")
         }
     }
+}
 
-    /// What `run` lacks, in which `lookups` were seen.
-    pub(crate) fn lacking(run: &Run, lookups: Lookups) -> Vec<Evidence> {
-        let at_server = run.vantage == Vantage::Server;
-        let lacks = [
-            (Evidence::Ends, !run.ends_seen),
-            (Evidence::Announcements, !run.announcements_seen),
-            (Evidence::Durations, !run.durations_seen),
-            (
-                Evidence::Lookups,
-                lookups.total == 0 && (at_server || !run.lookups_seen),
-            ),
-            (Evidence::Addresses, lookups.without_result > 0),
-            (Evidence::Attempts, at_server),
-        ];
-        lacks
-            .into_iter()
-            .filter(|(_, lacks)| *lacks)
-            .map(|(evidence, _)| evidence)
-            .collect()
-    }
+/// What `run` lacks, in which `lookups` were seen.
+fn lacking(run: &Run, lookups: Lookups) -> Vec<Evidence> {
+    let is_shown = |kind: &Evidence| match kind {
+        Evidence::Lookups => run.sees(Evidence::Lookups) || lookups.total > 0,
+        Evidence::Addresses => run.sees(Evidence::Addresses) && lookups.without_result == 0,
+        kind => run.sees(*kind),
+    };
+    let kinds = Evidence::ALL.into_iter();
+    kinds.filter(|kind| !is_shown(kind)).collect()
 }
 
 /// The parts of the traffic that are missing from the figures.
@@ -131,6 +102,11 @@ impl Unobserved {
             requests: first(true),
             ..Unobserved::default()
         }
+    }
+
+    /// Adds what `run` lacks, in which `lookups` were seen.
+    pub(crate) fn add_lacking(&mut self, run: &Run, lookups: Lookups) {
+        self.lacking = lacking(run, lookups);
     }
 
     /// All traffic, or a part of it, is missing for this reason.
@@ -186,7 +162,7 @@ impl Unobserved {
         let lacking = needed
             .iter()
             .find(|evidence| self.lacking.contains(evidence));
-        lacking.map_or(Ok(()), |evidence| Err(evidence.missing()))
+        lacking.map_or(Ok(()), |evidence| Err(reason(*evidence)))
     }
 
     /// Whether a rule can be applied: without the evidence that it needs, it has no finding in any

@@ -139,7 +139,7 @@ impl Fold for LeakedConnections {
 
     fn findings(&self, bill: &mut Attribution<'_>) -> Vec<Finding> {
         // without ends, a connection that carries nothing any more may be gone
-        if !bill.books().run().ends_seen {
+        if !bill.books().run().sees(Evidence::Ends) {
             return Vec::new();
         }
         let mut pools = self.pools.clone();

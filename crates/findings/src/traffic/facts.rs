@@ -12,7 +12,7 @@ use crate::figures::{NANOS_PER_MS, TrafficCounts, embeds};
 use crate::finding::Finding;
 use crate::first_calls::{CallNoun, FirstCallTiers};
 use crate::rules::{Attribution, Rule};
-use crate::unobserved::{Evidence, Unobserved};
+use crate::unobserved::Unobserved;
 use intact_ledger::{Caveat, Handshake, TlsVersion};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -140,7 +140,7 @@ impl ObservedFacts {
         let mut caveats = books.caveats();
         let findings = findings(books, rules);
         let mut missing = Unobserved::by_caveats(&caveats);
-        missing.lacking = Evidence::lacking(books.run(), books.lookups.all);
+        missing.add_lacking(books.run(), books.lookups.all);
         let (needed, opaque) = (books.needed(), books.opaque());
         let destinations = destinations(books, &needed, &opaque);
         let mut totals = Figures::of(

@@ -7,7 +7,7 @@
 use intact_findings::requirement::Requirement;
 use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
 use intact_findings::{Finding, rules};
-use intact_ledger::{Host, Identity, Producer, Row, Run, Sink, Vantage};
+use intact_ledger::{Evidence, EvidenceSet, Host, Identity, Producer, Row, Run, Sink, Vantage};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -29,10 +29,9 @@ pub(crate) struct Head {
 struct Overrides {
     host: Option<Host>,
     vantage: Option<Vantage>,
-    ends_seen: Option<bool>,
-    announcements_seen: Option<bool>,
-    durations_seen: Option<bool>,
-    lookups_seen: Option<bool>,
+    /// The evidence that the recording lacks.
+    #[serde(default)]
+    lacks: EvidenceSet,
 }
 
 #[derive(Debug, Deserialize, PartialEq, PartialOrd)]
@@ -68,12 +67,11 @@ pub(crate) fn replay(path: &Path) -> (Head, ObservedFacts) {
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
     let vantage = head.run.vantage.unwrap_or(Vantage::Client);
-    let mut run = Run::new(Producer::Watch, "0", vantage, started, 1, &[]);
+    let mut run =
+        Run::new(Producer::Watch, "0", vantage, started, 1, &[]).with_evidence(Evidence::ALL);
     run.host = head.run.host.clone().unwrap_or_default();
-    run.ends_seen = head.run.ends_seen.unwrap_or(true);
-    run.announcements_seen = head.run.announcements_seen.unwrap_or(true);
-    run.durations_seen = head.run.durations_seen.unwrap_or(true);
-    run.lookups_seen = head.run.lookups_seen.unwrap_or(true);
+    let lacks = head.run.lacks.iter();
+    run.evidence = lacks.fold(run.evidence, EvidenceSet::without);
     let mut observed = TrafficAnalysis::new(&run);
     for line in lines {
         let parsed =
