@@ -17,7 +17,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A download that a person cancelled; a client that resets on purpose (SO_LINGER 0). A client that closes on purpose rather than read a large body: this is right where the rest is more expensive than a new connection.",
     fix: "Read every response to its end, even if only its status matters",
     risk: "A large or endless body costs more to read than a new connection: set a limit, and close the connection beyond it",
-    needs: &[Evidence::Ends],
+    needs: &[Evidence::Ends, Evidence::Bodies],
     fold: || Box::<BodyNotDrained>::default(),
 };
 

@@ -5,6 +5,7 @@ use super::{Attribution, Doc, Fold};
 use crate::finding::{Finding, Severity};
 use crate::statement::{requests, statement};
 use crate::traffic::Context;
+use crate::unobserved::Evidence;
 use intact_ledger::{ConnectionId, Event, Identity};
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,7 +20,7 @@ pub(super) static DOC: Doc = Doc {
     false_positives: "A cookie that names no user (a language, a balancer's route); a service account that renews its token.",
     fix: "Give each user a client, or at least a cookie jar. Never share a connection that has authenticated itself",
     risk: "A client per user means connections per user: pool by user, and do not make a client per request",
-    needs: &[],
+    needs: &[Evidence::Identities],
     fold: || Box::<StateCarriedOver>::default(),
 };
 

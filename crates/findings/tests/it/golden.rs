@@ -129,7 +129,8 @@ fn each_rule_finds_what_its_golden_ledgers_hold_and_no_other_rule_speaks_unexpec
 }
 
 /// Rules that say what a recording must have, with a recording that has it not.
-const NOT_OBSERVABLE: [(&str, &str); 11] = [
+const NOT_OBSERVABLE: [(&str, &str); 13] = [
+    ("body-not-drained", "not-observable"),
     ("cold-pool", "not-observable"),
     ("dead-connection-reused", "not-observable"),
     ("h2-stream-limit", "not-observable"),
@@ -138,6 +139,7 @@ const NOT_OBSERVABLE: [(&str, &str); 11] = [
     ("lost-in-drain", "not-observable"),
     ("lost-in-drain", "not-observable-announcements"),
     ("pinned-to-old-address", "not-observable"),
+    ("state-carried-over", "not-observable"),
     ("unbalanced-by-reuse", "not-observable"),
     ("unbalanced-by-reuse", "not-observable-results"),
     ("waiting-for-pool", "not-observable"),
