@@ -19,6 +19,8 @@ const NO_CONNECTIONS: NoData = NoData::CannotSee(NO_CONNECTION_DATA);
 const NO_REUSE_DATA: &str = "the input does not show which requests reused a connection";
 /// No request shows whether its connection was reused.
 const NO_REUSE: NoData = NoData::CannotSee(NO_REUSE_DATA);
+/// The producer states no evidence at all.
+const NOTHING_STATED: &str = "the producer does not state what it observed";
 
 /// Why nothing can be concluded without a kind of evidence.
 fn reason(kind: Evidence) -> NoData {
@@ -104,9 +106,13 @@ impl Unobserved {
         }
     }
 
-    /// Adds what `run` lacks, in which `lookups` were seen.
+    /// Adds what `run` lacks, in which `lookups` were seen. Where no evidence was stated, nothing
+    /// shows that the recording is complete.
     pub(crate) fn add_lacking(&mut self, run: &Run, lookups: Lookups) {
         self.lacking = lacking(run, lookups);
+        if run.evidence.is_empty() {
+            self.traffic.get_or_insert_with(|| NOTHING_STATED.into());
+        }
     }
 
     /// All traffic, or a part of it, is missing for this reason.
