@@ -24,11 +24,6 @@ pub enum Format {
 }
 
 impl Format {
-    /// Whether the format holds packets.
-    pub(crate) fn is_capture(self) -> bool {
-        matches!(self, Format::Pcap | Format::Pcapng | Format::Snoop)
-    }
-
     /// The name that users see.
     pub fn as_str(self) -> &'static str {
         match self {

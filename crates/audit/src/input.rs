@@ -1,7 +1,7 @@
 //! An input: its format, its bytes, and the facts that the format can show.
 
 use crate::error::AuditError;
-use crate::format::{Format, Log};
+use crate::format::Format;
 use crate::input_summary::{InputSummary, Unit};
 use crate::log::log_format::LogFormat;
 use crate::read_buffer::ReadBuffer;
@@ -120,37 +120,6 @@ impl Input {
             (Format::Pcap | Format::Pcapng | Format::Snoop, None)
             | (Format::Zeek(_) | Format::Ledger, None) => Vantage::OnPath,
         }
-    }
-
-    /// Whether all inputs show how connections end. For Zeek's other logs, conn.log shows it.
-    pub fn see_ends(all: &[Input]) -> bool {
-        let connections = Format::Zeek(Log::Connections);
-        let has_connections = all.iter().any(|input| input.format == connections);
-        all.iter().all(|input| match (&input.ledger, input.format) {
-            (Some(reader), _) => reader.run().ends_seen,
-            (None, Format::Zeek(_)) => has_connections,
-            (None, format) => format.is_capture() || format == Format::NetLog,
-        })
-    }
-
-    /// Whether all inputs show the announcements of the peers about a connection.
-    pub fn see_announcements(all: &[Input]) -> bool {
-        all.iter().all(|input| match &input.ledger {
-            Some(reader) => reader.run().announcements_seen,
-            None => input.format.is_capture() || input.format == Format::NetLog,
-        })
-    }
-
-    /// Whether all inputs show every lookup. A capture may have been filtered, and other formats do
-    /// not record all lookups.
-    pub fn see_lookups(all: &[Input]) -> bool {
-        let ledger = |input: &Input| {
-            input
-                .ledger
-                .as_ref()
-                .is_some_and(|reader| reader.run().lookups_seen)
-        };
-        all.iter().all(ledger)
     }
 
     /// Size of the file in bytes; `None` for a pipe.

@@ -12,6 +12,7 @@ mod capture;
 mod client;
 mod error;
 mod event_writer;
+mod evidence;
 mod fields;
 mod format;
 mod har;

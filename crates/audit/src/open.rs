@@ -209,16 +209,6 @@ impl Input {
         Ok(())
     }
 
-    /// Whether the first bytes of all inputs show how long requests take.
-    pub fn show_durations(all: &[Input]) -> bool {
-        all.iter()
-            .all(|input| match (&input.ledger, &input.dialect) {
-                (Some(reader), _) => reader.run().durations_seen,
-                (None, Some(dialect)) => log::shows_durations(input.window.available(), dialect),
-                (None, None) => !matches!(input.format, Format::Zeek(_)),
-            })
-    }
-
     /// The step of times in nanoseconds, if the first bytes of an input show times in whole seconds
     /// only.
     pub fn time_step(all: &[Input]) -> Option<u64> {

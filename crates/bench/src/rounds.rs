@@ -166,6 +166,7 @@ impl Bench {
     /// Fills in what a bench knows of its run.
     pub fn describe(&self, run: &mut Run) {
         run.host = machine::host();
+        run.add_evidence(intact_client::EVIDENCE);
         run.seed = Some(self.config.seed);
         run.io = Some(self.io.1.clone());
         run.subject = Some(intact_ledger::redact::url(&self.config.target.url));

@@ -31,6 +31,20 @@ mod stopwatch;
 mod stream;
 mod verifier;
 
+/// What a client of ours observes of its own connections: all but the users that other programs
+/// act for.
+pub const EVIDENCE: EvidenceSet = EvidenceSet::of(&[
+    Evidence::Addresses,
+    Evidence::Announcements,
+    Evidence::Attempts,
+    Evidence::Bodies,
+    Evidence::Durations,
+    Evidence::Ends,
+    Evidence::Lookups,
+    Evidence::Reuse,
+    Evidence::Setup,
+]);
+
 /// Whether this build speaks HTTP/3 (feature `http3`).
 pub const HAS_HTTP3: bool = cfg!(feature = "http3");
 
@@ -47,6 +61,8 @@ pub use socket_settings::{
     SocketOptionError, SocketSettings, TcpEnd, accept_fast_open, check_congestion, check_fast_open,
 };
 pub use stream::Stream;
+
+use intact_ledger::{Evidence, EvidenceSet};
 
 pub(crate) use judge::{judge, names_tls_port};
 pub(crate) use response_error::{ResponseError, is_tls_alert};

@@ -1,7 +1,7 @@
 //! A finding: what is the case, the evidence, the cost, the remedy. The same in every document.
 
 use crate::statement::{Statement, Value, merged};
-use crate::unobserved::Evidence;
+use intact_ledger::Evidence;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

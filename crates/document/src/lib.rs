@@ -20,4 +20,4 @@ pub use error_responses::ErrorResponses;
 pub use finding::{Finding, Severity};
 pub use population::Population;
 pub use statement::{Statement, Value};
-pub use unobserved::{Evidence, Unobserved};
+pub use unobserved::Unobserved;

@@ -3,7 +3,7 @@
 
 use crate::requirement::{Measured, NoData};
 use crate::statement;
-use intact_ledger::{Caveat, Run, Vantage};
+use intact_ledger::{Caveat, Evidence, Run};
 use intact_units::plural::counted;
 use std::sync::Arc;
 
@@ -17,77 +17,48 @@ const NO_CONNECTIONS: NoData = NoData::CannotSee(NO_CONNECTION_DATA);
 const NO_REUSE_DATA: &str = "the input does not show which requests reused a connection";
 /// No request shows whether its connection was reused.
 const NO_REUSE: NoData = NoData::CannotSee(NO_REUSE_DATA);
+/// The producer states no evidence at all.
+const NOTHING_STATED: &str = "the producer does not state what it observed";
 
-/// A kind of evidence that a recording may lack altogether, such as an access log that does not
-/// show how connections end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Evidence {
-    /// How connections end.
-    Ends,
-    /// What the peers announce about a connection: its end and its limits.
-    Announcements,
-    /// How long requests take.
-    Durations,
-    /// Lookups of names.
-    Lookups,
-    /// The addresses that lookups resulted in.
-    Addresses,
-    /// What a client tries without reaching the server.
-    Attempts,
-    /// Whether any request reused its connection.
-    Reuse,
-    /// How long setups took.
-    Setup,
-}
-
-impl Evidence {
-    /// Why nothing can be concluded without it.
-    fn missing(self) -> NoData {
-        match self {
-            Evidence::Ends => NoData::CannotSee("the input does not show how connections end"),
-            Evidence::Announcements => NoData::CannotSee(
-                "the input does not show what is announced on connections (Connection: close, GOAWAY, SETTINGS)",
-            ),
-            Evidence::Durations => {
-                NoData::CannotSee("the input does not show how long requests took")
-            }
-            Evidence::Lookups => {
-                NoData::CannotSee("no lookup was recorded, and the recording may lack them")
-            }
-            Evidence::Addresses => {
-                NoData::CannotSee("the addresses that a lookup resulted in were not recorded")
-            }
-            Evidence::Attempts => {
-                NoData::CannotSee("a server does not see attempts that do not reach it")
-            }
-            Evidence::Reuse => NO_REUSE,
-            Evidence::Setup => {
-                NoData::CannotSee("the input does not show how long each connection took to set up")
-            }
+/// Why nothing can be concluded without a kind of evidence.
+fn reason(kind: Evidence) -> NoData {
+    match kind {
+        Evidence::Ends => NoData::CannotSee("the input does not show how connections end"),
+        Evidence::Announcements => NoData::CannotSee(
+            "the input does not show what is announced on connections (Connection: close, GOAWAY, SETTINGS)",
+        ),
+        Evidence::Durations => NoData::CannotSee("the input does not show how long requests took"),
+        Evidence::Lookups => {
+            NoData::CannotSee("no lookup was recorded, and the recording may lack them")
+        }
+        Evidence::Addresses => {
+            NoData::CannotSee("the addresses that a lookup resulted in were not recorded")
+        }
+        Evidence::Attempts => {
+            NoData::CannotSee("a server does not see attempts that do not reach it")
+        }
+        Evidence::Reuse => NO_REUSE,
+        Evidence::Setup => {
+            NoData::CannotSee("the input does not show how long each connection took to set up")
+        }
+        Evidence::Bodies => {
+            NoData::CannotSee("the input does not show whether responses were read to their end")
+        }
+        Evidence::Identities => {
+            NoData::CannotSee("the input does not show which user a request belongs to")
         }
     }
+}
 
-    /// What `run` lacks, in which this number of lookups was seen, and this number without their
-    /// result.
-    pub fn lacking(run: &Run, lookups: u64, without_result: u64) -> Vec<Evidence> {
-        let at_server = run.vantage == Vantage::Server;
-        let lacks = [
-            (Evidence::Ends, !run.ends_seen),
-            (Evidence::Announcements, !run.announcements_seen),
-            (Evidence::Durations, !run.durations_seen),
-            (
-                Evidence::Lookups,
-                lookups == 0 && (at_server || !run.lookups_seen),
-            ),
-            (Evidence::Addresses, without_result > 0),
-            (Evidence::Attempts, at_server),
-        ];
-        lacks
-            .into_iter()
-            .filter(|(_, lacks)| *lacks)
-            .map(|(evidence, _)| evidence)
-            .collect()
-    }
+/// What `run` lacks, in which this number of lookups was seen, and this number without their result.
+fn lacking(run: &Run, lookups: u64, without_result: u64) -> Vec<Evidence> {
+    let is_shown = |kind: &Evidence| match kind {
+        Evidence::Lookups => run.sees(Evidence::Lookups) || lookups > 0,
+        Evidence::Addresses => run.sees(Evidence::Addresses) && without_result == 0,
+        kind => run.sees(*kind),
+    };
+    let kinds = Evidence::ALL.into_iter();
+    kinds.filter(|kind| !is_shown(kind)).collect()
 }
 
 /// The parts of the traffic that are missing from the figures.
@@ -130,6 +101,15 @@ impl Unobserved {
             traffic: first(false),
             requests: first(true),
             ..Unobserved::default()
+        }
+    }
+
+    /// Adds what `run` lacks, in which `lookups` were seen. Where no evidence was stated, nothing
+    /// shows that the recording is complete.
+    pub fn add_lacking(&mut self, run: &Run, lookups: u64, without_result: u64) {
+        self.lacking = lacking(run, lookups, without_result);
+        if run.evidence.is_empty() {
+            self.traffic.get_or_insert_with(|| NOTHING_STATED.into());
         }
     }
 
@@ -186,7 +166,7 @@ impl Unobserved {
         let lacking = needed
             .iter()
             .find(|evidence| self.lacking.contains(evidence));
-        lacking.map_or(Ok(()), |evidence| Err(evidence.missing()))
+        lacking.map_or(Ok(()), |evidence| Err(reason(*evidence)))
     }
 
     /// Whether a rule that needs this evidence can be applied: without, it has no finding in any

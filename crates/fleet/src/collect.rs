@@ -146,7 +146,9 @@ impl Group {
         if self.run.host.os.is_empty() {
             self.run.host = outcome.run.host.clone();
             self.run.started.clone_from(&outcome.run.started);
+            self.run.evidence = outcome.run.evidence;
         }
+        self.run.evidence = self.run.evidence.intersection(outcome.run.evidence);
         let first = u64::from(outcome.repetition) * u64::from(plan.slices);
         let number = first + u64::from(outcome.slice);
         let round = (number % u64::from(MOST_ROUNDS)) as u32 + 1;

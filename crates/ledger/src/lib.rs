@@ -15,6 +15,7 @@ mod campaign;
 mod certainty;
 mod connection;
 mod event;
+mod evidence;
 mod exchange;
 mod expected;
 mod failure;
@@ -31,6 +32,7 @@ mod producer;
 pub mod redact;
 mod reuse;
 mod run;
+mod run_document;
 pub mod sample;
 mod tally;
 mod time;
@@ -43,6 +45,7 @@ pub use connection::{
     TlsVersion, Transport,
 };
 pub use event::{Caveat, Closed, Event, Round, RoundSchedule, RoundSockets, Row, Sink, Sockets};
+pub use evidence::{Evidence, EvidenceSet};
 pub use exchange::{Body, Exchange, ExchangeBytes, Identity, Phase, Spans};
 pub use expected::{ExpectedStatus, NoStatus};
 pub use failure::{Failure, Outcome, SetupPhase, UnansweredRequest};

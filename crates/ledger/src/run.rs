@@ -1,5 +1,6 @@
 //! The run: the producer, its vantage, the machine, and the variants.
 
+use crate::evidence::{Evidence, EvidenceSet};
 use crate::expected::ExpectedStatus;
 use crate::load_step::CapacityTerms;
 use crate::producer::Producer;
@@ -81,6 +82,8 @@ pub struct EngineIo {
 /// The header of a ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+// `run_document` reads and writes it
+#[serde(remote = "Self")]
 pub struct Run {
     /// 128 random bits in hexadecimal; the key of a merged ledger is (run, id).
     pub id: String,
@@ -130,39 +133,17 @@ pub struct Run {
     pub expect: Option<ExpectedStatus>,
     /// Which exchanges have rows.
     pub rows: Rows,
-    /// Whether the producer observes how connections end. If it does not (an access log, a HAR), a
-    /// connection without a recorded end may have ended.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
-    pub ends_seen: bool,
-    /// Whether the producer observes the announcements of the peers: the end of a connection
-    /// (`Connection: close`, GOAWAY) and its limits (SETTINGS). Zeek's logs have none of them.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
-    pub announcements_seen: bool,
-    /// Whether the producer observes how long a request takes. If it does not (a log without
-    /// durations), the times of exchanges only show their order.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
-    pub durations_seen: bool,
-    /// Whether the producer observes every lookup. If it does not, lookups may be missing.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
-    pub lookups_seen: bool,
+    /// The kinds of evidence that the producer added. What needs another kind is unknown.
+    #[serde(default)]
+    pub evidence: EvidenceSet,
     /// The step of the times in nanoseconds, if it hides idle times and overlaps: one second in
     /// many logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_step_ns: Option<u64>,
 }
 
-/// For serde: the default of flags that are set unless a ledger clears them.
-fn yes() -> bool {
-    true
-}
-
-/// For serde: a flag with its default.
-fn is_yes(flag: &bool) -> bool {
-    *flag
-}
-
 impl Run {
-    /// The header of a run. `random` makes the id; `argv` is redacted here.
+    /// The header of a run, without evidence. `random` makes the id; `argv` is redacted here.
     pub fn new(
         producer: Producer,
         version: &str,
@@ -191,11 +172,24 @@ impl Run {
             argv: redact::argv(argv),
             expect: None,
             rows: Rows::All,
-            ends_seen: true,
-            announcements_seen: true,
-            durations_seen: true,
-            lookups_seen: true,
+            evidence: EvidenceSet::default(),
             time_step_ns: None,
         }
+    }
+    /// Adds kinds of evidence that the producer observes.
+    pub fn add_evidence(&mut self, kinds: impl Into<EvidenceSet>) {
+        self.evidence = self.evidence.union(kinds.into());
+    }
+
+    /// The header with these kinds of evidence in addition.
+    #[must_use]
+    pub fn with_evidence(mut self, kinds: impl Into<EvidenceSet>) -> Run {
+        self.add_evidence(kinds);
+        self
+    }
+
+    /// Whether the producer observes facts of this kind.
+    pub fn sees(&self, kind: Evidence) -> bool {
+        self.evidence.contains(kind)
     }
 }

@@ -5,7 +5,9 @@ use crate::attributes::{self, Attributes};
 use crate::connections::{ConnectionTable, TimedConnection};
 use crate::series::Families;
 use crate::table::Metric;
-use intact_ledger::{Closed, Connection, Event, Exchange, Failure, Nanos, Run, Setup, Sink, Spans};
+use intact_ledger::{
+    Closed, Connection, Event, Evidence, Exchange, Failure, Nanos, Run, Setup, Sink, Spans,
+};
 
 /// Receives the events of a run.
 pub struct Fold {
@@ -88,7 +90,7 @@ impl Fold {
             .unwrap_or_else(|| attributes::of_variant(&self.run, exchange.variant));
         let attributes = attributes::with_exchange(attributes, self.run.vantage, exchange);
         let untimed = exchange.latency() == 0 && exchange.spans == Spans::default();
-        if self.run.durations_seen && !untimed {
+        if self.run.sees(Evidence::Durations) && !untimed {
             let took = whole(exchange.latency());
             self.families
                 .add(Metric::Requests, attributes.clone(), end, took);
@@ -135,7 +137,7 @@ impl Fold {
 
     /// Whether it carries HTTP, and its start and end can be observed.
     fn has_life(&self, connection: &TimedConnection) -> bool {
-        connection.is_http && connection.failed.is_none() && self.run.ends_seen
+        connection.is_http && connection.failed.is_none() && self.run.sees(Evidence::Ends)
     }
 
     /// Adds it to the open connections, from its start to its end.

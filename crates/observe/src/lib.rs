@@ -91,7 +91,17 @@ pub use run_context::RunContext;
 pub use server_product::{KnownServers, server_product};
 pub use tls_connection::Sealed;
 
-use intact_ledger::{CloseKind, Nanos};
+use intact_ledger::{CloseKind, Evidence, EvidenceSet, Nanos};
+
+/// What the bytes of a connection show. Lookups, and dials that fail, are the producer's.
+pub const EVIDENCE: EvidenceSet = EvidenceSet::of(&[
+    Evidence::Announcements,
+    Evidence::Bodies,
+    Evidence::Durations,
+    Evidence::Ends,
+    Evidence::Reuse,
+    Evidence::Setup,
+]);
 
 /// How TLS is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

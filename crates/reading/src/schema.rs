@@ -30,7 +30,9 @@ pub fn add_bounds(schema: &mut Value) {
             let reference = format!("#/$defs/{NAME}");
             let is_reading = |field: &Value| {
                 field.get("$ref").and_then(Value::as_str) == Some(reference.as_str())
-                    || field.get("allOf").is_some_and(|all| all.to_string().contains(&reference))
+                    || field
+                        .get("allOf")
+                        .is_some_and(|all| all.to_string().contains(&reference))
             };
             let own = fields.get("additionalProperties").is_some_and(is_reading);
             let properties = fields.get_mut("properties").and_then(Value::as_object_mut);

@@ -51,3 +51,16 @@ pub use summary::summary;
 pub use test_server::TestServer;
 pub use totals::{Connections, Handshakes, Lookups, Requests, Totals, UpstreamCalls, Version};
 pub use upstream::{UpstreamConfig, UpstreamError};
+
+use intact_ledger::{Evidence, EvidenceSet};
+
+/// What the server observes. Clients may look names up elsewhere, and fail before they reach it.
+pub const EVIDENCE: EvidenceSet = EvidenceSet::of(&[
+    Evidence::Addresses,
+    Evidence::Announcements,
+    Evidence::Bodies,
+    Evidence::Durations,
+    Evidence::Ends,
+    Evidence::Reuse,
+    Evidence::Setup,
+]);

@@ -12,7 +12,8 @@ use intact_document::cpu::CpuFacts;
 use intact_document::figures::{NANOS_PER_MS, TrafficCounts, embeds};
 use intact_document::finding::Finding;
 use intact_document::first_calls::{CallNoun, FirstCallTiers};
-use intact_document::unobserved::{Evidence, Unobserved};
+use intact_document::unobserved::Unobserved;
+use intact_ledger::Evidence;
 use intact_ledger::{Caveat, Handshake, TlsVersion};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -141,7 +142,7 @@ impl ObservedFacts {
         let findings = findings(tracker, rules);
         let mut missing = Unobserved::by_caveats(&caveats);
         let lookups = &tracker.lookups.all;
-        missing.lacking = Evidence::lacking(tracker.run(), lookups.total, lookups.without_result);
+        missing.add_lacking(tracker.run(), lookups.total, lookups.without_result);
         let (needed, opaque) = (tracker.needed(), tracker.opaque());
         let destinations = destinations(tracker, &needed, &opaque);
         let mut totals = Figures::of(

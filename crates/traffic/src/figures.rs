@@ -9,7 +9,8 @@ use intact_document::figures::{
     Connections, Latency, NANOS_PER_MS, ObservedCounts, PhaseTime, Requests, TrafficCounts, embeds,
     is_zero, resumed_range, share,
 };
-use intact_document::unobserved::{Evidence, Unobserved};
+use intact_document::unobserved::Unobserved;
+use intact_ledger::Evidence;
 use intact_ledger::{Failure, Group, Handshake, Histogram, Phase, Reuse};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //! the method. Must not call a change of latency one of the connections.
 
 use super::batches::{Batch, Batches, Sums};
-use intact_ledger::{Producer, Run};
+use intact_ledger::{Evidence, Producer, Run};
 use intact_statistics::{ChangePoint, Confidence, Interval, change_points, difference_of_means};
 use intact_units::date;
 use intact_units::number::{signed_time, whole_percent};
@@ -163,7 +163,7 @@ impl LevelShift {
         let (last, first) = (before.last()?, after.first()?);
         let started: jiff::Timestamp = run.started.parse().ok()?;
         let at = started + jiff::SignedDuration::from_nanos(i64::try_from(first.from).ok()?);
-        let timed = run.durations_seen;
+        let timed = run.sees(Evidence::Durations);
         let of_groups = difference_of_means(&groups(before), &groups(after), Confidence::P95);
         // groups are of about the same size: the sides themselves have the exact means
         let value = mean_ms(sum(after)) - mean_ms(sum(before));
@@ -316,7 +316,7 @@ impl<'a> Series<'a> {
         };
         let end = self.batches.len();
         let of_reuse: Vec<Cut> = worth(0..end, Shifted::Reuse).collect();
-        if !run.durations_seen || run.producer == Producer::Watch {
+        if !run.sees(Evidence::Durations) || run.producer == Producer::Watch {
             return of_reuse;
         }
         let mut cuts = Vec::new();

@@ -52,7 +52,7 @@ pub use window::Window;
 
 use crate::timeline::Timeline;
 use batches::Batches;
-use intact_ledger::{Event, Histogram, Producer, Run, Sink};
+use intact_ledger::{Event, Evidence, Histogram, Producer, Run, Sink};
 use over_time::OverTime;
 use rules::Rule;
 use std::time::Duration;
@@ -73,7 +73,7 @@ impl TrafficAnalysis {
             tracker: Tracker::new(run),
             rules: rules::all(),
             timeline: Timeline::of_destinations(run.vantage),
-            over_time: OverTime::new(run.durations_seen),
+            over_time: OverTime::new(run.sees(Evidence::Durations)),
             batches: Batches::default(),
         }
     }

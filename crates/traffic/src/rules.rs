@@ -52,8 +52,8 @@ pub use server_closes_early::{AGE_LIMIT, WHY_RESET};
 
 use crate::Context;
 use intact_document::finding::{Finding, RuleDoc};
-use intact_document::unobserved::Evidence;
 use intact_ledger::Event;
+use intact_ledger::Evidence;
 
 /// A row of the table of rules: what is documented, and the fold that applies it.
 struct RuleRow {

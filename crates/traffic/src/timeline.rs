@@ -7,7 +7,8 @@
 
 use crate::DestinationKey;
 use intact_ledger::{
-    Closed, Connection, ConnectionId, EndedBy, Event, Exchange, Nanos, Run, Side, Sink, Vantage,
+    Closed, Connection, ConnectionId, EndedBy, Event, Evidence, Exchange, Nanos, Run, Side, Sink,
+    Vantage,
 };
 use serde::Serialize;
 use std::collections::HashMap;
@@ -168,7 +169,7 @@ impl Timeline {
                     .iter()
                     .map(|tick| tick.1)
                     .fold(life.at, Nanos::max);
-                let unseen = (!run.ends_seen && life.failed.is_none()).then_some(last);
+                let unseen = (!run.sees(Evidence::Ends) && life.failed.is_none()).then_some(last);
                 TimelineConnection {
                     from_ms: ms(life.at),
                     ready_ms: life.ready.map(ms),

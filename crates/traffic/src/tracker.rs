@@ -11,8 +11,8 @@ use super::open_connection::{HAND_BACK, OpenConnection, PendingOpen, PoolOwner, 
 use super::open_reason::OpenReason;
 use super::pools::Pools;
 use intact_ledger::{
-    Caveat, ClosePoint, Closed, Connection, ConnectionId, Exchange, Failure, Lookup, Nanos,
-    Outcome, Run, Side, Sockets, Vantage,
+    Caveat, ClosePoint, Closed, Connection, ConnectionId, Evidence, Exchange, Failure, Lookup,
+    Nanos, Outcome, Run, Side, Sockets, Vantage,
 };
 use std::collections::VecDeque;
 
@@ -200,7 +200,7 @@ impl Tracker {
         exchange: &Exchange,
     ) -> (usize, Option<ConnectionId>, Option<u64>) {
         self.now = self.now.max(exchange.end);
-        let timed = self.run.durations_seen;
+        let timed = self.run.sees(Evidence::Durations);
         let Some(mut live) = exchange.connection.and_then(|id| self.pools.take(id)) else {
             return (self.late_exchange(exchange), None, None);
         };
@@ -251,7 +251,7 @@ impl Tracker {
             Some(destination) => destination,
             None => self.destinations.without_key(false),
         };
-        let timed = self.run.durations_seen;
+        let timed = self.run.sees(Evidence::Durations);
         self.destinations
             .count_exchange(destination, exchange, closed, None, timed);
         destination
@@ -380,7 +380,7 @@ impl Tracker {
         destination: usize,
         owner: PoolOwner,
     ) -> OpenReason {
-        if !self.run.ends_seen || connection.open_before {
+        if !self.run.sees(Evidence::Ends) || connection.open_before {
             return OpenReason::Unseen;
         }
         let counts = &self.destinations.counts[destination];

@@ -7,7 +7,7 @@
 //! value: they are recorded too late to belong to a window.
 
 use super::{ObservedFacts, OpenConnection, TrafficAnalysis};
-use intact_ledger::{Connection, ConnectionId, Event, Nanos, Sink};
+use intact_ledger::{Connection, ConnectionId, Event, Evidence, Nanos, Sink};
 use std::collections::HashMap;
 
 /// The analysis of a part of a run.
@@ -22,7 +22,7 @@ impl Window {
     /// A window from `began` on, `whole` being the analysis of the run so far.
     pub fn begin(whole: &TrafficAnalysis, began: Nanos) -> Window {
         let mut run = whole.tracker.run().clone();
-        run.lookups_seen = false;
+        run.evidence = run.evidence.without(Evidence::Lookups);
         let mut analysis = TrafficAnalysis::new(&run);
         let caveats = whole.tracker.caveats();
         for caveat in caveats.iter().filter(|caveat| caveat.incomplete) {

@@ -1,7 +1,7 @@
 //! What to run and how closely to look.
 
 use crate::Marker;
-use intact_ledger::{ConnectionId, FaultKind};
+use intact_ledger::{ConnectionId, Evidence, EvidenceSet, FaultKind};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
@@ -30,6 +30,24 @@ pub enum Mode {
     Relay,
     /// From outside only: the data is not touched, and what is in it not seen.
     Passthrough,
+}
+
+impl Mode {
+    /// What [`crate::run`] observes of a program. Bodies pass through a relay only.
+    pub fn evidence(self) -> EvidenceSet {
+        let calls = [Evidence::Addresses, Evidence::Attempts, Evidence::Lookups];
+        let all = intact_observe::EVIDENCE.union(calls.into());
+        match self {
+            Mode::Auto | Mode::Relay => all,
+            Mode::Passthrough => all.without(Evidence::Bodies),
+        }
+    }
+}
+
+/// What [`crate::follow`] observes: the kernel reports connections, but not what a running program
+/// looks up.
+pub fn followed_evidence() -> EvidenceSet {
+    Mode::Passthrough.evidence().without(Evidence::Lookups)
 }
 
 /// Where the program's standard streams lead.

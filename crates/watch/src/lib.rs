@@ -34,6 +34,7 @@ mod platform;
 
 pub use config::{
     Config, FaultConfig, FaultHost, KeyLogging, Mode, Numbers, RunPosition, Streams, Terminal,
+    followed_evidence,
 };
 pub use error::WatchError;
 pub use intact_client::Clock;

@@ -181,6 +181,7 @@ impl Scenario {
     /// Fills in what is known of the run.
     pub fn describe(&self, run: &mut Run) {
         run.host = machine::host();
+        run.add_evidence(intact_client::EVIDENCE);
         run.seed = Some(self.config.seed);
         run.io = Some(io_backend::of_scenario(self.config.io));
         run.subject = Some(self.base.plan.origin.to_string());

@@ -3,7 +3,8 @@
 
 use super::{Measured, NoData};
 use crate::finding::{Finding, Severity};
-use crate::unobserved::{Evidence, Unobserved};
+use crate::unobserved::Unobserved;
+use intact_ledger::Evidence;
 use intact_ledger::{Failure, Phase};
 
 /// One metric; families carry their parameter.

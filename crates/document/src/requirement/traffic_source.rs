@@ -3,7 +3,8 @@
 
 use super::{Measured, NoData, TrafficMetric};
 use crate::figures::TrafficCounts;
-use crate::unobserved::{Evidence, Unobserved};
+use crate::unobserved::Unobserved;
+use intact_ledger::Evidence;
 use intact_ledger::Failure;
 
 /// The figures that the metrics are computed from. A figure that the document does not have is the

@@ -3,16 +3,17 @@
 use super::*;
 use intact_document::requirement::{MetricSource, Requirement};
 use intact_ledger::{
-    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Exchange,
-    Failure, Fingerprint, InvocationOutcome, Nanos, Outcome, Producer, Reuse, Side, Span, Vantage,
-    Variant,
+    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Evidence,
+    Exchange, Failure, Fingerprint, InvocationOutcome, Nanos, Outcome, Producer, Reuse, Side, Span,
+    Vantage, Variant,
 };
 
 const MS: u64 = 1_000_000;
 
 fn run(names: &[&str]) -> Run {
     let start = jiff::Timestamp::UNIX_EPOCH;
-    let mut run = Run::new(Producer::Lambda, "0", Vantage::OnPath, start, 1, &[]);
+    let mut run = Run::new(Producer::Lambda, "0", Vantage::OnPath, start, 1, &[])
+        .with_evidence(Evidence::ALL);
     run.variants = names
         .iter()
         .map(|name| Variant {

@@ -8,8 +8,8 @@ use intact_experiments::compare::{
 use intact_findings::kinds::check_requirement;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, DialFailure,
-    Event, Exchange, Failure, Handshake, Nanos, Origin, Probes, Producer, Reuse, Round, Run,
-    Scheme, Setup, SetupPhase, Side, Sink, Span, Tls, Vantage, Variant,
+    Event, Evidence, Exchange, Failure, Handshake, Nanos, Origin, Probes, Producer, Reuse, Round,
+    Run, Scheme, Setup, SetupPhase, Side, Sink, Span, Tls, Vantage, Variant,
 };
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
 
@@ -17,7 +17,8 @@ const MS: u64 = 1_000_000;
 
 fn run() -> Run {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut run = Run::new(Producer::Compare, "0", Vantage::OnPath, started, 1, &[]);
+    let mut run = Run::new(Producer::Compare, "0", Vantage::OnPath, started, 1, &[])
+        .with_evidence(Evidence::ALL);
     run.variants = ["old", "new"]
         .map(|name| Variant {
             name: name.to_owned(),

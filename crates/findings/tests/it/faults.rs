@@ -5,7 +5,7 @@
 
 use intact_document::requirement::{Document, Requirement};
 use intact_findings::kinds::check_requirement;
-use intact_ledger::{Producer, Row, Run, Sink, Vantage, Variant};
+use intact_ledger::{Evidence, Producer, Row, Run, Sink, Vantage, Variant};
 use intact_servers::fault::{AXIS, FaultAnalysis, FaultFacts};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -33,7 +33,8 @@ struct Head {
 
 fn run(names: &[String]) -> Run {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut run = Run::new(Producer::Watch, "0", Vantage::OnPath, started, 1, &[]);
+    let mut run = Run::new(Producer::Watch, "0", Vantage::OnPath, started, 1, &[])
+        .with_evidence(Evidence::ALL);
     run.varied = vec![AXIS.to_owned()];
     let variant = |name: &String| Variant {
         name: name.clone(),

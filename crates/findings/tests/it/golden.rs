@@ -6,7 +6,7 @@
 
 use intact_document::Finding;
 use intact_document::requirement::Requirement;
-use intact_ledger::{Host, Identity, Producer, Row, Run, Sink, Vantage};
+use intact_ledger::{Evidence, EvidenceSet, Host, Identity, Producer, Row, Run, Sink, Vantage};
 use intact_traffic::rules;
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use serde::Deserialize;
@@ -30,10 +30,9 @@ pub(crate) struct Head {
 struct Overrides {
     host: Option<Host>,
     vantage: Option<Vantage>,
-    ends_seen: Option<bool>,
-    announcements_seen: Option<bool>,
-    durations_seen: Option<bool>,
-    lookups_seen: Option<bool>,
+    /// The evidence that the recording lacks.
+    #[serde(default)]
+    lacks: EvidenceSet,
 }
 
 #[derive(Debug, Deserialize, PartialEq, PartialOrd)]
@@ -69,12 +68,11 @@ pub(crate) fn replay(path: &Path) -> (Head, ObservedFacts) {
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
     let vantage = head.run.vantage.unwrap_or(Vantage::Client);
-    let mut run = Run::new(Producer::Watch, "0", vantage, started, 1, &[]);
+    let mut run =
+        Run::new(Producer::Watch, "0", vantage, started, 1, &[]).with_evidence(Evidence::ALL);
     run.host = head.run.host.clone().unwrap_or_default();
-    run.ends_seen = head.run.ends_seen.unwrap_or(true);
-    run.announcements_seen = head.run.announcements_seen.unwrap_or(true);
-    run.durations_seen = head.run.durations_seen.unwrap_or(true);
-    run.lookups_seen = head.run.lookups_seen.unwrap_or(true);
+    let lacks = head.run.lacks.iter();
+    run.evidence = lacks.fold(run.evidence, EvidenceSet::without);
     let mut observed = TrafficAnalysis::new(&run);
     for line in lines {
         let parsed =
@@ -132,7 +130,8 @@ fn each_rule_finds_what_its_golden_ledgers_hold_and_no_other_rule_speaks_unexpec
 }
 
 /// Rules that say what a recording must have, with a recording that has it not.
-const NOT_OBSERVABLE: [(&str, &str); 11] = [
+const NOT_OBSERVABLE: [(&str, &str); 13] = [
+    ("body-not-drained", "not-observable"),
     ("cold-pool", "not-observable"),
     ("dead-connection-reused", "not-observable"),
     ("h2-stream-limit", "not-observable"),
@@ -141,6 +140,7 @@ const NOT_OBSERVABLE: [(&str, &str); 11] = [
     ("lost-in-drain", "not-observable"),
     ("lost-in-drain", "not-observable-announcements"),
     ("pinned-to-old-address", "not-observable"),
+    ("state-carried-over", "not-observable"),
     ("unbalanced-by-reuse", "not-observable"),
     ("unbalanced-by-reuse", "not-observable-results"),
     ("waiting-for-pool", "not-observable"),

@@ -7,6 +7,7 @@ mod check_outage;
 mod compare;
 mod coverage;
 mod evictions;
+mod evidence;
 mod failed_dials;
 mod faults;
 mod golden;

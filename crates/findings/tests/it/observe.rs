@@ -3,8 +3,8 @@
 
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
-    Exchange, Failure, Fingerprint, Lookup, Nanos, Origin, Outcome, Owner, Producer, Protocol,
-    Reuse, Row, Run, Scheme, Setup, Side, Sink, Span, Vantage,
+    Evidence, Exchange, Failure, Fingerprint, Lookup, Nanos, Origin, Outcome, Owner, Producer,
+    Protocol, Reuse, Row, Run, Scheme, Setup, Side, Sink, Span, Vantage,
 };
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ const MS: u64 = 1_000_000;
 
 fn run() -> Run {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[])
+    Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[]).with_evidence(Evidence::ALL)
 }
 
 fn side() -> impl Strategy<Value = Option<Side>> {

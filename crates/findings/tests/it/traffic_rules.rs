@@ -3,7 +3,7 @@
 
 use intact_document::requirement::Requirement;
 use intact_document::{Finding, Severity};
-use intact_ledger::{Producer, Row, Run, Sink, Vantage};
+use intact_ledger::{Evidence, Producer, Row, Run, Sink, Vantage};
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use serde_json::{Value, json};
 
@@ -16,7 +16,8 @@ pub(super) fn facts(rows: &[Value]) -> ObservedFacts {
 fn facts_of(rows: &[Value], argv: &[&str]) -> ObservedFacts {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
     let argv: Vec<String> = argv.iter().map(|&word| word.to_owned()).collect();
-    let mut run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &argv);
+    let mut run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &argv)
+        .with_evidence(Evidence::ALL);
     run.host.ephemeral_ports = Some((40_000, 40_009));
     let mut observed = TrafficAnalysis::new(&run);
     for row in rows {

@@ -5,8 +5,8 @@ use crate::golden::{golden, replay};
 use intact_document::requirement::Requirement;
 use intact_ledger::{
     Certainty, Close, CloseKind, Closed, Connection, ConnectionBytes, ConnectionId, DialFailure,
-    Event, Exchange, Failure, Nanos, Origin, Outcome, Owner, Probes, Producer, Protocol, Reuse,
-    Run, Scheme, Setup, SetupPhase, Side, Sink, Span, Vantage,
+    Event, Evidence, Exchange, Failure, Nanos, Origin, Outcome, Owner, Probes, Producer, Protocol,
+    Reuse, Run, Scheme, Setup, SetupPhase, Side, Sink, Span, Vantage,
 };
 use intact_traffic::rules;
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
@@ -27,7 +27,8 @@ fn facts(protocol: Protocol, setup: u64, requests: &[Request]) -> ObservedFacts 
 /// The events of [`facts`].
 fn observed(protocol: Protocol, setup: u64, requests: &[Request]) -> TrafficAnalysis {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[]);
+    let run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[])
+        .with_evidence(Evidence::ALL);
     let mut observed = TrafficAnalysis::new(&run);
     let mut opened: Vec<u64> = Vec::new();
     for &(id, at, ..) in requests {
@@ -198,7 +199,8 @@ fn a_dead_connection_and_a_stream_limit_are_no_all_clear() {
 #[test]
 fn connections_that_failed_in_tls_are_no_content_that_cannot_be_seen() {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[]);
+    let run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[])
+        .with_evidence(Evidence::ALL);
     let mut observed = TrafficAnalysis::new(&run);
     let mut one = Connection::new(ConnectionId(1), Nanos(0));
     one.failed = Some(DialFailure {
@@ -216,7 +218,8 @@ fn connections_that_failed_in_tls_are_no_content_that_cannot_be_seen() {
 #[test]
 fn dials_that_failed_are_in_the_verdict() {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[]);
+    let run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[])
+        .with_evidence(Evidence::ALL);
     let mut observed = TrafficAnalysis::new(&run);
     for id in 0..50 {
         let mut one = Connection::new(ConnectionId(id), Nanos(id * MS));
@@ -244,7 +247,8 @@ fn dials_that_failed_are_in_the_verdict() {
 /// reused them.
 fn recorded(limit: impl Fn(&mut Run), requests: &[(u64, Option<Reuse>)]) -> ObservedFacts {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut run = Run::new(Producer::Audit, "0", Vantage::Server, started, 1, &[]);
+    let mut run = Run::new(Producer::Audit, "0", Vantage::Server, started, 1, &[])
+        .with_evidence(Evidence::ALL);
     limit(&mut run);
     let mut observed = TrafficAnalysis::new(&run);
     for (number, &(id, reuse)) in (1..).zip(requests) {
@@ -271,9 +275,7 @@ fn what_a_recording_lacks_passes_no_gate() {
     let requests = [(1, Some(Reuse::Fresh)), (1, Some(Reuse::Reused))];
     let log = recorded(
         |run| {
-            run.ends_seen = false;
-            run.durations_seen = false;
-            run.lookups_seen = false;
+            run.evidence = [Evidence::Announcements, Evidence::Reuse].into();
         },
         &requests,
     );
@@ -317,7 +319,8 @@ fn findings_pass_no_gate_where_no_reuse_is_known() {
 #[test]
 fn requests_that_were_inferred_pass_no_gate_about_requests() {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[]);
+    let run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[])
+        .with_evidence(Evidence::ALL);
     let facts = |is_read: bool| {
         let mut observed = TrafficAnalysis::new(&run);
         observed.record(Event::Opened(&Connection::new(ConnectionId(1), Nanos(0))));

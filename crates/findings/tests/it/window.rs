@@ -3,8 +3,8 @@
 
 use intact_document::requirement::Requirement;
 use intact_ledger::{
-    Caveat, Connection, ConnectionId, Event, Exchange, Nanos, Origin, Outcome, Owner, Producer,
-    Protocol, Reuse, Run, Scheme, Setup, Sink, Span, Vantage,
+    Caveat, Connection, ConnectionId, Event, Evidence, Exchange, Nanos, Origin, Outcome, Owner,
+    Producer, Protocol, Reuse, Run, Scheme, Setup, Sink, Span, Vantage,
 };
 use intact_traffic::{ObservedFacts, TrafficAnalysis, Window};
 
@@ -20,7 +20,8 @@ struct Recording {
 impl Recording {
     fn new() -> Recording {
         let started = "2026-01-01T00:00:00Z".parse().unwrap();
-        let run = Run::new(Producer::Watch, "0", Vantage::OnPath, started, 1, &[]);
+        let run = Run::new(Producer::Watch, "0", Vantage::OnPath, started, 1, &[])
+            .with_evidence(Evidence::ALL);
         Recording {
             whole: TrafficAnalysis::new(&run),
             window: None,

@@ -281,10 +281,7 @@ fn head(inputs: &[Input], base: Option<u64>, words: &[String]) -> Result<Run, Fa
     let mut run = of_words(Producer::Audit, vantage, started, words);
     run.clock = "the input's".to_owned();
     run.rows = Rows::All;
-    run.ends_seen = Input::see_ends(inputs);
-    run.announcements_seen = Input::see_announcements(inputs);
-    run.durations_seen = Input::show_durations(inputs);
-    run.lookups_seen = Input::see_lookups(inputs);
+    run.add_evidence(Input::evidence(inputs));
     run.time_step_ns = Input::time_step(inputs);
     run.subject = Some(Input::subject(inputs));
     Ok(run)

@@ -184,6 +184,7 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     announce(check.budget(), check.config());
     let mut head = run_header::head(Producer::Check, Vantage::Client, &words);
     head.subject = Some(check.config().url());
+    head.add_evidence(intact_client::EVIDENCE);
     let early = (!output.is_json()).then(|| Early {
         run: head.clone(),
         next: next(check.budget(), check.config()),

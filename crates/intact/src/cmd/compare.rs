@@ -20,7 +20,7 @@ use intact_experiments::likeness::ConnectionBehaviour;
 use intact_findings::kinds::document_of;
 use intact_findings::stored;
 use intact_ledger::store::Reader;
-use intact_ledger::{Producer, Run, Vantage, Variant};
+use intact_ledger::{EvidenceSet, Producer, Run, Vantage, Variant};
 use intact_report::documents::{CompareRun, Source};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -217,6 +217,12 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
     let mut run = head(readers[0].run().vantage, words);
     run.variants = named(names(folders));
     run.varied = vec!["ledger".to_owned()];
+    let evidence = readers.iter().map(|reader| reader.run().evidence);
+    run.add_evidence(
+        evidence
+            .reduce(EvidenceSet::intersection)
+            .unwrap_or_default(),
+    );
     let mut contest = Comparison::new(&run);
     for (index, reader) in readers.iter().enumerate() {
         let traffic = stored::traffic(reader).map_err(Failed::unreadable)?;

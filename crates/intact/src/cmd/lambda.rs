@@ -355,6 +355,9 @@ fn head(config: &Config, variants: impl Iterator<Item = Variant>) -> Run {
     let mut head = run_header::head(Producer::Lambda, Vantage::OnPath, &config.words);
     let seed = config.options.seed;
     head.rows = Rows::All;
+    if matches!(config.options.watch, OnOff::On) {
+        head.add_evidence(intact_watch::Mode::Auto.evidence());
+    }
     head.seed = Some(seed.unwrap_or_else(run_header::seed));
     head.variants = variants.collect();
     if config.options.faults.is_any() {

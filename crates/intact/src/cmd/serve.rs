@@ -67,7 +67,8 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
         | ServeError::Authority(_) => Failed::usage(error),
         other => Failed::from(anyhow::Error::from(other)),
     })?;
-    let run = run_header::head(Producer::Serve, Vantage::Server, &config.words);
+    let run = run_header::head(Producer::Serve, Vantage::Server, &config.words)
+        .with_evidence(intact_serve::EVIDENCE);
     let log = match &args.ledger {
         None => None,
         Some(folder) => Some(Log::create(folder, &run)?),

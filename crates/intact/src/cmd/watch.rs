@@ -151,8 +151,10 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let clock = Clock::start();
     let mut head = head(config);
-    // the kernel reports connections, not what a running program looks up
-    head.lookups_seen = subjects.is_none();
+    head.add_evidence(match &subjects {
+        None => mode(args).evidence(),
+        Some(_) => intact_watch::followed_evidence(),
+    });
     let mut recording =
         Observing::start(TrafficAnalysis::new(&head), &head, &args.files).map_err(own)?;
     let measuring = args.processor.start(&args.pid)?;
@@ -249,6 +251,14 @@ fn added_round_trip(args: &Args) -> Option<String> {
     ))
 }
 
+fn mode(args: &Args) -> Mode {
+    match args.mode {
+        How::Auto => Mode::Auto,
+        How::Relay => Mode::Relay,
+        How::Passthrough => Mode::Passthrough,
+    }
+}
+
 /// Runs the program to its end. Also what the run lacks, if a window has passed without regard to
 /// it.
 fn run_command(
@@ -259,11 +269,7 @@ fn run_command(
     let key = run_header::fingerprint_key()
         .map_err(|error| Failed::wrapper(exit::WRAPPER_FAILURE, error))?;
     let mut config = intact_watch::Config::new(args.command.clone(), key);
-    config.mode = match args.mode {
-        How::Auto => Mode::Auto,
-        How::Relay => Mode::Relay,
-        How::Passthrough => Mode::Passthrough,
-    };
+    config.mode = mode(args);
     config.keys = key_logging(args.keys);
     config.round_trip = args.rtt.unwrap_or_default();
     config.environment = args.processor.environment();

@@ -2,7 +2,7 @@
 
 use crate::program::intact;
 use intact_ledger::store::Writer;
-use intact_ledger::{Producer, Row, Run, Vantage};
+use intact_ledger::{Evidence, Producer, Row, Run, Vantage};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -17,7 +17,8 @@ pub(crate) fn golden(name: &str) -> PathBuf {
 pub(crate) fn store(folder: &Path, golden: &str) -> String {
     let path = self::golden(&format!("{golden}.jsonl"));
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[]);
+    let mut run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[])
+        .with_evidence(Evidence::ALL);
     run.subject = Some("node server.js".to_owned());
     let mut writer = Writer::create(folder, &run).unwrap();
     for line in std::fs::read_to_string(path).unwrap().lines().skip(1) {

@@ -4,8 +4,8 @@ use super::*;
 use crate::attributes::Value;
 use crate::connections::MAX_OPEN;
 use intact_ledger::{
-    Close, ConnectionBytes, ConnectionId, DialFailure, Method, Origin, Probes, Producer, Protocol,
-    Scheme, SetupPhase, Span, Vantage, Variant,
+    Close, ConnectionBytes, ConnectionId, DialFailure, EvidenceSet, Method, Origin, Probes,
+    Producer, Protocol, Scheme, SetupPhase, Span, Vantage, Variant,
 };
 use std::collections::BTreeMap;
 
@@ -18,6 +18,7 @@ fn run(vantage: Vantage) -> Run {
         1,
         &[],
     )
+    .with_evidence([Evidence::Durations, Evidence::Ends])
 }
 
 fn connection(id: u64) -> Connection {
@@ -221,7 +222,10 @@ fn where_ends_cannot_be_seen_connections_have_neither_durations_nor_levels() {
         ),
         (false, &["intact.connections.opened"]),
     ] {
-        run.ends_seen = ends_seen;
+        run.evidence = match ends_seen {
+            true => [Evidence::Ends].into(),
+            false => EvidenceSet::default(),
+        };
         let mut fold = Fold::new(&run);
         fold.record(Event::Opened(&connection(1)));
         fold.record(Event::Closed(&closed(1, 7)));

@@ -3,7 +3,7 @@
 
 use crate::observed;
 use intact_experiments::compare::{CompareFacts, Comparison};
-use intact_ledger::{ConnectionId, Event, Producer, Run, Scheme, Sink, Vantage, Variant};
+use intact_ledger::{ConnectionId, Event, Evidence, Producer, Run, Scheme, Sink, Vantage, Variant};
 use intact_report::documents::{CompareRun, Source};
 use intact_report::terminal::TerminalOptions;
 use intact_traffic::TrafficAnalysis;
@@ -13,7 +13,8 @@ const MS: u64 = 1_000_000;
 
 pub(crate) fn made() -> (Run, CompareFacts) {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut run = Run::new(Producer::Compare, "0", Vantage::OnPath, started, 1, &[]);
+    let mut run = Run::new(Producer::Compare, "0", Vantage::OnPath, started, 1, &[])
+        .with_evidence(Evidence::ALL);
     run.link = Some("30 ms of added round trip (--rtt)".to_owned());
     run.variants = ["old.js", "new.js --with-a-rather-long-option=yes"]
         .map(|name| Variant {

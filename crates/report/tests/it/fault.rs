@@ -1,7 +1,7 @@
 //! The card of a program under faults: one golden ledger for each of eight kinds, put together.
 
 use crate::written;
-use intact_ledger::{Producer, Row, Run, Sink, Vantage, Variant};
+use intact_ledger::{Evidence, Producer, Row, Run, Sink, Vantage, Variant};
 use intact_report::documents::{FaultCard, Source};
 use intact_servers::fault::{AXIS, FaultAnalysis, FaultFacts};
 use serde_json::Value;
@@ -23,7 +23,8 @@ const RUNS: [(&str, &str, u64); 9] = [
 
 fn run() -> Run {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut run = Run::new(Producer::Watch, "0", Vantage::OnPath, started, 1, &[]);
+    let mut run = Run::new(Producer::Watch, "0", Vantage::OnPath, started, 1, &[])
+        .with_evidence(Evidence::ALL);
     run.subject = Some("python3 client.py".to_owned());
     run.seed = Some(0);
     run.varied = vec![AXIS.to_owned()];

@@ -4,7 +4,9 @@
 
 use crate::check::profile;
 use crate::consumers::{consume, variant};
-use intact_ledger::{Nanos, Producer, Round, Row, Run, Sink, Sockets, Span, Tally, Vantage};
+use intact_ledger::{
+    Evidence, Nanos, Producer, Round, Row, Run, Sink, Sockets, Span, Tally, Vantage,
+};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,7 +35,8 @@ impl Files {
             producer,
             Producer::Bench | Producer::Compare | Producer::Lambda
         );
-        let mut run = Run::new(producer, "0", Vantage::Client, started, 1, &[]);
+        let mut run =
+            Run::new(producer, "0", Vantage::Client, started, 1, &[]).with_evidence(Evidence::ALL);
         let mut rows: Vec<Row> = lines.iter().map(|line| read(line).unwrap()).collect();
         if has_variants {
             run.variants = ["on", "off"].map(variant).to_vec();

@@ -5,8 +5,8 @@ use crate::written;
 use intact_experiments::lambda::{Invocations, LambdaFacts};
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
-    Exchange, Failure, Invocation, InvocationOutcome, Nanos, Outcome, Probes, Producer, Reuse, Run,
-    Side, Sink, Span, Vantage, Variant,
+    Evidence, Exchange, Failure, Invocation, InvocationOutcome, Nanos, Outcome, Probes, Producer,
+    Reuse, Run, Side, Sink, Span, Vantage, Variant,
 };
 use intact_report::documents::{LambdaRun, Source};
 
@@ -18,7 +18,8 @@ fn at(ms: u64) -> Nanos {
 
 fn run() -> Run {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut run = Run::new(Producer::Lambda, "0", Vantage::OnPath, started, 1, &[]);
+    let mut run = Run::new(Producer::Lambda, "0", Vantage::OnPath, started, 1, &[])
+        .with_evidence(Evidence::ALL);
     run.subject = Some("node function.js".to_owned());
     run.variants = ["keepalive=off", "keepalive=on"]
         .map(|name| Variant {

@@ -6,8 +6,8 @@ use intact_experiment::Rng;
 use intact_experiments::bench::{BenchFacts, Charts};
 use intact_ledger::{
     Caveat, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
-    Exchange, Failure, Nanos, Outcome, Probes, Producer, Reuse, Round, Run, Side, Sink, Sockets,
-    Span, Tally, Vantage, Variant,
+    Evidence, Exchange, Failure, Nanos, Outcome, Probes, Producer, Reuse, Round, Run, Side, Sink,
+    Sockets, Span, Tally, Vantage, Variant,
 };
 use intact_report::documents::{BenchRun, Source};
 use intact_report::page::Page;
@@ -57,7 +57,8 @@ fn head(hostile: &str) -> Run {
         hostile,
     ];
     let argv = argv.map(str::to_owned);
-    let mut run = Run::new(Producer::Bench, "0.1.0", Vantage::Client, started, 1, &argv);
+    let mut run = Run::new(Producer::Bench, "0.1.0", Vantage::Client, started, 1, &argv)
+        .with_evidence(Evidence::ALL);
     run.subject = Some(format!("https://my.server/health{hostile}"));
     run.link = Some("rtt=30ms".to_owned());
     run.seed = Some(7);

@@ -4,9 +4,9 @@
 
 use intact_ledger::{
     Caveat, Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes,
-    ConnectionId, Event, Exchange, Failure, Handshake, Lookup, Method, Nanos, Origin, Outcome,
-    Owner, Probes, Producer, Protocol, Reuse, Row, Run, Scheme, Setup, Side, Sink, Span, Target,
-    Tls, TlsVersion, Vantage,
+    ConnectionId, Event, Evidence, Exchange, Failure, Handshake, Lookup, Method, Nanos, Origin,
+    Outcome, Owner, Probes, Producer, Protocol, Reuse, Row, Run, Scheme, Setup, Side, Sink, Span,
+    Target, Tls, TlsVersion, Vantage,
 };
 use intact_report::documents::{Source, TrafficRun};
 use intact_report::page::Page;
@@ -98,7 +98,8 @@ fn closed(
 
 fn run() -> Run {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[]);
+    let mut run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[])
+        .with_evidence(Evidence::ALL);
     run.subject = Some("node server.js".to_owned());
     run
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::TrafficAnalysis;
 use intact_experiment::Rng;
-use intact_ledger::{Event, Exchange, Nanos, Reuse, Sink, Vantage};
+use intact_ledger::{Event, Evidence, Exchange, Nanos, Reuse, Sink, Vantage};
 use intact_statistics::normal_quantile;
 
 const MS: f64 = 1e6;
@@ -12,7 +12,7 @@ const HOUR: u64 = 3_600 * SECOND;
 
 fn run(producer: Producer) -> Run {
     let started = "2026-02-20T00:00:00Z".parse().unwrap();
-    Run::new(producer, "0", Vantage::Client, started, 1, &[])
+    Run::new(producer, "0", Vantage::Client, started, 1, &[]).with_evidence(Evidence::ALL)
 }
 
 fn shift(producer: Producer, needed: u64, all: &[(u64, f64, bool)]) -> Option<LevelShift> {

@@ -5,7 +5,7 @@ use super::{Attribution, Fold, Remedy, RuleRow};
 use crate::{Context, OpenReason};
 use intact_document::finding::{Finding, RuleDoc};
 use intact_document::statement::{Value, statement, text};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 use intact_ledger::{Event, Exchange};
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         false_positives: "A download that a person cancelled; a client that resets on purpose (SO_LINGER 0). A client that closes on purpose rather than read a large body: this is right where the rest is more expensive than a new connection.",
         fix: "Read every response to its end, even if only its status matters",
         risk: "A large or endless body costs more to read than a new connection: set a limit, and close the connection beyond it",
-        needs: &[Evidence::Ends],
+        needs: &[Evidence::Ends, Evidence::Bodies],
     },
     fold: || Box::<BodyNotDrained>::default(),
 };

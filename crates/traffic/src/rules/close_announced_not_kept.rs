@@ -4,7 +4,7 @@ use super::{Attribution, Fold, RuleRow};
 use crate::{Context, OpenReason};
 use intact_document::finding::{Finding, RuleDoc};
 use intact_document::statement::{Value, nanos, statement};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 use intact_ledger::{ClosePoint, Event, Side};
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@ use super::{Attribution, Fold, RuleRow};
 use crate::Context;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, nanos, requests, statement};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 use intact_ledger::{Event, Exchange, Failure, Outcome};
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@ use crate::overlap::Overlap;
 use crate::{Context, PoolOwner};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, nanos, statement};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 use intact_ledger::{Event, Exchange, Nanos, Reuse, Span};
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@ use super::{Attribution, Fold, KEPT, Remedy, RuleRow};
 use crate::{Context, Counts};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, nanos, requests, statement, timer_nanos};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 use intact_ledger::{ConnectionId, Event, Exchange, Failure, Nanos, Outcome};
 use std::collections::{BTreeMap, HashMap};
 

@@ -4,7 +4,7 @@ use super::waits;
 use super::{Attribution, RuleRow};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{nanos, statement};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 
 /// How much longer the median must be, in nanoseconds.
 const LONGER: f64 = 1_000_000.0;

@@ -3,7 +3,7 @@
 use super::{Attribution, RuleRow};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, requests, statement};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 
 /// Requests at once from which on one connection for all is worth a sentence.
 const AT_ONCE: u64 = 4;

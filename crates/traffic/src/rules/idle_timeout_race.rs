@@ -4,7 +4,7 @@ use super::{Attribution, Remedy, RuleRow};
 use crate::{at_least, danger_from, server_limit};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, statement, timer_nanos};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {

@@ -5,7 +5,7 @@ use super::{Attribution, Fold, KEPT, Remedy, RuleRow};
 use crate::{Context, OpenConnection, PoolOwner};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, statement, timer_nanos};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 use intact_ledger::{Close, Event, Nanos, OtherEnd, Side};
 use std::collections::BTreeMap;
 
@@ -141,7 +141,7 @@ impl Fold for LeakedConnections {
 
     fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         // without ends, a connection that carries nothing any more may be gone
-        if !attribution.tracker().run().ends_seen {
+        if !attribution.tracker().run().sees(Evidence::Ends) {
             return Vec::new();
         }
         let mut pools = self.pools.clone();

@@ -3,7 +3,7 @@
 use super::{Attribution, RuleRow};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, nanos, requests, statement, text};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 
 /// Lookups of one name from which on it speaks.
 const LEAST: u64 = 5;

@@ -5,7 +5,7 @@ use super::{Attribution, Fold, KEPT, RuleRow};
 use crate::Context;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Statement, Value, requests, statement};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 use intact_ledger::{ConnectionId, Event, Exchange, Failure, Fingerprint, Nanos, Outcome};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -4,7 +4,7 @@ use super::{Attribution, Fold, RuleRow};
 use crate::{Context, Counts};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, statement, text};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 use intact_ledger::{Event, Protocol};
 use std::collections::BTreeMap;
 

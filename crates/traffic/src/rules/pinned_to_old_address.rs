@@ -4,7 +4,7 @@ use super::{Attribution, Fold, KEPT, RuleRow};
 use crate::Context;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{requests, statement, text, timer_nanos};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 use intact_ledger::{Event, Lookup, Nanos};
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;

@@ -4,7 +4,7 @@ use super::{Attribution, RuleRow};
 use crate::OpenReason;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, statement};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {

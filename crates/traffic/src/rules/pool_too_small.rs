@@ -4,7 +4,7 @@ use super::{Attribution, Remedy, RuleRow};
 use crate::OpenReason;
 use intact_document::finding::{Finding, RuleDoc};
 use intact_document::statement::{Value, requests, statement};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {

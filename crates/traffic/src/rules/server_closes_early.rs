@@ -8,7 +8,7 @@ use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{
     Statement, Value, connections, nanos, requests, statement, timer_nanos,
 };
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 use intact_ledger::{ClosePoint, Event, Nanos, Side};
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use super::{Attribution, RuleRow};
 use crate::Counts;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::reuse_delay::{Arrivals, FIX, ReuseDelay};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 use intact_ledger::Reuse;
 
 pub(super) static RULE: RuleRow = RuleRow {

@@ -5,7 +5,7 @@ use super::{Attribution, Fold, RuleRow};
 use crate::Context;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{requests, statement};
-use intact_ledger::{ConnectionId, Event, Identity};
+use intact_ledger::{ConnectionId, Event, Evidence, Identity};
 use std::collections::{BTreeMap, HashMap};
 
 /// Connections whose last identity is remembered.
@@ -20,7 +20,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         false_positives: "A cookie that names no user (a language, a balancer's route); a service account that renews its token.",
         fix: "Give each user a client, or at least a cookie jar. Never share a connection that has authenticated itself",
         risk: "A client per user means connections per user: pool by user, and do not make a client per request",
-        needs: &[],
+        needs: &[Evidence::Identities],
     },
     fold: || Box::<StateCarriedOver>::default(),
 };

@@ -4,8 +4,8 @@ use super::{Attribution, Fold, Remedy, RuleRow};
 use crate::Context;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Statement, Value, connections, statement};
-use intact_document::unobserved::Evidence;
 use intact_ledger::Event;
+use intact_ledger::Evidence;
 use std::collections::BTreeMap;
 
 /// Such connections from which on it speaks.

@@ -5,7 +5,7 @@ use super::{Attribution, Fold, KEPT, RuleRow};
 use crate::Context;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, requests, statement, text};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 use intact_ledger::{Event, Lookup};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;

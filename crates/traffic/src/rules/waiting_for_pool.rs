@@ -10,7 +10,7 @@ use super::{Attribution, Fold, KEPT, RuleRow};
 use crate::{Context, HAND_BACK, OpenConnection, PoolOwner};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, nanos, requests, statement};
-use intact_document::unobserved::Evidence;
+use intact_ledger::Evidence;
 use intact_ledger::{ConnectionId, Event, Exchange, Span};
 use std::collections::BTreeMap;
 

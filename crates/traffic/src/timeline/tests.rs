@@ -2,15 +2,16 @@
 
 use super::*;
 use intact_ledger::{
-    Close, CloseKind, ClosePoint, ConnectionBytes, Origin, Probes, Producer, Scheme, Span, Vantage,
-    Variant,
+    Close, CloseKind, ClosePoint, ConnectionBytes, Evidence, Origin, Probes, Producer, Scheme,
+    Span, Vantage, Variant,
 };
 
 const MS: u64 = 1_000_000;
 
 fn run() -> Run {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut run = Run::new(Producer::Bench, "0", Vantage::Client, started, 1, &[]);
+    let mut run = Run::new(Producer::Bench, "0", Vantage::Client, started, 1, &[])
+        .with_evidence(Evidence::ALL);
     run.variants.push(Variant {
         name: "keepalive=on".to_owned(),
         axes: Default::default(),
@@ -81,7 +82,7 @@ fn where_ends_are_not_seen_a_life_is_drawn_to_its_last_exchange() {
     let mut run = run();
     let to_ms = |run: &Run| timeline.lanes(run)[0].connections[0].to_ms;
     assert_eq!(to_ms(&run), None);
-    run.ends_seen = false;
+    run.evidence = run.evidence.without(Evidence::Ends);
     assert_eq!(to_ms(&run), Some(1035.0));
 }
 

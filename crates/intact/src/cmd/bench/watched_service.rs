@@ -14,7 +14,7 @@ use intact_check::{EndSignal, ServerProcess};
 use intact_ledger::store::Reader;
 use intact_ledger::{Producer, Rows, Vantage};
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
-use intact_watch::{Clock, Ended};
+use intact_watch::{Clock, Ended, Mode};
 use serde::{Deserialize, Serialize};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -45,6 +45,7 @@ pub(crate) fn run_as_child(job: &ServiceJob) -> Result<ExitCode, Failed> {
     let words = ["intact".to_owned(), "watch".to_owned(), job.command.clone()];
     let mut head = run_header::head(Producer::Watch, Vantage::OnPath, &words);
     head.rows = Rows::All;
+    head.add_evidence(Mode::Auto.evidence());
     head.subject = Some(intact_ledger::redact::line(&job.command));
     let files = OutputFiles::of(Some(job.ledger.clone()), None);
     let mut recording =

@@ -93,6 +93,7 @@ fn described(config: &Config<Args>, programs: &[Program]) -> Run {
     let args = &config.options;
     let mut run = head(Vantage::OnPath, &config.words);
     run.rows = Rows::All;
+    run.add_evidence(intact_watch::Mode::Auto.evidence());
     run.seed = Some(args.seed.unwrap_or_else(seed));
     run.variants = programs.iter().map(|one| one.variant.clone()).collect();
     run.varied = programs[0].variant.axes.keys().cloned().collect();

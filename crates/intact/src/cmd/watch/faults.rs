@@ -100,6 +100,7 @@ fn head(config: &Config<Args>, planned: &[Option<FaultConfig>]) -> Run {
     let args = &config.options;
     let mut head = run_header::head(Producer::Watch, Vantage::OnPath, &config.words);
     head.rows = Rows::All;
+    head.add_evidence(Mode::Auto.evidence());
     head.subject = Some(subject(args));
     head.seed = planned.iter().flatten().map(|fault| fault.seed).next();
     head.varied = vec![AXIS.to_owned()];

@@ -5,6 +5,7 @@ use super::TrafficRun;
 use crate::documents::common::by_kind;
 use crate::documents::{populations, timeline};
 use crate::page::*;
+use intact_ledger::Evidence;
 use intact_traffic::{Destination, Figures};
 use intact_units::Quantity::{Count, Mean, Rate, Share, Time, Timer};
 use intact_units::plural::counted;
@@ -102,7 +103,7 @@ pub(super) fn connections(one: TrafficRun<'_>) -> Section {
             counted(charts.elsewhere, "connection")
         ));
     }
-    if !one.run.ends_seen {
+    if !one.run.sees(Evidence::Ends) {
         let words = "The end of connections was not observed: a line ends with its last request.";
         notes.push(words.into());
     }

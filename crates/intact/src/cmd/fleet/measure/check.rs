@@ -30,6 +30,7 @@ pub(super) fn measure(
     }
     let mut run = head(message);
     run.host = intact_bench::machine::host();
+    run.add_evidence(intact_client::EVIDENCE);
     run.subject = Some(check.config().url());
     let mut watch = Watch {
         rows,

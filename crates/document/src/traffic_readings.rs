@@ -1,0 +1,304 @@
+//! Requests and connections as readings: the same fields in JSON, gates and pages of every document
+//! about traffic. Made once, from what was counted and what was not observed.
+
+use crate::figures::TrafficCounts;
+use crate::readings::Readings;
+use crate::unobserved::Unobserved;
+use intact_ledger::Evidence;
+use intact_ledger::Failure;
+use intact_reading::{Reading, Why};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What traffic readings are made of.
+#[derive(Clone, Copy, Debug)]
+pub struct CountedTraffic<'a> {
+    /// What was counted.
+    pub counts: &'a TrafficCounts,
+    /// What is missing from it.
+    pub unobserved: &'a Unobserved,
+    /// Connections opened beyond those needed.
+    pub avoidable: u64,
+    /// Requests of which it is known whether their connection was reused.
+    pub reuse_known: u64,
+    /// Failed lookups before which no request was sent; 0 where they count as failed requests.
+    pub lookups_in_vain: u64,
+    /// Whether dials and requests are counted separately, so that a request may have waited for a
+    /// dial that failed, and be counted nowhere.
+    pub has_dials: bool,
+}
+
+/// Requests and connections of a document, or of a part of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TrafficReadings {
+    /// Requests.
+    pub requests: RequestReadings,
+    /// Connections.
+    pub connections: ConnectionReadings,
+    /// Requests on a connection that an earlier request had used.
+    pub reused: Reading,
+    /// Their share of all requests.
+    pub reuse: Reading,
+    /// Connections opened beyond those needed.
+    pub avoidable: Reading,
+}
+
+/// Requests (`requests` in every JSON document).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RequestReadings {
+    /// Measured exchanges, however they ended.
+    pub total: Reading,
+    /// Complete responses of any status, or as `--expect` demands.
+    pub ok: Reading,
+    /// The others by kind.
+    pub failed: BTreeMap<&'static str, Reading>,
+    /// Final status codes of complete responses.
+    pub status: BTreeMap<u16, Reading>,
+    /// All that failed.
+    #[serde(skip)]
+    pub failures: Reading,
+    /// All that failed, as a share.
+    #[serde(skip)]
+    pub failed_share: Reading,
+    /// A kind or a status that is not listed.
+    #[serde(skip)]
+    other: Reading,
+    /// A kind of failure that the recording cannot show.
+    #[serde(skip)]
+    hidden: BTreeMap<&'static str, Reading>,
+    /// Status classes.
+    #[serde(skip)]
+    classes: Vec<Reading>,
+}
+
+/// Connections (`connections` in every JSON document).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ConnectionReadings {
+    /// Transport established, in the measured rounds.
+    pub opened: Reading,
+    /// Those of them whose setup failed (TLS), so that no request could use them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unusable: Reading,
+    /// Dials that failed, by kind.
+    pub failed: BTreeMap<&'static str, Reading>,
+    /// Who ended them.
+    pub ended_by: BTreeMap<&'static str, Reading>,
+    /// How many the peak overlap of requests needs; each round opens new ones.
+    pub needed: Reading,
+    /// All dials that failed.
+    #[serde(skip)]
+    pub failures: Reading,
+}
+
+fn is_zero(reading: &Reading) -> bool {
+    reading.value() == Some(0.0) || reading.is_unknown()
+}
+
+impl TrafficReadings {
+    /// What is known of counted traffic. Zero is a value of a count, but a gate on traffic that
+    /// went elsewhere must not pass: without any traffic only the amount of traffic is zero.
+    pub fn of(counted: CountedTraffic<'_>) -> TrafficReadings {
+        let CountedTraffic {
+            counts, unobserved, ..
+        } = counted;
+        let is_nothing = counts.is_empty() && unobserved.missing().is_none();
+        let unless_nothing = |reading: Reading| match is_nothing {
+            true => Reading::unknown(Why::NoTraffic),
+            false => reading,
+        };
+        let (total, opened) = (counts.requests.total, counts.connections.opened);
+        let connections = &counts.connections;
+        let requests = RequestReadings::of(counted, &unless_nothing);
+        let of_connections = |count: u64| unobserved.connections(count, opened);
+        let by = |counts: &BTreeMap<&'static str, u64>| -> BTreeMap<&'static str, Reading> {
+            let counts = counts.iter();
+            counts
+                .map(|(kind, count)| (*kind, of_connections(*count)))
+                .collect()
+        };
+        let dials = match unobserved.sees(&[Evidence::Attempts]) {
+            Ok(()) => of_connections(connections.failed.values().sum()),
+            Err(why) => Reading::unknown(why),
+        };
+        TrafficReadings {
+            requests,
+            connections: ConnectionReadings {
+                opened: unobserved.opened(opened),
+                unusable: of_connections(connections.unusable),
+                failed: by(&connections.failed),
+                ended_by: by(&connections.ended_by),
+                needed: unless_nothing(unobserved.needed(connections.needed, opened)),
+                failures: dials,
+            },
+            reused: unless_nothing(unobserved.reused(counts.reused, counted.reuse_known, total)),
+            reuse: unless_nothing(unobserved.reuse(counts.reused, counted.reuse_known, total)),
+            avoidable: unless_nothing(unobserved.avoidable(counted.avoidable, opened)),
+        }
+    }
+
+    /// The mean of this number of runs.
+    pub fn per_run(&self, runs: f64) -> TrafficReadings {
+        let each = |reading: &Reading| reading.times(1.0 / runs);
+        let by = |counts: &BTreeMap<&'static str, Reading>| -> BTreeMap<&'static str, Reading> {
+            let counts = counts.iter();
+            counts.map(|(kind, count)| (*kind, each(count))).collect()
+        };
+        let (requests, connections) = (&self.requests, &self.connections);
+        let status = requests.status.iter();
+        TrafficReadings {
+            requests: RequestReadings {
+                total: each(&requests.total),
+                ok: each(&requests.ok),
+                failed: by(&requests.failed),
+                status: status.map(|(code, count)| (*code, each(count))).collect(),
+                failures: each(&requests.failures),
+                failed_share: requests.failed_share.clone(),
+                other: each(&requests.other),
+                hidden: by(&requests.hidden),
+                classes: requests.classes.iter().map(each).collect(),
+            },
+            connections: ConnectionReadings {
+                opened: each(&connections.opened),
+                unusable: each(&connections.unusable),
+                failed: by(&connections.failed),
+                ended_by: by(&connections.ended_by),
+                needed: each(&connections.needed),
+                failures: each(&connections.failures),
+            },
+            reused: each(&self.reused),
+            reuse: self.reuse.clone(),
+            avoidable: each(&self.avoidable),
+        }
+    }
+
+    /// Adds these figures to those of a subject.
+    pub fn add_to(&self, readings: &mut Readings) {
+        self.requests.add_to(readings);
+        let connections = &self.connections;
+        for (name, reading) in [
+            ("connections", &connections.opened),
+            ("connections-failed", &connections.failures),
+            ("needed", &connections.needed),
+            ("avoidable", &self.avoidable),
+            ("reused", &self.reused),
+            ("reuse", &self.reuse),
+        ] {
+            readings.set(name, reading.clone());
+        }
+    }
+}
+
+impl RequestReadings {
+    fn of(counted: CountedTraffic<'_>, unless_nothing: &dyn Fn(Reading) -> Reading) -> Self {
+        let CountedTraffic {
+            counts, unobserved, ..
+        } = counted;
+        let requests = &counts.requests;
+        let total = requests.total;
+        let of_requests = |count: u64| unobserved.requests(count, total);
+        let certain = |count: u64| unless_nothing(of_requests(count));
+        // of what waited for a lookup that failed, nothing was sent; that may be several requests
+        let lookups = counted.lookups_in_vain;
+        let in_vain = lookups.saturating_sub(requests.failed_with(Failure::Lookup));
+        let unsent = |kind: Failure| match counted.has_dials {
+            true if (Failure::Proxy..=Failure::Tls).contains(&kind) => {
+                let dials = counts.connections.failed.get(kind.id());
+                let dials = dials.copied().unwrap_or_default();
+                dials.saturating_sub(requests.failed_with(kind))
+            }
+            _ => 0,
+        };
+        let dials: u64 = Failure::ALL.iter().map(|kind| unsent(*kind)).sum();
+        let failures = requests.failures() + in_vain;
+        let failures = match in_vain + dials {
+            0 => certain(failures),
+            _ => Reading::at_least(failures as f64, may_have_waited(in_vain, dials)),
+        };
+        let failed_share = match (total, failures.is_known()) {
+            (0, _) => Reading::unknown(Why::NothingHappened),
+            (total, true) => failures.times(1.0 / total as f64),
+            (_, false) => Reading::unknown(failures.why().cloned().unwrap_or(Why::OnlyRange)),
+        };
+        let mut failed = BTreeMap::new();
+        let mut hidden = BTreeMap::new();
+        for &kind in Failure::ALL {
+            let count = requests.failed_with(kind);
+            let own_dials = unsent(kind);
+            let own_lookups = if kind == Failure::Lookup { in_vain } else { 0 };
+            let reading = if own_dials + own_lookups > 0 {
+                let why = may_have_waited(own_lookups, own_dials);
+                Reading::at_least((count + own_lookups) as f64, why)
+            } else {
+                certain(count)
+            };
+            if count > 0 {
+                failed.insert(kind.id(), reading);
+            } else if let Err(why) = unobserved.sees(evidence_of(kind)) {
+                hidden.insert(kind.id(), Reading::unknown(why));
+            } else {
+                hidden.insert(kind.id(), reading);
+            }
+        }
+        let status = requests.status.iter();
+        RequestReadings {
+            total: of_requests(total),
+            ok: certain(requests.ok),
+            failed,
+            status: status
+                .map(|(code, count)| (*code, certain(*count)))
+                .collect(),
+            failures,
+            failed_share,
+            other: certain(0),
+            hidden,
+            classes: (1..=5)
+                .map(|class| certain(requests.of_class(class)))
+                .collect(),
+        }
+    }
+
+    fn add_to(&self, readings: &mut Readings) {
+        readings.set("requests", self.total.clone());
+        readings.set("ok", self.ok.clone());
+        readings.set("failed", self.failures.clone());
+        readings.set("failed-share", self.failed_share.clone());
+        for (kind, reading) in self.hidden.iter().chain(&self.failed) {
+            readings.set(&format!("failed.{kind}"), reading.clone());
+            if *kind == Failure::Stale.id() {
+                readings.set("stale", reading.clone());
+            }
+        }
+        for (code, reading) in &self.status {
+            readings.set(&format!("status.{code}"), reading.clone());
+        }
+        for (class, reading) in (1..).zip(&self.classes) {
+            readings.set(&format!("status.{class}xx"), reading.clone());
+        }
+        readings.set_others("status.", self.other.clone());
+    }
+}
+
+/// Without which a recording has no request that failed in this way.
+fn evidence_of(kind: Failure) -> &'static [Evidence] {
+    match kind {
+        Failure::Stale => &[Evidence::Attempts, Evidence::Ends],
+        kind if kind.precedes_the_request() => &[Evidence::Attempts],
+        _ => &[],
+    }
+}
+
+/// Why more requests may have failed than are counted.
+fn may_have_waited(lookups: u64, dials: u64) -> Why {
+    use intact_units::plural::counted;
+    let (what, count) = match dials {
+        0 => (counted(lookups, "lookup"), lookups),
+        dials => (counted(dials, "dial"), dials),
+    };
+    let them = if count == 1 { "it" } else { "them" };
+    Why::from(format!(
+        "{what} failed, and requests may have waited for {them}"
+    ))
+}

@@ -1,0 +1,83 @@
+//! Observed facts as requirements ask for them: the run as a whole, then each destination.
+
+use super::facts::{Destination, ObservedFacts};
+use super::figures::Figures;
+use crate::rules;
+use intact_document::facts::{add_findings, rule_states};
+use intact_document::unobserved::Unobserved;
+use intact_document::{Facts, Finding, RuleState, Subject};
+use intact_reading::Why;
+
+/// The subject of requirements without a selector.
+const WHOLE: &str = "all destinations";
+
+impl Facts for ObservedFacts {
+    /// Requirements without a selector are about the whole; those with one about the destinations
+    /// that it finds.
+    fn subjects(&self) -> Vec<Subject> {
+        let whole = self.subject(Subject::new(WHOLE), &self.totals, |_| true);
+        let each = self.destinations.iter().map(|one| {
+            let is_own = |finding: &Finding| finding.is_about(&one.origin);
+            self.subject(labelled(one), &one.figures, is_own)
+        });
+        std::iter::once(whole).chain(each).collect()
+    }
+
+    fn default_subjects(&self) -> Option<usize> {
+        Some(1)
+    }
+
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn rules(&self) -> Vec<RuleState> {
+        rule_states(rules::evidence(), &self.totals.counted.unobserved)
+    }
+
+    fn unobserved(&self) -> Unobserved {
+        let mut all = self.totals.counted.unobserved.clone();
+        if let Some(reason) = self.totals.counted.no_response() {
+            all.add(&Unobserved::because(reason));
+        }
+        all
+    }
+}
+
+impl ObservedFacts {
+    /// A subject with its readings.
+    fn subject(
+        &self,
+        subject: Subject,
+        figures: &Figures,
+        is_own: impl Fn(&Finding) -> bool,
+    ) -> Subject {
+        let unobserved = &figures.counted.unobserved;
+        let rules = rule_states(rules::evidence(), unobserved);
+        let own = self.findings.iter().filter(|finding| is_own(finding));
+        let mut readings = figures.readings();
+        add_findings(&mut readings, own, &rules, unobserved);
+        Subject {
+            readings,
+            // a count of what did not work is no figure
+            unjudged: figures.counted.no_response().map(Why::cannot_see),
+            ..subject
+        }
+    }
+}
+
+fn labelled(one: &Destination) -> Subject {
+    let mut subject = Subject::new(one.origin.clone()).label("origin", one.origin.clone());
+    for host in one.host.iter().chain(&one.aliases) {
+        subject = subject.label("host", host.clone());
+    }
+    if let [protocol] = one.protocols.keys().collect::<Vec<_>>()[..] {
+        subject = subject.label("http", *protocol);
+    }
+    let versions: Vec<_> = one.tls.iter().filter_map(|tls| tls.version).collect();
+    match versions[..] {
+        [] if one.origin.starts_with("http:") => subject.label("tls", "none"),
+        [version] => subject.label("tls", version.as_str()),
+        _ => subject,
+    }
+}
