@@ -141,6 +141,16 @@ def is_ok(status):
     return status in (200, "200 0")
 
 
+def bounds(cell, name):
+    """The smallest and the largest value of a figure of a cell; none was affected where the fault was not applied."""
+    if cell[name] is not None:
+        return cell[name], cell[name]
+    if cell["not_applied"]:
+        return 0, 0
+    known = cell["bounds"][name]
+    return known.get("low", 0), known.get("high", float("inf"))
+
+
 def differences(document, reported, served, prefix):
     """What the sources do not agree on."""
     for number, run in enumerate(document["runs"]):
@@ -148,10 +158,8 @@ def differences(document, reported, served, prefix):
         cells = [cell for cell in document["cells"] if cell["name"] == run["name"]]
 
         def between(what, value, at_most=None):
-            least, most = (sum(cell[what][bound] for cell in cells) for bound in ("least", "most"))
-            # without keys, and where the program's kernel kept requests, the counts are lower bounds
-            is_above = value > most and not any(cell["is_partly_seen"] or cell["has_held"] for cell in cells)
-            if is_above or least > (at_most or value):
+            least, most = map(sum, zip(*(bounds(cell, what) for cell in cells)))
+            if value > most or least > (at_most or value):
                 yield f"{run['name']}: {what}: the card has {least} to {most}, and it was {value}"
 
         if not cells:
@@ -163,7 +171,7 @@ def differences(document, reported, served, prefix):
             continue
         failed = sum(not is_ok(status) for status in reported[number])
         # a body that the program took for complete, although it was cut
-        yield from between("failed", failed, failed + sum(cell["truncated"]["most"] for cell in cells))
+        yield from between("failed", failed, failed + sum(bounds(cell, "truncated")[1] for cell in cells))
         yield from between("duplicated", sum(count - 1 for (method, _), count in counts.items() if method == "POST"))
 
 
@@ -175,13 +183,13 @@ def row(name, scheme, document, reported, served, prefix):
     for cell in cells:
         outcome = cell["outcome"] if cell["outcome"] != "not-applied" else "not shown: " + cell["not_applied"]
         by_outcome[outcome].append(cell["name"].split("=")[0])
-    hung = max((cell["hung_ms"] or 0, cell["hung_at_least"]) for cell in cells)
-    wait = f"{'≥ ' if hung[1] else ''}{hung[0] / 1000:.1f} s"
+    hung = max(bounds(cell, "hung_ms") for cell in cells)
+    wait = f"{'≥ ' if hung[1] > hung[0] else ''}{hung[0] / 1000:.1f} s"
     runs = [served[f"{prefix}-{number}"] for number in range(len(document["runs"]))]
     twice = sum(count - 1 for counts in runs for (method, _), count in counts.items() if method == "POST")
     outcomes = "; ".join(f"{outcome}: {', '.join(kinds)}" for outcome, kinds in sorted(by_outcome.items()))
     failed = sum(not is_ok(status) for run in reported for status in run)
-    reached = [sum(cell["reached"][bound] for cell in document["cells"]) + document["runs"][0]["requests"] for bound in ("least", "most")]
+    reached = [sum(bounds(cell, "reached")[end] for cell in document["cells"]) + document["runs"][0]["requests"] for end in (0, 1)]
     both = f"{sum(sum(counts.values()) for counts in runs)} / {reached[0] if reached[0] == reached[1] else f'{reached[0]}–{reached[1]}'}"
     return f"| {name} | {scheme} | {wait} | {failed} | {twice} | {both} | {outcomes} |"
 

@@ -203,6 +203,16 @@ def is_compared(options):
     return options[1].startswith("none,")
 
 
+def bounds(cell, name):
+    """The smallest and the largest value of a figure of a cell; none was affected where the fault was not applied."""
+    if cell[name] is not None:
+        return cell[name], cell[name]
+    if cell["not_applied"]:
+        return 0, 0
+    known = cell["bounds"][name]
+    return known.get("low", 0), known.get("high", float("inf"))
+
+
 def differences(one, seen, card, status, served):
     """What the sources do not agree on."""
     (program, _), options, plan = one
@@ -213,9 +223,8 @@ def differences(one, seen, card, status, served):
         served = served - collections.Counter(sent)
 
     def between(name, value):
-        least, most = (sum(cell[name][bound] for cell in cells) for bound in ("least", "most"))
-        # without keys, and where the program's kernel kept requests, the counts are lower bounds
-        if value < least or (value > most and not any(cell["is_partly_seen"] or cell["has_held"] for cell in cells)):
+        least, most = map(sum, zip(*(bounds(cell, name) for cell in cells)))
+        if not least <= value <= most:
             yield f"{name}: the card has {least} to {most}, and it was {value}"
 
     if status != 0 or len(seen) != len(plan["requests"]):
@@ -231,10 +240,10 @@ def differences(one, seen, card, status, served):
     elif program == "python" and not plan["retries"]:
         yield from between("duplicated", 0)
     cut = sum(size not in (None, BODY) for _, size, _ in seen)
-    if cut > sum(cell["truncated"]["most"] for cell in cells):
+    if cut > sum(bounds(cell, "truncated")[1] for cell in cells):
         yield f"truncated: the program took {cut} cut bodies for complete"
     first, longest = seen[0][2], max(seconds for _, _, seconds in seen)
-    if longest > 1 + first + max(cell["hung_ms"] or 0 for cell in cells) / 1000:
+    if longest > 1 + first + max(bounds(cell, "hung_ms")[0] for cell in cells) / 1000:
         yield f"hung: a request of the program took {longest:.3f} s"
 
 

@@ -23,7 +23,7 @@ struct Fake;
 
 impl Measure for Fake {
     fn measure(&mut self, message: &Message, _: &mut RowFiles) -> Result<Measured, MeasureError> {
-        let target = &message.recipe.target;
+        let target = &message.job.target;
         let texts = target.headers.iter().chain([&target.url]);
         assert!(
             texts

@@ -11,6 +11,8 @@ pub enum ClaimKind {
     Failed,
     /// Responses had an error status.
     Errors,
+    /// Reuse or latency changed for good.
+    Changed,
     /// What could not be seen, so that nothing or little is known.
     Unseen,
     /// Time was lost, or is saved: how much.
@@ -46,6 +48,21 @@ impl Claim {
             loss,
             statement: statement.into(),
         }
+    }
+}
+
+/// A claim reads as its sentence.
+impl Deref for Claim {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.statement
+    }
+}
+
+impl PartialEq<&str> for Claim {
+    fn eq(&self, sentence: &&str) -> bool {
+        **self == **sentence
     }
 }
 
@@ -122,7 +139,12 @@ mod tests {
         let all: Vec<&str> = claims.sentences().collect();
         assert_eq!(
             all,
-            ["9 of 30 failed", "3 lookups failed", "31 % is setup", "well"]
+            [
+                "9 of 30 failed",
+                "3 lookups failed",
+                "31 % is setup",
+                "well"
+            ]
         );
         assert_eq!(claims.leading(), Some(ClaimKind::Failed));
     }

@@ -63,6 +63,9 @@ pub trait Facts {
     /// The rules that were asked, and which could not judge.
     fn rules(&self) -> Vec<RuleState>;
 
+    /// Whether anything worked: a complete response, or a connection whose content cannot be read.
+    fn any_success(&self) -> bool;
+
     /// What is missing from what was measured. A gate that needs all of it stays closed with its
     /// reason.
     fn unobserved(&self) -> Unobserved;
@@ -77,7 +80,10 @@ pub fn rule_states(
     rules
         .map(|(id, needs)| RuleState {
             id,
-            unjudged: unobserved.sees(needs).err(),
+            unjudged: unobserved
+                .sees(needs)
+                .err()
+                .or_else(|| unobserved.states_nothing()),
         })
         .collect()
 }

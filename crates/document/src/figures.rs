@@ -1,14 +1,21 @@
 //! The figures that every document has: requests, connections, latency, phases. Must not know who
 //! measured them.
 
-use crate::requirement::{NoData, PhaseStatistic, Statistic, StatusSelector};
+use crate::readings::Readings;
 use crate::unobserved::Unobserved;
-use intact_ledger::{Failure, Group, Histogram, Outcome, Reuse};
+use intact_ledger::{Failure, Group, Histogram, Outcome, Phase, Reuse};
+use intact_reading::{Reading, Why};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Nanoseconds in a millisecond.
 pub const NANOS_PER_MS: f64 = 1e6;
+
+/// Why a statistic has no value though there were enough exchanges.
+const BEYOND: Why =
+    Why::cannot_see("the longest requests were given up before their response was complete");
+/// Why no statistic of exchanges has a value.
+const UNTIMED: Why = Why::cannot_see("how long these requests took is unknown");
 
 /// Lets the figures that a document embeds be read as its own fields.
 #[macro_export]
@@ -26,9 +33,9 @@ macro_rules! __embeds {
 }
 pub use crate::__embeds as embeds;
 
-/// The counts that every JSON document about traffic has.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+/// What was counted of requests and connections, whatever is missing. Documents show the
+/// [`TrafficReadings`](crate::traffic_readings::TrafficReadings) that are made of it.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrafficCounts {
     /// Requests.
     pub requests: Requests,
@@ -68,18 +75,15 @@ impl TrafficCounts {
 }
 
 /// The counts of observed traffic, which can be added up over runs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObservedCounts {
     /// Requests, connections and reuse.
-    #[serde(flatten)]
     pub counts: TrafficCounts,
     /// Connections opened beyond those needed.
     pub avoidable: u64,
     /// Requests of which it is known whether their connection was reused.
     pub reuse_known: u64,
     /// What of the traffic is missing from these figures.
-    #[serde(skip)]
     pub unobserved: Unobserved,
     /// Why figures are inferred; empty when all were observed.
     pub inferred: Vec<String>,
@@ -132,9 +136,8 @@ pub fn resumed_range(resumed: u64, unknown: u64, all: u64) -> Option<[f64; 2]> {
     (all > unknown).then(|| [share(resumed), share(resumed + unknown)])
 }
 
-/// Counts of requests (`requests` in every JSON document).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+/// Counts of requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
     /// Measured exchanges, however they ended.
     pub total: u64,
@@ -173,13 +176,13 @@ impl Requests {
         self.failed.get(kind.id()).copied().unwrap_or(0)
     }
 
-    /// Responses with a status or of a class.
-    pub fn of_status(&self, wanted: StatusSelector) -> u64 {
-        self.status
+    /// Responses of a class: 5 for 5xx.
+    pub fn of_class(&self, class: u16) -> u64 {
+        let of_class = self
+            .status
             .iter()
-            .filter(|(status, _)| wanted.selects(**status))
-            .map(|(_, count)| count)
-            .sum()
+            .filter(|(status, _)| **status / 100 == class);
+        of_class.map(|(_, count)| count).sum()
     }
 
     /// Adds the counts of another run or variant.
@@ -191,14 +194,12 @@ impl Requests {
     }
 }
 
-/// Counts of connections (`connections` in every JSON document).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+/// Counts of connections.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Connections {
     /// Transport established, in the measured rounds.
     pub opened: u64,
     /// Those of them whose setup failed (TLS), so that no request could use them.
-    #[serde(skip_serializing_if = "is_zero")]
     pub unusable: u64,
     /// Dials that failed, by kind.
     pub failed: BTreeMap<&'static str, u64>,
@@ -237,46 +238,25 @@ pub fn add_counts<K: Ord + Copy>(sum: &mut BTreeMap<K, u64>, other: &BTreeMap<K,
 }
 
 /// A latency distribution in milliseconds; a percentile with fewer than ten exchanges beyond it is
-/// absent.
+/// unknown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
     /// Exact mean.
-    pub mean: Option<f64>,
+    pub mean: Reading,
     /// Median.
-    pub p50: Option<f64>,
+    pub p50: Reading,
     /// 90th percentile.
-    pub p90: Option<f64>,
+    pub p90: Reading,
     /// 99th percentile.
-    pub p99: Option<f64>,
+    pub p99: Reading,
     /// 99.9th percentile.
-    pub p999: Option<f64>,
+    pub p999: Reading,
     /// Exact maximum.
-    pub max: Option<f64>,
+    pub max: Reading,
 }
 
 impl Latency {
-    /// A statistic in nanoseconds, of `had` exchanges.
-    pub fn nanos(&self, statistic: Statistic, had: u64) -> Result<f64, NoData> {
-        // ten beyond the quantile are needed
-        let (value, needed) = match statistic {
-            Statistic::Mean => (self.mean, 1),
-            Statistic::Max => (self.max, 1),
-            Statistic::P50 => (self.p50, 20),
-            Statistic::P90 => (self.p90, 100),
-            Statistic::P99 => (self.p99, 1_000),
-            Statistic::P999 => (self.p999, 10_000),
-        };
-        value.map(|ms| ms * NANOS_PER_MS).ok_or(match had {
-            0 => NoData::NothingHappened,
-            had if had >= needed && self.p50.is_some() => NoData::CannotSee(
-                "the longest requests were given up before their response was complete",
-            ),
-            had if had >= needed => NoData::CannotSee("how long these requests took is unknown"),
-            had => NoData::TooFew { had, needed },
-        })
-    }
-
     /// The distribution of all exchanges in a histogram of nanoseconds.
     pub fn of(histogram: &Histogram) -> Latency {
         Latency::beyond(histogram, 0)
@@ -284,19 +264,65 @@ impl Latency {
 
     /// The same where `beyond` more exchanges took longer than all of these, how long is not known.
     pub fn beyond(histogram: &Histogram, beyond: u64) -> Latency {
-        let ms = |nanos: f64| nanos / NANOS_PER_MS;
-        let at = |q| histogram.supported_quantile_with(q, beyond).map(ms);
+        let had = histogram.count();
+        let reading = |nanos: Option<f64>, needed: u64| {
+            let why = match had {
+                0 => Why::NothingHappened,
+                had if had >= needed => BEYOND,
+                had => Why::TooFew { had, needed },
+            };
+            Reading::of(nanos.map(|nanos| nanos / NANOS_PER_MS), why)
+        };
+        // ten beyond the quantile are needed
+        let at = |q, needed| reading(histogram.supported_quantile_with(q, beyond), needed);
         let is_whole = beyond == 0;
+        let max = histogram.max().filter(|_| is_whole).map(|max| max as f64);
         Latency {
-            mean: histogram.mean().filter(|_| is_whole).map(ms),
-            p50: at(0.5),
-            p90: at(0.9),
-            p99: at(0.99),
-            p999: at(0.999),
-            max: histogram
-                .max()
-                .filter(|_| is_whole)
-                .map(|max| ms(max as f64)),
+            mean: reading(histogram.mean().filter(|_| is_whole), 1),
+            p50: at(0.5, 20),
+            p90: at(0.9, 100),
+            p99: at(0.99, 1_000),
+            p999: at(0.999, 10_000),
+            max: reading(max, 1),
+        }
+    }
+
+    /// The distribution of `had` exchanges whose times are unknown.
+    pub fn untimed(had: u64) -> Latency {
+        let why = match had {
+            0 => Why::NothingHappened,
+            _ => UNTIMED,
+        };
+        Latency::default().each(|_| Reading::unknown(why.clone()))
+    }
+
+    /// The same, unknown where requests are missing.
+    pub fn observed(&self, unobserved: &Unobserved) -> Latency {
+        self.each(|reading| unobserved.time(reading.clone()))
+    }
+
+    fn each(&self, of: impl Fn(&Reading) -> Reading) -> Latency {
+        Latency {
+            mean: of(&self.mean),
+            p50: of(&self.p50),
+            p90: of(&self.p90),
+            p99: of(&self.p99),
+            p999: of(&self.p999),
+            max: of(&self.max),
+        }
+    }
+
+    /// Adds its figures under this prefix: empty, or `without-setup.`.
+    pub fn add_to(&self, readings: &mut Readings, prefix: &str) {
+        for (name, reading) in [
+            ("mean", &self.mean),
+            ("p50", &self.p50),
+            ("p90", &self.p90),
+            ("p99", &self.p99),
+            ("p999", &self.p999),
+            ("max", &self.max),
+        ] {
+            readings.set(&format!("{prefix}{name}"), reading.times(NANOS_PER_MS));
         }
     }
 }
@@ -306,34 +332,52 @@ impl Latency {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseTime {
     /// Mean, in milliseconds.
-    pub mean: f64,
-    /// Median, in milliseconds; absent with fewer than ten exchanges on each side of it.
-    pub p50: Option<f64>,
+    pub mean: Reading,
+    /// Median, in milliseconds; unknown with fewer than ten exchanges on each side of it.
+    pub p50: Reading,
     /// Exchanges that had it.
     pub count: u64,
 }
 
-impl PhaseTime {
-    /// A statistic in nanoseconds.
-    pub fn nanos(&self, statistic: PhaseStatistic) -> Result<f64, NoData> {
-        match statistic {
-            PhaseStatistic::Mean => Ok(self.mean * NANOS_PER_MS),
-            PhaseStatistic::P50 => self.p50.map(|ms| ms * NANOS_PER_MS).ok_or(NoData::TooFew {
-                had: self.count,
-                needed: 20,
-            }),
-        }
-    }
+/// Phases by their id; absent where no exchange had one.
+pub type PhaseTimes = BTreeMap<&'static str, Option<PhaseTime>>;
 
+impl PhaseTime {
     /// The phase of the exchanges in a histogram of nanoseconds; absent where none had it.
     pub fn of(histogram: &Histogram) -> Option<PhaseTime> {
+        let count = histogram.count();
+        let p50 = histogram.supported_quantile(0.5);
+        let few = Why::TooFew {
+            had: count,
+            needed: 20,
+        };
         Some(PhaseTime {
-            mean: histogram.mean()? / NANOS_PER_MS,
-            p50: histogram
-                .supported_quantile(0.5)
-                .map(|nanos| nanos / NANOS_PER_MS),
-            count: histogram.count(),
+            mean: Reading::known(histogram.mean()? / NANOS_PER_MS),
+            p50: Reading::of(p50.map(|nanos| nanos / NANOS_PER_MS), few),
+            count,
         })
+    }
+
+    /// The phases of a group.
+    pub fn all(group: Option<&Group>) -> PhaseTimes {
+        let of = |phase: Phase| group.and_then(|group| PhaseTime::of(group.phase(phase)));
+        let all = Phase::ALL.into_iter();
+        all.map(|phase| (phase.id(), of(phase))).collect()
+    }
+
+    /// Adds the figures of each phase, of the first of these that had it.
+    pub fn add_to(readings: &mut Readings, phases: &[&PhaseTimes], unobserved: &Unobserved) {
+        for phase in Phase::ALL {
+            let mut had = phases.iter().filter_map(|phases| phases.get(phase.id()));
+            let time = had.find_map(Option::as_ref);
+            let name = phase.id().replace('_', "-");
+            let reading = |of: fn(&PhaseTime) -> &Reading| {
+                let reading = time.map(|time| of(time).times(NANOS_PER_MS));
+                unobserved.time(reading.unwrap_or_default())
+            };
+            readings.set(&format!("{name}.mean"), reading(|time| &time.mean));
+            readings.set(&format!("{name}.p50"), reading(|time| &time.p50));
+        }
     }
 }
 
@@ -350,10 +394,13 @@ mod tests {
 
     #[test]
     fn enough_requests_without_a_duration_are_no_small_sample() {
-        let nothing = Latency::default();
-        let mean = |had| nothing.nanos(Statistic::Mean, had).unwrap_err().to_string();
-        assert!(mean(78).contains("unknown"), "{}", mean(78));
-        let few = nothing.nanos(Statistic::P50, 5).unwrap_err();
-        assert_eq!(few.to_string(), "5 samples measured, at least 20 needed");
+        let why = |reading: Reading| reading.why().unwrap().to_string();
+        let mean = why(Latency::untimed(78).mean);
+        assert!(mean.contains("unknown"), "{mean}");
+        let mut histogram = Histogram::new();
+        (0..5).for_each(|nth| histogram.record(1_000_000 + nth));
+        let few = Latency::of(&histogram);
+        assert_eq!(why(few.p50), "5 samples measured, at least 20 needed");
+        assert!(few.mean.is_known());
     }
 }

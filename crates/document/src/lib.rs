@@ -4,20 +4,27 @@
 //! or sockets, print, or read a clock.
 
 pub mod body_arrival;
+pub mod claim;
 pub mod cpu;
 pub mod error_responses;
+pub mod facts;
 pub mod failure_remedy;
 pub mod figures;
 pub mod finding;
 pub mod first_calls;
 pub mod population;
+pub mod readings;
 pub mod requirement;
 pub mod reuse_delay;
 pub mod statement;
+pub mod traffic_readings;
 pub mod unobserved;
 
+pub use claim::{Claim, ClaimKind, Claims};
 pub use error_responses::ErrorResponses;
+pub use facts::{Facts, RuleState, Subject};
 pub use finding::{Finding, Severity};
 pub use population::Population;
+pub use readings::Readings;
 pub use statement::{Statement, Value};
 pub use unobserved::Unobserved;

@@ -7,40 +7,31 @@
 //! op          = "<" | "<=" | ">" | ">=" | "==" | "!="
 //! ```
 //! The last colon outside quotes ends the selectors, so `host=[::1]:8443: connections <= 4` needs
-//! no quotes. One grammar for every command. What cannot be measured never passes. Of the ledger it
-//! knows only failures and phases, and no document: each document implements [`MetricSource`].
+//! no quotes. One grammar for every command. What is not known never passes. Of the ledger it knows
+//! only failures and phases, and no document: each document implements [`Facts`](crate::Facts).
 
 mod catalogue;
 mod evaluate;
-mod measured;
-mod metric;
 mod parse;
 mod parse_error;
-mod traffic_source;
 
 use std::fmt;
 use std::str::FromStr;
 
-pub use catalogue::{
-    Document, METRICS, MetricEntry, MetricKey, Parameter, SELECTORS, SelectorEntry,
-};
-pub use evaluate::{MetricSource, NoData, Outcome, RequirementResult, Subject, Verdict};
+pub use catalogue::{Better, DocumentKind, FIGURES, Figure, Parameter, SELECTORS, SelectorEntry};
+pub use evaluate::{Outcome, RequirementResult, Verdict};
+pub use intact_reading::Op;
 pub use intact_units::{Dimension, Unit};
-pub use measured::Measured;
-pub use metric::{
-    ChainMetric, DrainMetric, FaultMetric, FindingSelector, InvocationMetric, LoadMetric, Metric,
-    PhaseStatistic, Statistic, StatusSelector, TrafficMetric,
-};
 pub use parse_error::{ParseError, ParseErrorKind};
-pub use traffic_source::TrafficSource;
 
 /// A requirement that was understood. Printing it gives an expression that reads back as the same
 /// requirement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Requirement {
     selectors: Vec<Selector>,
-    entry: &'static MetricEntry,
-    metric: Metric,
+    figure: &'static Figure,
+    /// The figure's name with its parameter.
+    name: String,
     op: Op,
     value: Quantity,
 }
@@ -51,20 +42,14 @@ impl Requirement {
         &self.selectors
     }
 
-    /// What is measured.
-    pub fn metric(&self) -> &Metric {
-        &self.metric
+    /// The row of the table of figures.
+    pub fn figure(&self) -> &'static Figure {
+        self.figure
     }
 
-    /// The row of the catalogue that names the metric.
-    pub fn entry(&self) -> &'static MetricEntry {
-        self.entry
-    }
-
-    /// The metric's name with its parameter, such as `failed.refused`.
-    pub fn metric_name(&self) -> String {
-        let parameter = self.metric.parameter().unwrap_or_default();
-        [self.entry.stem(), &parameter].concat()
+    /// The figure's name with its parameter, such as `failed.refused`.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// How the measured value must stand to [`Self::value`].
@@ -77,15 +62,15 @@ impl Requirement {
         self.value
     }
 
-    /// Refuses a metric or selector that `document` never has, and a rule that is none of those that
-    /// it has (`rules`): an error before the run is better than one after it.
+    /// Refuses a metric or selector that `document` never has, and a rule that is none of those
+    /// that it has (`rules`): an error before the run is better than one after it.
     ///
     /// # Errors
     /// What the document does not have, and which documents have it.
     pub fn check_for(
         &self,
-        document: Document,
-        rules: impl Fn(Document) -> Vec<&'static str>,
+        document: DocumentKind,
+        rules: impl Fn(DocumentKind) -> Vec<&'static str>,
     ) -> Result<(), ParseError> {
         parse::check_for(self, document, rules)
     }
@@ -105,8 +90,7 @@ impl fmt::Display for Requirement {
             write!(f, "{}{selector}", if at == 0 { "" } else { "," })?;
         }
         let colon = if self.selectors.is_empty() { "" } else { ": " };
-        let name = self.metric_name();
-        write!(f, "{colon}{name} {} {}", self.op, self.value)
+        write!(f, "{colon}{} {} {}", self.name, self.op, self.value)
     }
 }
 
@@ -141,60 +125,6 @@ impl fmt::Display for Selector {
         }
         let escaped = self.value.replace('\\', "\\\\").replace('"', "\\\"");
         write!(f, "{}=\"{escaped}\"", self.entry.key)
-    }
-}
-
-/// How a measured value must stand to the one asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Op {
-    /// `<`
-    Below,
-    /// `<=`
-    AtMost,
-    /// `>`
-    Above,
-    /// `>=`
-    AtLeast,
-    /// `==`
-    Equal,
-    /// `!=`
-    Unequal,
-}
-
-impl Op {
-    const ALL: [(Self, &'static str); 6] = [
-        (Self::AtMost, "<="),
-        (Self::AtLeast, ">="),
-        (Self::Equal, "=="),
-        (Self::Unequal, "!="),
-        (Self::Below, "<"),
-        (Self::Above, ">"),
-    ];
-
-    /// Whether `measured` stands so to `asked`. The two are equal when they differ by no more than
-    /// a billionth of the larger, so that 999 of 1,000 meets `>= 99.9%` whatever the rounding.
-    pub fn holds(self, measured: f64, asked: f64) -> bool {
-        let distance = (measured - asked).abs();
-        let equal = distance.is_finite() && distance <= 1e-9 * measured.abs().max(asked.abs());
-        match self {
-            Self::Below => measured < asked && !equal,
-            Self::AtMost => measured <= asked || equal,
-            Self::Above => measured > asked && !equal,
-            Self::AtLeast => measured >= asked || equal,
-            Self::Equal => equal,
-            // NaN is not equal to anything, and still meets nothing
-            Self::Unequal => !equal && !measured.is_nan(),
-        }
-    }
-}
-
-impl fmt::Display for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = Self::ALL
-            .iter()
-            .find(|(op, _)| op == self)
-            .map_or("", |(_, sign)| sign);
-        f.write_str(sign)
     }
 }
 

@@ -107,6 +107,12 @@ impl From<&'static str> for Statement {
     }
 }
 
+impl From<String> for Statement {
+    fn from(text: String) -> Statement {
+        Statement::text(text)
+    }
+}
+
 impl From<&Statement> for String {
     fn from(statement: &Statement) -> String {
         statement.text.clone()

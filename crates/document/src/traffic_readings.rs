@@ -4,8 +4,7 @@
 use crate::figures::TrafficCounts;
 use crate::readings::Readings;
 use crate::unobserved::Unobserved;
-use intact_ledger::Evidence;
-use intact_ledger::Failure;
+use intact_ledger::{Evidence, Failure};
 use intact_reading::{Reading, Why};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -52,15 +51,13 @@ pub struct RequestReadings {
     pub total: Reading,
     /// Complete responses of any status, or as `--expect` demands.
     pub ok: Reading,
-    /// The others by kind.
+    /// The others by kind; `other` stands for kinds that are not listed, where there may be some.
     pub failed: BTreeMap<&'static str, Reading>,
-    /// Final status codes of complete responses.
-    pub status: BTreeMap<u16, Reading>,
+    /// Final status codes of complete responses; `other` as above.
+    pub status: BTreeMap<String, Reading>,
     /// All that failed.
-    #[serde(skip)]
     pub failures: Reading,
     /// All that failed, as a share.
-    #[serde(skip)]
     pub failed_share: Reading,
     /// A kind or a status that is not listed.
     #[serde(skip)]
@@ -72,6 +69,9 @@ pub struct RequestReadings {
     #[serde(skip)]
     classes: Vec<Reading>,
 }
+
+/// The key of kinds and status codes that are not listed.
+const OTHER: &str = "other";
 
 /// Connections (`connections` in every JSON document).
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -89,7 +89,6 @@ pub struct ConnectionReadings {
     /// How many the peak overlap of requests needs; each round opens new ones.
     pub needed: Reading,
     /// All dials that failed.
-    #[serde(skip)]
     pub failures: Reading,
 }
 
@@ -119,10 +118,9 @@ impl TrafficReadings {
                 .map(|(kind, count)| (*kind, of_connections(*count)))
                 .collect()
         };
-        let dials = match unobserved.sees(&[Evidence::Attempts]) {
-            Ok(()) => of_connections(connections.failed.values().sum()),
-            Err(why) => Reading::unknown(why),
-        };
+        let dials = of_connections(connections.failed.values().sum());
+        let reused = unobserved.reused(counts.reused, counted.reuse_known, total);
+        let reuse = unobserved.reuse(counts.reused, counted.reuse_known, total);
         TrafficReadings {
             requests,
             connections: ConnectionReadings {
@@ -131,10 +129,10 @@ impl TrafficReadings {
                 failed: by(&connections.failed),
                 ended_by: by(&connections.ended_by),
                 needed: unless_nothing(unobserved.needed(connections.needed, opened)),
-                failures: dials,
+                failures: unobserved.figure("connections-failed", dials),
             },
-            reused: unless_nothing(unobserved.reused(counts.reused, counted.reuse_known, total)),
-            reuse: unless_nothing(unobserved.reuse(counts.reused, counted.reuse_known, total)),
+            reused: unless_nothing(unobserved.figure("reused", reused)),
+            reuse: unless_nothing(unobserved.figure("reuse", reuse)),
             avoidable: unless_nothing(unobserved.avoidable(counted.avoidable, opened)),
         }
     }
@@ -153,7 +151,9 @@ impl TrafficReadings {
                 total: each(&requests.total),
                 ok: each(&requests.ok),
                 failed: by(&requests.failed),
-                status: status.map(|(code, count)| (*code, each(count))).collect(),
+                status: status
+                    .map(|(code, count)| (code.clone(), each(count)))
+                    .collect(),
                 failures: each(&requests.failures),
                 failed_share: requests.failed_share.clone(),
                 other: each(&requests.other),
@@ -243,16 +243,22 @@ impl RequestReadings {
             }
         }
         let status = requests.status.iter();
+        let mut status: BTreeMap<String, Reading> = status
+            .map(|(code, count)| (code.to_string(), certain(*count)))
+            .collect();
+        let other = certain(0);
+        if !other.is_known() {
+            failed.insert(OTHER, other.clone());
+            status.insert(OTHER.to_owned(), other.clone());
+        }
         RequestReadings {
             total: of_requests(total),
             ok: certain(requests.ok),
             failed,
-            status: status
-                .map(|(code, count)| (*code, certain(*count)))
-                .collect(),
+            status,
             failures,
             failed_share,
-            other: certain(0),
+            other,
             hidden,
             classes: (1..=5)
                 .map(|class| certain(requests.of_class(class)))
@@ -265,13 +271,14 @@ impl RequestReadings {
         readings.set("ok", self.ok.clone());
         readings.set("failed", self.failures.clone());
         readings.set("failed-share", self.failed_share.clone());
-        for (kind, reading) in self.hidden.iter().chain(&self.failed) {
+        let listed = self.failed.iter().filter(|(kind, _)| **kind != OTHER);
+        for (kind, reading) in self.hidden.iter().chain(listed) {
             readings.set(&format!("failed.{kind}"), reading.clone());
             if *kind == Failure::Stale.id() {
                 readings.set("stale", reading.clone());
             }
         }
-        for (code, reading) in &self.status {
+        for (code, reading) in self.status.iter().filter(|(code, _)| *code != OTHER) {
             readings.set(&format!("status.{code}"), reading.clone());
         }
         for (class, reading) in (1..).zip(&self.classes) {

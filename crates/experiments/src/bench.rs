@@ -10,13 +10,13 @@ mod effects;
 mod findings;
 mod machine;
 mod measured_rounds;
-mod metrics;
 mod open_loop;
 mod populations;
 mod ports;
 mod remedies;
 mod saturation;
 mod service;
+mod subjects;
 mod variant;
 
 pub use crate::time_difference::{TimeDifference, TimeStatistic};
@@ -24,9 +24,9 @@ pub use baseline::{Baseline, BaselineChange};
 pub use charts::{Charts, LatencyPanel, Level, PerConnection, Sweep, SweepPoint};
 pub use compare::compare;
 pub use effects::{Effect, EffectResult};
-pub(crate) use findings::{failure_kinds, no_success_verdict, not_2xx};
+pub(crate) use findings::{failure_kinds, no_success_claim, not_2xx};
 pub use intact_document::error_responses::ErrorResponses;
-pub use intact_document::figures::{Connections, Latency, PhaseTime, Requests};
+pub use intact_document::figures::{Latency, PhaseTime, TrafficCounts};
 pub use intact_document::finding::{Finding, Severity};
 pub use intact_document::first_calls::{FirstCallTier, FirstCallTiers, TierCause};
 pub use machine::MachineFacts;
@@ -42,10 +42,12 @@ pub use variant::{
 };
 
 use crate::likeness::{ConnectionBehaviour, Likeness};
+use crate::traffic::{avoidable, of_client};
+use intact_document::traffic_readings::TrafficReadings;
+use intact_document::unobserved::Unobserved;
+use intact_document::{Claim, Claims};
 use intact_experiment::AxisError;
-use intact_ledger::{Caveat, Exchange, Run, Sockets, Tally};
-use intact_units::number::whole_percent;
-use intact_units::plural::counted;
+use intact_ledger::{Caveat, Exchange, Host, Run, Sockets, Tally};
 use serde::Serialize;
 
 /// The ids of the findings that a bench can have.
@@ -62,9 +64,11 @@ pub const RULES: &[&str] = &[
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchFacts {
-    /// The comparison of typical latencies that matters most, and up to two more, in sentences; or
+    /// The machine of the client.
+    pub environment: Environment,
+    /// What failed, the comparison of typical latencies that matters most, and up to two more; or
     /// why nothing succeeded.
-    pub verdict: Vec<String>,
+    pub verdict: Claims,
     /// What each setting saves, the largest share first; empty if each comparison has a sentence
     /// of `verdict`. In a run with remedies other than keep-alive: what each variant saves
     /// against the baseline.
@@ -81,10 +85,12 @@ pub struct BenchFacts {
     pub findings: Vec<Finding>,
     /// What limits the figures.
     pub caveats: Vec<Caveat>,
-    /// Requests of the whole run, measured ones.
-    pub requests: Requests,
-    /// Connections of the whole run.
-    pub connections: Connections,
+    /// Requests and connections of the whole run, measured ones.
+    #[serde(flatten)]
+    pub traffic: TrafficReadings,
+    /// What was counted of them, whatever is missing.
+    #[serde(skip)]
+    pub counted: TrafficCounts,
     /// The machine's sockets before and after.
     pub sockets: Vec<Sockets>,
     /// The client's ephemeral ports, and when they run out; absent where they are not known.
@@ -104,13 +110,26 @@ pub struct BenchFacts {
     pub errors: ErrorResponses,
 }
 
+/// The machine of a bench.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Environment {
+    #[serde(flatten)]
+    host: Host,
+    /// Its sockets before and after.
+    sockets: Vec<Sockets>,
+}
+
 /// The share of failed requests of a variant from which on they are the headline.
 const MANY_FAILED: f64 = 0.1;
 
-fn many_failed(variants: &[VariantFacts], all: &Requests) -> Option<f64> {
-    let share = |requests: &Requests| requests.failures() as f64 / requests.total.max(1) as f64;
+fn many_failed(variants: &[VariantFacts], all: &TrafficCounts) -> Option<f64> {
+    let share = |counts: &TrafficCounts| {
+        let requests = &counts.requests;
+        requests.failures() as f64 / requests.total.max(1) as f64
+    };
     let mut variants = variants.iter();
-    let is_any = variants.any(|variant| share(&variant.requests) >= MANY_FAILED);
+    let is_any = variants.any(|variant| share(&variant.counted) >= MANY_FAILED);
     is_any.then(|| share(all))
 }
 
@@ -137,11 +156,11 @@ impl BenchFacts {
         let effects_baseline = baselines
             .map(|index| variants[index].name.clone())
             .collect();
-        let mut requests = Requests::default();
-        let mut connections = Connections::default();
-        for variant in &variants {
-            requests.add(&variant.requests);
-            connections.add(&variant.connections);
+        let mut counted = TrafficCounts::default();
+        for one in &variants {
+            counted.requests.add(&one.counted.requests);
+            counted.connections.add(&one.counted.connections);
+            counted.reused += one.counted.reused;
         }
         let rounds = variants
             .iter()
@@ -151,34 +170,26 @@ impl BenchFacts {
             .unwrap_or(0);
         let mut caveats = tally.caveats.clone();
         caveats.extend(caveats::caveats(&variants, rounds));
-        let errors = ErrorResponses::among(&requests.status, run.expect);
-        let verdicts = if let Some(verdict) = no_success_verdict(&requests, &errors, tally, first) {
-            vec![verdict]
-        } else {
-            // the table of effects has the others
-            let most = if effects.is_empty() { usize::MAX } else { 1 };
-            let mut sentences = compare::verdicts(run, &variants, &comparisons, rounds, most);
-            let at = match errors.many() {
-                Some(_) => 0,
-                None => sentences.len().min(1),
-            };
-            let failed = findings::failed_lookups(&variants);
-            let next = findings::errors_in(&variants, &errors)
-                .into_iter()
-                .chain(failed);
-            sentences.splice(at..at, next);
-            if let Some(share) = many_failed(&variants, &requests) {
-                let all = counted(requests.total, "request");
-                let failed = format!("{} of {all}", whole_percent(share));
-                sentences.insert(
-                    0,
-                    format!("{failed} failed, so the other sentences are about the rest only"),
-                );
-            }
-            sentences
-        };
-        Ok(BenchFacts {
-            verdict: verdicts,
+        let errors = ErrorResponses::among(&counted.requests.status, run.expect);
+        let nothing = no_success_claim(&counted, &errors, tally, first);
+        let verdict = nothing.map_or_else(
+            || {
+                // the table of effects has the others
+                let most = if effects.is_empty() { usize::MAX } else { 1 };
+                let compared = compare::claims(run, &variants, &comparisons, rounds, most);
+                let failed = findings::many_failed(&variants, &counted).into_iter();
+                let failed = failed.chain(findings::failed_lookups(&variants));
+                let errors = findings::errors_in(&variants, &errors);
+                Claims::ranked(failed.chain(errors).chain(compared))
+            },
+            |nothing| Claims::ranked([nothing]),
+        );
+        let mut facts = BenchFacts {
+            environment: Environment {
+                host: run.host.clone(),
+                sockets: tally.sockets.clone(),
+            },
+            verdict,
             effects,
             effects_baseline,
             findings: findings::findings(&variants, run, tally),
@@ -186,34 +197,51 @@ impl BenchFacts {
             variants,
             comparisons,
             caveats,
-            requests,
-            connections,
+            traffic: TrafficReadings::default(),
+            counted,
             sockets: tally.sockets.clone(),
             ports: PortLimit::of(run),
             rounds,
             baseline: None,
             like: None,
             services: Vec::new(),
-        })
+        };
+        facts.read();
+        Ok(facts)
+    }
+
+    /// Adds what limits the figures, which may make bounds of them.
+    pub fn add_caveats(&mut self, caveats: impl IntoIterator<Item = Caveat>) {
+        self.caveats.extend(caveats);
+        self.read();
+    }
+
+    /// Makes the readings: of what was counted, without what the caveats report as missing.
+    fn read(&mut self) {
+        let missing = Unobserved::by_caveats(&self.caveats);
+        self.variants.iter_mut().for_each(|one| one.read(&missing));
+        let variants = || self.variants.iter();
+        let avoidable = variants().map(|one| avoidable(&one.counted)).sum();
+        let unsent = variants().map(VariantFacts::unsent).sum();
+        self.traffic = of_client(&self.counted, avoidable, unsent, &missing);
     }
 
     /// Compares how the variants use connections with production.
     pub fn compare_with_production(&mut self, production: ConnectionBehaviour) {
-        let like = Likeness::new(production, ConnectionBehaviour::of_bench(self));
-        self.say_second(like.sentences());
+        let tests = self.variants.iter().map(VariantFacts::behaviour);
+        let like = Likeness::new(production, tests.collect());
+        self.add_claims(like.claims());
         self.like = Some(like);
     }
 
-    /// Puts sentences behind the first one.
-    fn say_second(&mut self, sentences: impl IntoIterator<Item = String>) {
-        let at = self.verdict.len().min(1);
-        self.verdict.splice(at..at, sentences);
+    fn add_claims(&mut self, claims: impl IntoIterator<Item = Claim>) {
+        self.verdict = self.verdict.clone().with(claims);
     }
 
     /// The share of the requests that failed, where it is so large that the latency of the others
     /// is no headline.
     pub fn many_failed(&self) -> Option<f64> {
-        many_failed(&self.variants, &self.requests)
+        many_failed(&self.variants, &self.counted)
     }
 
     /// The comparison that the first verdict is about.

@@ -13,8 +13,8 @@
 
 mod count_difference;
 mod finding_change;
-mod metrics;
 mod outcome;
+mod subjects;
 mod variant;
 mod verdict;
 
@@ -26,9 +26,13 @@ pub use outcome::{ComparedFigure, FigureChange, Outcome};
 pub use variant::{Handshakes, ProgramFacts, RoundFigures, Spread};
 
 use crate::likeness::{ConnectionBehaviour, Likeness};
+use crate::traffic::ObservedTraffic;
+use intact_document::Claims;
 use intact_document::cpu::ProgramWork;
-use intact_document::figures::{ObservedCounts, TrafficCounts, embeds};
+use intact_document::figures::{ObservedCounts, TrafficCounts};
 use intact_document::finding::Finding;
+use intact_document::traffic_readings::TrafficReadings;
+use intact_document::unobserved::Unobserved;
 use intact_ledger::{Caveat, Event, Run, Sink};
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use serde::Serialize;
@@ -42,14 +46,16 @@ pub struct Comparison {
     run: Run,
     programs: Vec<Program>,
     caveats: Vec<Caveat>,
+    /// What the caveats that are of no single program report as missing.
+    missing: Unobserved,
 }
 
 /// What a comparison found out. Times are in milliseconds where the name says so.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CompareFacts {
-    /// Sentences, the one that matters most first.
-    pub verdict: Vec<String>,
+    /// What was found out, the claim that matters most first.
+    pub verdict: Claims,
     /// The programs, the baseline first.
     pub variants: Vec<ProgramFacts>,
     /// Whether the programs ran in interleaved rounds. Otherwise they are ledgers recorded
@@ -66,9 +72,12 @@ pub struct CompareFacts {
     /// What stands out in the programs that are compared with the baseline; the subject begins
     /// with the program's name.
     pub findings: Vec<Finding>,
-    /// The counts of all programs and rounds.
+    /// Requests and connections of all programs and rounds.
     #[serde(flatten)]
-    pub traffic: TrafficCounts,
+    pub traffic: TrafficReadings,
+    /// What was counted of them, whatever is missing.
+    #[serde(skip)]
+    pub counted: TrafficCounts,
     /// Rounds that every program has completed.
     pub rounds: u32,
     /// What the programs took processor time for, where that was asked for.
@@ -80,6 +89,9 @@ pub struct CompareFacts {
     pub like: Option<Likeness>,
     /// What limits the figures.
     pub caveats: Vec<Caveat>,
+    /// What is missing from every program. What only one of them lacks is in its own figures.
+    #[serde(skip)]
+    pub(crate) missing: Unobserved,
 }
 
 impl CompareFacts {
@@ -91,9 +103,8 @@ impl CompareFacts {
         tests: Vec<ConnectionBehaviour>,
     ) {
         let like = Likeness::new(production, tests);
-        self.verdict = like.sentences();
-        self.verdict
-            .extend(verdict::with_production(&self.variants));
+        let further = verdict::with_production(&self.variants);
+        self.verdict = Claims::ranked(like.claims().into_iter().chain(further));
         self.like = Some(like);
     }
 }
@@ -109,6 +120,7 @@ impl Comparison {
             run: run.clone(),
             programs: programs.collect(),
             caveats: Vec::new(),
+            missing: Unobserved::default(),
         }
     }
 
@@ -137,7 +149,16 @@ impl Comparison {
 
     /// What was found out so far.
     pub fn facts(&self) -> CompareFacts {
-        let variants: Vec<ProgramFacts> = self.programs.iter().map(Program::facts).collect();
+        let mut caveats = self.caveats.clone();
+        if self.programs.iter().any(Program::is_cut) {
+            caveats.push(Caveat::new(
+                "cut-round",
+                "a round that not every program completed is left out",
+            ));
+        }
+        let missing = self.missing.clone();
+        let programs = self.programs.iter();
+        let variants: Vec<ProgramFacts> = programs.map(|one| one.facts(&missing)).collect();
         let comparisons = count_difference::times(&variants);
         let counts = count_difference::counts(&variants);
         let changes = finding_change::changes(&variants);
@@ -146,17 +167,16 @@ impl Comparison {
         let is_experiment = rounds.all(|round| round.wall_ms.is_some());
         let outcomes = outcome::outcomes(&variants, &comparisons, &counts);
         let rounds = variants.iter().map(|one| one.rounds.len() as u32).min();
-        let mut caveats = self.caveats.clone();
-        if self.programs.iter().any(Program::is_cut) {
-            caveats.push(Caveat::new(
-                "cut-round",
-                "a round that not every program completed is left out",
-            ));
-        }
+        let counted = ObservedCounts::sum(variants.iter().map(|one| &one.counted));
+        let in_vain = variants.iter().map(|one| one.lookups_in_vain).sum();
+        let mut unobserved = counted.unobserved.clone();
+        unobserved.add(&missing);
+        let all = ObservedTraffic::of(counted, in_vain, &unobserved, 1.0);
         CompareFacts {
-            traffic: ObservedCounts::sum(variants.iter().map(|one| &one.counts)).counts,
+            traffic: all.traffic,
+            counted: all.counted.counts,
             findings: challengers(&variants),
-            verdict: verdict::sentences(&variants, &outcomes, &counts, &changes, is_experiment),
+            verdict: verdict::claims(&variants, &outcomes, &counts, &changes, is_experiment),
             is_experiment,
             outcomes,
             variants,
@@ -167,6 +187,7 @@ impl Comparison {
             work: Vec::new(),
             like: None,
             caveats,
+            missing,
         }
     }
 
@@ -191,12 +212,11 @@ fn challengers(programs: &[ProgramFacts]) -> Vec<Finding> {
     each.collect()
 }
 
-embeds!(CompareFacts, traffic: TrafficCounts);
-
 impl CompareFacts {
-    /// Whether any program had a response, or opened connections whose content cannot be read.
+    /// Whether any program had a success, or wanted none: it sent no request.
     pub fn any_success(&self) -> bool {
-        self.variants.iter().any(|one| one.any_success())
+        let mut programs = self.variants.iter();
+        programs.any(|one| one.no_success().is_none())
     }
 }
 
@@ -204,6 +224,8 @@ impl Sink for Comparison {
     fn record(&mut self, event: Event<'_>) {
         if let Event::Caveat(caveat) = event {
             self.caveat(caveat);
+            self.missing
+                .add(&Unobserved::by_caveats(std::slice::from_ref(caveat)));
         }
         let variant = event.variant().map(|variant| variant as usize);
         let program = variant.and_then(|variant| self.programs.get_mut(variant));

@@ -11,7 +11,7 @@
 
 mod frozen;
 mod invocation;
-mod metrics;
+mod subjects;
 mod traffic;
 mod variant;
 mod verdict;
@@ -22,8 +22,11 @@ pub use invocation::InvocationFacts;
 pub use variant::{Freezes, Kind, RoundMean, Sent, VariantFacts};
 
 use crate::time_difference::{self, TimeStatistic};
-use intact_document::figures::{Connections, ObservedCounts, Requests};
+use crate::traffic::ObservedTraffic;
+use intact_document::Claims;
+use intact_document::figures::ObservedCounts;
 use intact_document::finding::Finding;
+use intact_document::traffic_readings::TrafficReadings;
 use intact_document::unobserved::Unobserved;
 use intact_ledger::{CONNECTIONS_NOT_FOLLOWED, Caveat, Event, Invocation, Run, Sink};
 use intact_traffic::TrafficAnalysis;
@@ -56,22 +59,17 @@ pub struct Counts {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LambdaFacts {
-    /// Sentences, the one that matters most first.
-    pub verdict: Vec<String>,
+    /// What was found out, the claim that matters most first.
+    pub verdict: Claims,
     /// The variants, the reference first.
     pub variants: Vec<VariantFacts>,
     /// Each against the first.
     pub comparisons: Vec<TimeDifference>,
     /// The invocations of all variants.
     pub counts: Counts,
-    /// As in every document: what the function sent; absent where connections were not watched.
-    pub requests: Option<Requests>,
-    /// As in every document.
-    pub connections: Option<Connections>,
-    /// As in every document.
-    pub reused: Option<u64>,
-    /// As in every document.
-    pub reuse: Option<f64>,
+    /// What the function sent; unknown where connections were not watched.
+    #[serde(flatten)]
+    pub traffic: TrafficReadings,
     /// What stands out in the traffic of each variant; with several the subject begins with its
     /// name.
     pub findings: Vec<Finding>,
@@ -136,18 +134,22 @@ impl Invocations {
             }
         }
         let observed = variants.iter().filter_map(|one| one.observed.as_deref());
-        let sent = ObservedCounts::sum(observed.map(|facts| &facts.totals.counts)).counts;
+        let totals: Vec<_> = observed.map(|facts| &facts.totals).collect();
+        let sent = ObservedCounts::sum(totals.iter().map(|figures| &figures.counted));
+        let in_vain = totals.iter().map(|figures| figures.lookups_in_vain()).sum();
+        let unobserved = match watched {
+            true => sent.unobserved.clone(),
+            false => Unobserved::because(subjects::NOT_WATCHED),
+        };
+        let all = ObservedTraffic::of(sent, in_vain, &unobserved, 1.0);
         LambdaFacts {
-            verdict: verdict::sentences(&variants, &comparisons),
+            verdict: verdict::claims(&variants, &comparisons),
             findings: findings(&variants),
             caveats: self.caveats(&variants),
             variants,
             comparisons,
             counts,
-            requests: watched.then_some(sent.requests),
-            connections: watched.then_some(sent.connections),
-            reused: watched.then_some(sent.reused),
-            reuse: sent.reuse,
+            traffic: all.traffic,
             invocations,
         }
     }

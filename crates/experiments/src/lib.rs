@@ -9,5 +9,7 @@ pub mod capacity;
 pub mod compare;
 pub mod lambda;
 pub mod likeness;
+
 pub mod scenario;
 pub mod time_difference;
+pub mod traffic;

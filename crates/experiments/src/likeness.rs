@@ -5,8 +5,8 @@
 //! [`Likeness`] compares the tests with production, aspect by aspect. An aspect that either side
 //! does not show is unknown, never alike.
 
-use crate::bench::{BenchFacts, VariantFacts};
-use intact_document::requirement::{Measured, NoData};
+use intact_document::{Claim, ClaimKind};
+use intact_reading::{Reading, Why};
 use intact_traffic::{Figures, ObservedFacts};
 use intact_units::number::{percent, time};
 use serde::Serialize;
@@ -29,8 +29,11 @@ const REMEDY: &str =
     "Open and reuse connections in the test as production does: `intact help realistic-load-test`";
 
 /// Nothing to compare with.
-pub(crate) const NO_PRODUCTION: NoData =
-    NoData::NotMeasured("name the ledger of production with --like, and a test next to it");
+pub(crate) const NO_PRODUCTION: Why =
+    Why::not_measured("name the ledger of production with --like, and a test next to it");
+/// The aspect that a comparison needs is not known.
+const UNKNOWN: Why =
+    Why::cannot_see("connections per request are not known of both, the test and production");
 
 /// How connections are used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -160,53 +163,25 @@ impl ConnectionBehaviour {
     }
 
     fn of_figures(name: String, figures: &Figures) -> ConnectionBehaviour {
-        let requests = figures.requests.total;
-        let opened = figures.connections.opened;
+        let counted = &figures.counted;
+        let (requests, opened) = (counted.requests.total, counted.connections.opened);
         // what cannot be seen inside has connections and no requests
         let is_whole = requests > 0 && figures.opaque == 0;
-        let seconds = figures.churn_per_s.filter(|rate| *rate > 0.0);
-        let seconds = seconds.map(|rate| opened as f64 / rate);
+        let churn = figures.churn_per_s.low();
+        let seconds = (churn.is_finite() && churn > 0.0).then(|| opened as f64 / churn);
         ConnectionBehaviour {
             name,
             requests,
             connections_per_request: is_whole.then(|| opened as f64 / requests as f64),
-            reuse: figures.reuse,
+            reuse: counted.reuse,
             concurrency: figures
                 .outbound_ms
                 .zip(seconds)
                 .map(|(outbound, seconds)| outbound / 1e3 / seconds),
             idle_ms: figures.idle_gaps.as_ref().and_then(|gaps| gaps.mean_ms),
-            resumed_share: figures.resumed_share,
+            resumed_share: figures.resumed_share.value(),
             http: None,
         }
-    }
-
-    /// Of the measured requests of each variant of a bench: connections that a round opens for its
-    /// warm-up are not theirs. A closed loop lets a connection idle for no longer than its
-    /// requests leave time for.
-    pub fn of_bench(facts: &BenchFacts) -> Vec<ConnectionBehaviour> {
-        let of = |one: &VariantFacts| {
-            let requests = one.requests.total;
-            // each has one request of warm-up, as has each connection of the preflight
-            let warmed_up = one.warmup.requests.saturating_sub(one.warmup.connections);
-            let opened = one.connections.opened.saturating_sub(warmed_up);
-            let busy = one.rate_per_s.zip(one.latency_ms.mean);
-            let busy = busy.map(|(rate, latency)| rate * latency / 1e3);
-            let places = (one.concurrency * one.streams) as f64;
-            let idle = |(busy, rate): (f64, f64)| ((places - busy) / rate * 1e3).max(0.0);
-            let is_closed = one.open_loop.is_none() && one.reused > 0;
-            ConnectionBehaviour {
-                name: one.name.clone(),
-                requests,
-                connections_per_request: (requests > 0).then(|| opened as f64 / requests as f64),
-                reuse: one.reuse,
-                concurrency: busy,
-                idle_ms: busy.zip(one.rate_per_s).filter(|_| is_closed).map(idle),
-                resumed_share: one.resumed_share,
-                http: Some(one.http.clone()),
-            }
-        };
-        facts.variants.iter().map(of).collect()
     }
 
     fn aspects(&self, production: &ConnectionBehaviour) -> Vec<AspectComparison> {
@@ -298,34 +273,35 @@ impl Likeness {
         }
     }
 
-    /// A sentence for each of the first tests, and where to read how a test becomes alike.
-    pub fn sentences(&self) -> Vec<String> {
+    /// A claim for each of the first tests, and where to read how a test becomes alike.
+    pub fn claims(&self) -> Vec<Claim> {
         let tests = self.tests.iter().take(SENTENCES);
-        let mut said: Vec<String> = tests.map(TestLikeness::sentence).collect();
+        let mut claims: Vec<Claim> = tests.map(TestLikeness::claim).collect();
         if self.tests.iter().any(|test| test.unlike > 0) {
-            said.push(REMEDY.to_owned());
+            claims.push(Claim::new(ClaimKind::Note, 0.0, REMEDY));
         }
-        said
+        claims
     }
 
-    /// The metric `unlike` of a test: aspects that differ. Without connections per request on both
-    /// sides there is none.
-    pub(crate) fn unlike(&self, test: usize) -> Result<Measured, NoData> {
-        let test = self.tests.get(test).ok_or(NoData::NothingHappened)?;
+    /// The figure `unlike` of a test: aspects that differ. Without connections per request on both
+    /// sides it is unknown.
+    pub(crate) fn unlike(&self, test: usize) -> Reading {
+        let Some(test) = self.tests.get(test) else {
+            return Reading::unknown(NO_PRODUCTION);
+        };
         let is_known = |one: &AspectComparison| {
             one.aspect != Aspect::ConnectionsPerRequest || one.result != Alikeness::Unknown
         };
-        if !test.aspects.iter().all(is_known) {
-            return Err(NoData::CannotSee(
-                "connections per request are not known of both, the test and production",
-            ));
+        match test.aspects.iter().all(is_known) {
+            true => Reading::count(test.unlike),
+            false => Reading::unknown(UNKNOWN),
         }
-        Ok(Measured::count(test.unlike, true))
     }
 }
 
 impl TestLikeness {
-    fn sentence(&self) -> String {
+    fn claim(&self) -> Claim {
+        let claim = |kind: ClaimKind, sentence: String| Claim::new(kind, 0.0, sentence);
         let name = &self.behaviour.name;
         let of = |aspect| self.aspects.iter().find(|one| one.aspect == aspect);
         let values = |one: &AspectComparison| {
@@ -336,14 +312,16 @@ impl TestLikeness {
         let first = of(Aspect::ConnectionsPerRequest);
         if let Some(one) = first.filter(|one| one.result == Alikeness::Differs) {
             let (test, production) = values(one);
-            return format!(
+            let text = format!(
                 "{name} opens {test} connections per request, production {production}: its p99 is not production's"
             );
+            return claim(ClaimKind::Opened, text);
         }
         if first.is_none_or(|one| one.result == Alikeness::Unknown) {
-            return format!(
+            let text = format!(
                 "Whether {name} uses connections as production does is unknown: one of them shows no request of each connection"
             );
+            return claim(ClaimKind::Unseen, text);
         }
         let differs = self.aspects.iter();
         let differs = differs.filter(|one| one.result == Alikeness::Differs);
@@ -354,12 +332,14 @@ impl TestLikeness {
             })
             .collect();
         if differs.is_empty() {
-            return format!("{name} uses connections as production does");
+            let text = format!("{name} uses connections as production does");
+            return claim(ClaimKind::Well, text);
         }
-        format!(
+        let text = format!(
             "{name} opens as many connections per request as production, and differs in: {}",
             differs.join(", ")
-        )
+        );
+        claim(ClaimKind::Opened, text)
     }
 }
 
@@ -384,25 +364,30 @@ mod tests {
         Likeness::new(behaviour("prod", 0.03, 0.97), vec![test])
     }
 
+    fn sentences(like: &Likeness) -> Vec<String> {
+        let claims = like.claims().into_iter();
+        claims.map(|one| one.statement.to_string()).collect()
+    }
+
     #[test]
     fn a_test_without_reuse_is_unlike_production_with_it() {
         let like = only(behaviour("keepalive=off", 1.0, 0.0));
         assert_eq!(
-            like.sentences(),
+            sentences(&like),
             [
                 "keepalive=off opens 1.00 connections per request, production 0.03: its p99 is not production's",
                 REMEDY
             ]
         );
         assert_eq!(like.tests[0].unlike, 2);
-        assert_eq!(like.unlike(0).unwrap(), Measured::count(2, true));
+        assert_eq!(like.unlike(0), Reading::count(2));
     }
 
     #[test]
     fn an_aspect_that_one_side_lacks_is_unknown_and_not_alike() {
         let like = only(behaviour("keepalive=on", 0.04, 0.96));
         assert_eq!(
-            like.sentences(),
+            sentences(&like),
             ["keepalive=on uses connections as production does"]
         );
         let of = |aspect| {
@@ -417,8 +402,8 @@ mod tests {
             ..behaviour("keepalive=on", 0.0, 1.0)
         };
         let like = only(opaque);
-        assert!(like.unlike(0).is_err());
-        assert!(like.sentences()[0].contains("is unknown"));
+        assert!(like.unlike(0).is_unknown());
+        assert!(sentences(&like)[0].contains("is unknown"));
     }
 
     #[test]
@@ -430,7 +415,7 @@ mod tests {
             ..behaviour("c=50", 0.03, 0.9)
         };
         assert_eq!(
-            only(test).sentences(),
+            sentences(&only(test)),
             [
                 "c=50 opens as many connections per request as production, and differs in: requests at a time 50.00 against 4.00, idle before reuse 6.00 s against 20.0 ms, HTTP version 2 against 1.1",
                 REMEDY

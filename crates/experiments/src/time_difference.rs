@@ -3,7 +3,8 @@
 //! matter.
 
 use intact_document::figures::NANOS_PER_MS;
-use intact_document::requirement::NoData;
+use intact_document::{Readings, Unobserved};
+use intact_reading::{Reading, Why};
 use intact_statistics::{
     Adjusted, Confidence, Interval, MIN_ROUNDS, NoInterval, PairedDifference, adjust,
     paired_difference, paired_share_saved,
@@ -88,49 +89,85 @@ impl TimeDifference {
     }
 }
 
+/// Why a saving is a range.
+pub(crate) const INTERVAL: Why = Why::cannot_see("95 % interval");
 /// The share has no bounds: the time of the reference itself is not distinguished from nothing.
-const VARY_TOO_MUCH: NoData =
-    NoData::CannotSee("the rounds vary too much for an interval; measure for longer");
+const VARY_TOO_MUCH: Why =
+    Why::cannot_see("the rounds vary too much for an interval; measure for longer");
 
 /// Why a subject that was compared with none has no saving.
-pub(crate) fn uncompared(all: &[TimeDifference], name: &str) -> NoData {
+pub(crate) fn uncompared(all: &[TimeDifference], name: &str) -> Why {
     if all.iter().any(|one| one.a == name) {
-        NoData::Baseline
+        Why::Baseline
     } else {
-        NoData::NotMeasured("no variant differs from it in one setting")
+        Why::not_measured("no variant differs from it in one setting")
     }
 }
 
-/// The metric `saved` or `saved-share` of the variant `b`, which has this number of rounds: the end
-/// of the interval that saves least. `uncompared` is the reason where the variant is compared with
-/// no other.
-pub(crate) fn saved(
-    all: &[TimeDifference],
-    (b, rounds): (&str, usize),
-    statistic: TimeStatistic,
-    low: impl Fn(&TimeDifference) -> Option<f64>,
-    uncompared: NoData,
-) -> Result<f64, NoData> {
-    let mut all = all.iter();
-    let compared = all.find(|one| one.statistic == statistic && one.b == b);
-    low(compared.ok_or(uncompared)?).ok_or(match rounds {
-        MIN_ROUNDS.. => VARY_TOO_MUCH,
-        _ => NoData::TooFew {
+/// An interval over this number of rounds: every value of it is possible.
+pub(crate) fn interval(interval: Option<Interval>, rounds: usize) -> Reading {
+    match (interval, rounds) {
+        (Some(one), _) => Reading::between(one.low, one.high, INTERVAL),
+        (None, MIN_ROUNDS..) => Reading::unknown(VARY_TOO_MUCH),
+        (None, rounds) => Reading::unknown(Why::TooFew {
             had: rounds as u64,
             needed: MIN_ROUNDS as u64,
-        },
-    })
+        }),
+    }
 }
 
-impl TimeDifference {
-    /// The least time that is saved, in nanoseconds.
-    pub(crate) fn least_saved(&self) -> Option<f64> {
-        Some(self.saved_ms?.low * NANOS_PER_MS)
+/// What a variant saves against the one that it is compared with.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Saving {
+    /// In nanoseconds.
+    pub(crate) time: Reading,
+    /// As a share.
+    pub(crate) share: Reading,
+}
+
+impl Saving {
+    /// Of the variant `b`, which has this number of rounds. `uncompared` is the reason where the
+    /// variant is compared with no other.
+    pub(crate) fn of(
+        all: &[TimeDifference],
+        (b, rounds): (&str, usize),
+        statistic: TimeStatistic,
+        uncompared: Why,
+    ) -> Saving {
+        let mut all = all.iter();
+        let compared = all.find(|one| one.statistic == statistic && one.b == b);
+        compared.map_or_else(
+            || Saving::unknown(uncompared),
+            |one| Saving {
+                time: interval(one.saved_ms, rounds).times(NANOS_PER_MS),
+                share: interval(one.saved_share, rounds),
+            },
+        )
     }
 
-    /// The least share that is saved.
-    pub(crate) fn least_share(&self) -> Option<f64> {
-        Some(self.saved_share?.low)
+    /// Nothing is known.
+    pub(crate) fn unknown(why: Why) -> Saving {
+        Saving {
+            time: Reading::unknown(why.clone()),
+            share: Reading::unknown(why),
+        }
+    }
+
+    /// The same where requests may be missing.
+    pub(crate) fn observed(self, missing: &Unobserved) -> Saving {
+        match self.time.why() {
+            Some(Why::Baseline) => self,
+            _ => Saving {
+                time: missing.statistic(self.time),
+                share: missing.statistic(self.share),
+            },
+        }
+    }
+
+    /// Adds it to the figures of a subject.
+    pub(crate) fn add_to(self, readings: &mut Readings) {
+        readings.set("saved", self.time);
+        readings.set("saved-share", self.share);
     }
 }
 
@@ -272,12 +309,11 @@ mod tests {
             (all[0].significant, all[0].saved_share),
             (Some(false), None)
         );
-        let of = |rounds| {
-            let low = TimeDifference::least_share;
-            let uncompared = NoData::NothingHappened;
-            saved(&all, ("b", rounds), TimeStatistic::Mean, low, uncompared)
+        let share = |rounds| {
+            let saving = Saving::of(&all, ("b", rounds), TimeStatistic::Mean, Why::Baseline);
+            saving.share.why().cloned()
         };
-        assert_eq!(of(10), Err(VARY_TOO_MUCH));
-        assert_eq!(of(7), Err(NoData::TooFew { had: 7, needed: 8 }));
+        assert_eq!(share(10), Some(VARY_TOO_MUCH));
+        assert_eq!(share(7), Some(Why::TooFew { had: 7, needed: 8 }));
     }
 }

@@ -2,6 +2,9 @@
 //!
 //! Uses the ledger and no producer. Must not open sockets, print, or read a clock.
 
+pub mod document;
 pub mod fleet;
 pub mod kinds;
 pub mod stored;
+
+pub use document::{AuditParts, BenchParts, Document, ObservedParts, Parts};

@@ -1,18 +1,19 @@
 //! Documents of a stored ledger, by a replay of its events, whether its run ended or was killed.
 //! Must not print: the caller does.
 
+use crate::document::{BenchParts, Document, Parts};
 use crate::kinds::document_of;
-use intact_document::requirement::Document;
+use intact_document::requirement::DocumentKind;
 use intact_experiment::AxisError;
 use intact_experiments::bench::{self, BenchFacts, OutgoingRound};
 use intact_experiments::capacity::CapacityFacts;
-use intact_experiments::compare::{CompareFacts, Comparison};
-use intact_experiments::lambda::{Invocations, LambdaFacts};
+use intact_experiments::compare::Comparison;
+use intact_experiments::lambda::Invocations;
 use intact_experiments::scenario::ScenarioFacts;
 use intact_ledger::store::{self, Reader, StoreError};
 use intact_ledger::{Caveat, Event, Exchange, Row, Rows, Run, Sink, Tally};
 use intact_servers::check::CheckFacts;
-use intact_servers::fault::{FaultAnalysis, FaultFacts};
+use intact_servers::fault::FaultAnalysis;
 use intact_traffic::timeline::Timeline;
 use intact_traffic::{self, ObservedFacts, TrafficAnalysis};
 use std::collections::BTreeMap;
@@ -48,85 +49,46 @@ pub enum StoredError {
     },
 }
 
-/// A stored ledger with what it means.
-pub enum Stored {
-    /// A bench.
-    Bench(Box<StoredBench>),
-    /// A scenario.
-    Scenario(Box<StoredRun<ScenarioFacts>>),
-    /// A search for a capacity.
-    Capacity(Box<StoredRun<CapacityFacts>>),
-    /// A check.
-    Check(Box<StoredRun<CheckFacts>>),
-    /// Observed traffic.
-    Observed(Box<StoredRun<ObservedFacts, intact_traffic::Charts>>),
-    /// What a program did under faults.
-    Faults(Box<StoredRun<FaultFacts>>),
-    /// A comparison of programs.
-    Compared(Box<StoredRun<CompareFacts>>),
-    /// Invocations of a function.
-    Lambda(Box<StoredRun<LambdaFacts>>),
-}
-
-/// A stored run of one kind.
-pub struct StoredRun<F, C = ()> {
-    /// Its head.
-    pub run: Run,
-    /// What it means.
-    pub facts: F,
-    /// Data of charts that the facts do not hold.
-    pub charts: C,
-}
-
-/// A stored bench.
-pub type StoredBench = StoredRun<BenchFacts, bench::Charts>;
-
-impl Stored {
-    /// Reads a ledger as the document of its producer.
-    pub fn read(folder: &Path, reader: &Reader) -> Result<Stored, StoredError> {
-        Ok(match document_of(reader.run()) {
-            Document::Bench => Stored::Bench(Box::new(read_bench(folder, reader)?)),
-            Document::Scenario => {
-                let record = bench_record(reader)?;
-                let facts = ScenarioFacts::new(reader.run(), &record.tally, &record.first);
-                Stored::Scenario(stored(reader, facts, ()))
-            }
-            Document::Capacity => {
-                let record = bench_record(reader)?;
-                let facts = CapacityFacts::new(reader.run(), &record.tally);
-                Stored::Capacity(stored(reader, facts, ()))
-            }
-            Document::Check => Stored::Check(stored(reader, check(reader)?, ())),
-            Document::Fault => {
-                let mut analysis = FaultAnalysis::new(reader.run());
-                replay(reader, &mut analysis)?;
-                Stored::Faults(stored(reader, analysis.facts(), ()))
-            }
-            Document::Compare => {
-                let mut comparison = Comparison::new(reader.run());
-                replay(reader, &mut comparison)?;
-                Stored::Compared(stored(reader, comparison.facts(), ()))
-            }
-            Document::Lambda => {
-                let mut invocations = Invocations::new(reader.run());
-                replay(reader, &mut invocations)?;
-                Stored::Lambda(stored(reader, invocations.facts(), ()))
-            }
-            Document::Watch | Document::Audit | Document::Fleet | Document::Chain => {
-                let traffic = traffic(reader)?;
-                let charts = traffic.pictures(reader.run());
-                Stored::Observed(stored(reader, traffic.facts(), charts))
-            }
-        })
-    }
-}
-
-fn stored<F, C>(reader: &Reader, facts: F, charts: C) -> Box<StoredRun<F, C>> {
-    Box::new(StoredRun {
-        run: reader.run().clone(),
-        facts,
-        charts,
-    })
+/// Reads a ledger as the document of its producer.
+///
+/// # Errors
+/// The folder or the settings of its variants cannot be read.
+pub fn read(folder: &Path, reader: &Reader) -> Result<Document, StoredError> {
+    let run = reader.run().clone();
+    let parts = match document_of(&run) {
+        DocumentKind::Bench => Parts::Bench(Box::new(read_bench(folder, reader)?)),
+        DocumentKind::Scenario => {
+            let record = bench_record(reader)?;
+            let facts = ScenarioFacts::new(&run, &record.tally, &record.first);
+            Parts::Scenario(Box::new(facts))
+        }
+        DocumentKind::Capacity => {
+            let record = bench_record(reader)?;
+            Parts::Capacity(Box::new(CapacityFacts::new(&run, &record.tally)))
+        }
+        DocumentKind::Check => Parts::Check(Box::new(check(reader)?)),
+        DocumentKind::Fault => {
+            let mut analysis = FaultAnalysis::new(&run);
+            replay(reader, &mut analysis)?;
+            Parts::Fault(Box::new(analysis.facts()))
+        }
+        DocumentKind::Compare => {
+            let mut comparison = Comparison::new(&run);
+            replay(reader, &mut comparison)?;
+            Parts::Compare(Box::new(comparison.facts()))
+        }
+        DocumentKind::Lambda => {
+            let mut invocations = Invocations::new(&run);
+            replay(reader, &mut invocations)?;
+            Parts::Lambda(Box::new(invocations.facts()))
+        }
+        DocumentKind::Watch | DocumentKind::Audit | DocumentKind::Fleet | DocumentKind::Chain => {
+            let traffic = traffic(reader)?;
+            let charts = traffic.pictures(&run);
+            return Ok(Document::observed(run, traffic.facts(), charts));
+        }
+    };
+    Ok(Document::new(run, parts))
 }
 
 /// The traffic of a ledger.
@@ -137,10 +99,10 @@ pub fn traffic(reader: &Reader) -> Result<TrafficAnalysis, StoredError> {
 }
 
 /// Reads a ledger that has to be one of `bench`.
-pub fn bench(folder: &Path) -> Result<StoredBench, StoredError> {
+pub fn bench(folder: &Path) -> Result<(Run, BenchParts), StoredError> {
     let reader = Reader::open(folder)?;
     let run = reader.run();
-    if document_of(run) != Document::Bench {
+    if document_of(run) != DocumentKind::Bench {
         let command = match run.scenario {
             Some(_) => "bench --scenario".to_owned(),
             None if run.capacity.is_some() => "bench --find-max".to_owned(),
@@ -151,7 +113,7 @@ pub fn bench(folder: &Path) -> Result<StoredBench, StoredError> {
             command,
         });
     }
-    read_bench(folder, &reader)
+    Ok((run.clone(), read_bench(folder, &reader)?))
 }
 
 /// What the ledger of a bench or of a scenario has.
@@ -192,7 +154,7 @@ fn bench_record(reader: &Reader) -> Result<BenchRecord, StoredError> {
     })
 }
 
-fn read_bench(folder: &Path, reader: &Reader) -> Result<StoredBench, StoredError> {
+fn read_bench(folder: &Path, reader: &Reader) -> Result<BenchParts, StoredError> {
     let BenchRecord {
         tally,
         first,
@@ -207,7 +169,7 @@ fn read_bench(folder: &Path, reader: &Reader) -> Result<StoredBench, StoredError
         add_services(&mut facts, folder)?;
     }
     let charts = bench::Charts::new(&run, &tally, &facts, &timeline);
-    Ok(StoredBench { run, facts, charts })
+    Ok(BenchParts { facts, charts })
 }
 
 /// Adds what the services of a bench sent and opened, where their ledgers can be read: a run that
@@ -224,10 +186,10 @@ fn add_services(facts: &mut BenchFacts, folder: &Path) -> Result<(), StoredError
                 place,
                 traffic,
             }),
-            Err(error) => facts.caveats.push(Caveat::incomplete(
+            Err(error) => facts.add_caveats([Caveat::incomplete(
                 "service-not-observed",
                 format!("{}: {error}", place.name()),
-            )),
+            )]),
         }
     }
     facts.add_services(&rounds);
@@ -240,13 +202,13 @@ fn check(reader: &Reader) -> Result<CheckFacts, StoredError> {
     let mut events = reader.events()?;
     let rows: Vec<Row> = events.by_ref().take(MOST_ROWS).collect();
     let mut facts = CheckFacts::new(&profile, &rows);
-    facts.caveats.extend(events.next().map(|_| {
+    let rest = events.next().map(|_| {
         Caveat::incomplete(
             "too-many-events",
             format!("events beyond the first {MOST_ROWS} were not read: no check records as many"),
         )
-    }));
-    facts.caveats.extend(events.caveats());
+    });
+    facts.add_caveats(rest.into_iter().chain(events.caveats()));
     Ok(facts)
 }
 

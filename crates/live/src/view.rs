@@ -5,6 +5,7 @@
 use super::pane::Pane;
 use super::snapshot::Shown;
 use intact_document::{Finding, Severity};
+use intact_reading::Reading;
 use intact_traffic::ObservedFacts;
 use intact_units::number::{count, percent, time};
 use intact_units::plural::counted;
@@ -175,38 +176,51 @@ fn summary(shown: &Shown) -> String {
     let Some(facts) = &shown.facts else {
         return "no connection yet".to_owned();
     };
-    let reuse = facts.reuse.map_or("-".to_owned(), percent);
+    let traffic = &facts.traffic;
     format!(
-        "{} ({requests}/s) on {} ({connections}/s, {} open), {reuse} reused",
-        counted(facts.requests.total, "request"),
-        counted(facts.connections.opened, "connection"),
-        count(shown.open)
+        "{} ({requests}/s) on {} ({connections}/s, {} open), {} reused",
+        counted_reading(&traffic.requests.total, "request"),
+        counted_reading(&traffic.connections.opened, "connection"),
+        count(shown.open),
+        traffic.reuse.shown(percent)
     )
+}
+
+/// A reading with its noun: `1 request`, `at least 2 requests`.
+fn counted_reading(reading: &Reading, noun: &str) -> String {
+    match reading.value() {
+        Some(count) => counted(count as u64, noun),
+        None => format!("{reading} {}", intact_units::plural::of(2, noun)),
+    }
 }
 
 fn figures(shown: &Shown) -> Vec<Line<'static>> {
     let Some(facts) = &shown.facts else {
         return vec![Line::from("no connection yet")];
     };
-    let failed = facts.requests.failures() + facts.connections.failed.values().sum::<u64>();
+    let traffic = &facts.traffic;
+    let (requests, connections) = (&traffic.requests, &traffic.connections);
+    let failed = requests.failures.plus(&connections.failures);
     let mut lines = vec![
-        Line::from(format!("requests     {}", count(facts.requests.total))),
+        Line::from(format!("requests     {}", requests.total)),
         Line::from(format!(
             "connections  {}, {} open, {} needed",
-            count(facts.connections.opened),
+            connections.opened,
             count(shown.open),
-            count(facts.connections.needed)
+            connections.needed
         )),
         Line::from(vec![
             Span::from("reused       "),
-            Span::from(facts.reuse.map_or("-".to_owned(), percent)).bold(),
+            Span::from(traffic.reuse.shown(percent)).bold(),
         ]),
     ];
-    if let Some(wasted) = facts.totals.wasted_ms.filter(|wasted| *wasted > 0.0) {
-        lines.push(Line::from(format!("wasted       {} of setup", time(wasted))).yellow());
+    let wasted = &facts.totals.wasted_ms;
+    if wasted.is_positive() {
+        let wasted = wasted.shown(time);
+        lines.push(Line::from(format!("wasted       {wasted} of setup")).yellow());
     }
-    if failed > 0 {
-        lines.push(Line::from(format!("failed       {}", count(failed))).red());
+    if failed.is_positive() {
+        lines.push(Line::from(format!("failed       {failed}")).red());
     }
     lines
 }
@@ -245,17 +259,19 @@ fn destinations(facts: &ObservedFacts, width: usize, most: usize) -> Vec<Line<'s
     ];
     for one in facts.destinations.iter().take(most) {
         let figures = &one.figures;
-        let kept = figures
+        let traffic = &figures.traffic;
+        let kept = traffic
             .reuse
-            .map_or("-".to_owned(), |reuse| format!("{:.0}%", reuse * 100.0));
+            .shown(|reuse| format!("{:.0}%", reuse * 100.0));
+        let brief = |reading: &Reading| reading.shown(|count| brief(count as u64));
         let line = format!(
             "{:<name_width$} {:>6} {:>5} {kept:>4}",
             short(&intact_units::foreign_text::escape(&one.origin), name_width),
-            brief(figures.requests.total),
-            brief(figures.connections.opened),
+            brief(&traffic.requests.total),
+            brief(&traffic.connections.opened),
         );
         let line = Line::from(line);
-        lines.push(if figures.avoidable > 0 {
+        lines.push(if traffic.avoidable.is_positive() {
             line.yellow()
         } else {
             line

@@ -57,11 +57,12 @@ fn one(destination: &Destination) -> Result<(Call, Service, f64), &'static str> 
         .outbound_ms
         .ok_or("no request was observed from beginning to end")?;
     let reuse = figures
+        .counted
+        .counts
         .reuse
         .ok_or("the reuse of its connections is unknown")?;
     let without_setup = figures
-        .latency_without_setup_ms
-        .mean
+        .seen_without_setup_ms()
         .ok_or("no request was observed from beginning to end")?;
     let most = destination.tls.iter().max_by_key(|kind| kind.count);
     let tls = most.map_or(Tls::None, |kind| match (kind.version, kind.handshake) {
@@ -78,7 +79,7 @@ fn one(destination: &Destination) -> Result<(Call, Service, f64), &'static str> 
         tls,
         http: Http::Tcp,
         reuse,
-        times: figures.requests.total,
+        times: figures.counted.requests.total,
         at_once: false,
         group: None,
         // the measured time includes slow start

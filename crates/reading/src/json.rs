@@ -1,7 +1,7 @@
 //! Readings in JSON: a number where the value is known, else `null`, and then the object that has
 //! it has its bounds and the reason in `bounds`.
 //!
-//! `{"opened": 13, "avoidable": null, "bounds": {"avoidable": {"low": 0, "high": 6, "why": "..."}}}`
+//! `{"avoidable": null, "bounds": {"avoidable": {"low": 0, "high": 6, "why": "..."}}}`
 //!
 //! An object learns of the bounds in its fields only when it is complete. So a reading that is not
 //! known serialises as an object of its own, and [`with_bounds`] moves those of a whole document to
@@ -29,17 +29,28 @@ fn number(value: f64) -> Value {
     }
 }
 
-impl Serialize for Reading {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Some(why) = self.why() else {
-            return number(self.low()).serialize(serializer);
-        };
+impl Reading {
+    /// Its entry in `bounds`; absent where the value is known.
+    pub fn bounds(&self) -> Option<Value> {
+        let why = self.why()?;
         let mut bounds = Map::new();
         let ends = [("low", self.low()), ("high", self.high())];
         for (end, value) in ends.into_iter().filter(|(_, value)| value.is_finite()) {
             bounds.insert(end.to_owned(), number(value));
         }
+        if let Some(value) = self.estimate() {
+            bounds.insert("inferred".to_owned(), number(value));
+        }
         bounds.insert("why".to_owned(), why.to_string().into());
+        Some(Value::Object(bounds))
+    }
+}
+
+impl Serialize for Reading {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Some(bounds) = self.bounds() else {
+            return number(self.low()).serialize(serializer);
+        };
         let mut map = serializer.serialize_map(Some(1))?;
         map.serialize_entry(MARK, &bounds)?;
         map.end()

@@ -3,11 +3,14 @@
 use crate::{Op, Why};
 use std::fmt;
 
-/// A figure with what is known of it. Prints as a count: `6`, `2 to 8`, `at least 13`, `-`.
+/// A figure with what is known of it. Prints as a count: `6`, `2 to 8`, `at least 13`, `-`, or
+/// `~40` where the value was inferred.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     low: f64,
     high: f64,
+    /// What was inferred of a value that was not observed.
+    estimate: Option<f64>,
     /// Absent only where the value is known.
     why: Option<Why>,
 }
@@ -22,6 +25,7 @@ impl Reading {
         Reading {
             low: value,
             high: value,
+            estimate: None,
             why: None,
         }
     }
@@ -37,13 +41,24 @@ impl Reading {
         Reading {
             low,
             high,
+            estimate: None,
             why: (low.to_bits() != high.to_bits()).then_some(why),
         }
     }
 
-    /// A lower bound: what was not observed can only add to it.
+    /// A lower bound of a figure that is not negative: what was not observed can only add to it. A
+    /// bound of zero says nothing.
     pub fn at_least(low: f64, why: Why) -> Reading {
+        let low = if low > 0.0 { low } else { f64::NEG_INFINITY };
         Reading::between(low, f64::INFINITY, why)
+    }
+
+    /// The same bounds with a value that was inferred.
+    pub fn inferred(self, value: f64) -> Reading {
+        Reading {
+            estimate: (!self.is_known()).then_some(value),
+            ..self
+        }
     }
 
     /// An upper bound.
@@ -81,6 +96,16 @@ impl Reading {
         self.why.as_ref()
     }
 
+    /// The value that was inferred; absent where the value is known, or none was inferred.
+    pub fn estimate(&self) -> Option<f64> {
+        self.estimate
+    }
+
+    /// The value, or the one that was inferred.
+    pub fn best(&self) -> Option<f64> {
+        self.value().or(self.estimate)
+    }
+
     /// Whether the value is known.
     pub fn is_known(&self) -> bool {
         self.why.is_none()
@@ -101,13 +126,18 @@ impl Reading {
         Reading {
             low: self.low * factor,
             high: self.high * factor,
+            estimate: self.estimate.map(|value| value * factor),
             why: self.why.clone(),
         }
     }
 
     /// The sum of two readings.
     pub fn plus(&self, other: &Reading) -> Reading {
-        self.with(other, self.low + other.low, self.high + other.high)
+        let sum = self.with(other, self.low + other.low, self.high + other.high);
+        match (self.best(), other.best()) {
+            (Some(one), Some(more)) => sum.inferred(one + more),
+            _ => sum,
+        }
     }
 
     /// What remains of a reading without another one.
@@ -145,8 +175,11 @@ impl Reading {
     }
 
     /// The reading in words, each value as `shown` writes it: `6`, `2 to 8`, `at least 13`, `at
-    /// most 5`, `-`.
+    /// most 5`, `~40`, `-`.
     pub fn shown(&self, shown: impl Fn(f64) -> String) -> String {
+        if let Some(value) = self.estimate {
+            return format!("~{}", shown(value));
+        }
         match (self.low, self.high) {
             (low, _) if self.is_known() => shown(low),
             (f64::NEG_INFINITY, f64::INFINITY) => "-".to_owned(),
@@ -212,6 +245,7 @@ mod tests {
         assert_eq!(none.meets(Op::AtMost, 4.0), None);
         assert_eq!(five.meets(Op::AtMost, 4.0), Some(false));
         assert_eq!(five.meets(Op::AtLeast, 4.0), Some(true));
+        assert!(none.is_unknown());
     }
 
     #[test]
@@ -231,6 +265,8 @@ mod tests {
             (Reading::at_most(5.0, why()), "at most 5"),
             (Reading::unknown(why()), "-"),
             (Reading::known(f64::NAN), "-"),
+            (Reading::at_least(0.0, why()), "-"),
+            (Reading::at_least(2.0, why()).inferred(40.0), "~40"),
         ] {
             assert_eq!(reading.to_string(), shown);
         }

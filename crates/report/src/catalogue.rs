@@ -1,7 +1,7 @@
 //! The metrics of `--require`, from findings' own table: a list for a terminal.
 
 use crate::terminal::wrap;
-use intact_document::requirement::{Dimension, Document, METRICS, SELECTORS};
+use intact_document::requirement::{Dimension, DocumentKind, FIGURES, SELECTORS};
 use std::fmt::Write;
 
 /// The grammar of a requirement.
@@ -11,10 +11,10 @@ pub(crate) const FORM: &str = "[selector(,selector)*:] metric op value[unit]";
 const NAMES: usize = 29;
 
 /// The metrics and selectors of one command, as text of this width.
-pub fn text(document: Document, width: usize) -> String {
+pub fn text(document: DocumentKind, width: usize) -> String {
     let command = document.command();
     let mut out = format!("--require '{FORM}'    op: < <= > >= == !=\n\nMetrics of `{command}`:\n");
-    for entry in METRICS
+    for entry in FIGURES
         .iter()
         .filter(|entry| entry.documents.contains(&document))
     {

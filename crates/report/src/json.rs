@@ -1,169 +1,58 @@
 //! JSON documents: `schema`, `run`, then the facts as they are.
 
-use crate::documents::InputFacts;
-use intact_document::body_arrival::BodyArrivalFacts;
 use intact_experiments::bench::BenchFacts;
-use intact_experiments::capacity::CapacityFacts;
-use intact_experiments::compare::CompareFacts;
-use intact_experiments::lambda::LambdaFacts;
-use intact_experiments::scenario::ScenarioFacts;
+use intact_findings::Document;
 use intact_findings::fleet::{CampaignFacts, CardsFacts, Outlier};
 use intact_fix::{Advice, Catalogue, Client, HangLimit, LifeLimit, Measurement, Role};
-use intact_ledger::{CampaignProgress, Host, Run, Sockets};
+use intact_ledger::{CampaignProgress, Run};
 use intact_model::{Fit, Forecast};
-use intact_servers::chain::ChainFacts;
-use intact_servers::check::CheckFacts;
-use intact_servers::fault::FaultFacts;
-use intact_traffic::{LevelShift, ObservedFacts};
+use intact_reading::BOUNDS;
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The schema of a bench's document.
-pub const BENCH_SCHEMA: &str = "intact.bench/1";
-/// The schema of a scenario's document.
-pub const SCENARIO_SCHEMA: &str = "intact.scenario/1";
-/// The schema of a capacity's document.
-pub const CAPACITY_SCHEMA: &str = "intact.capacity/1";
-/// The schema of a comparison's document.
-pub const COMPARE_SCHEMA: &str = "intact.compare/1";
-/// The schema of the card of `watch --fault`.
-pub const FAULT_SCHEMA: &str = "intact.fault/1";
-/// The schema of a document about a function's invocations.
-pub const LAMBDA_SCHEMA: &str = "intact.lambda/1";
 /// The schema of a model's document. It has no `run`: nothing is run.
 pub const MODEL_SCHEMA: &str = "intact.model/1";
-/// The schema of a check's document.
-pub const CHECK_SCHEMA: &str = "intact.check/1";
-/// The schema of a chain's document.
-pub const CHAIN_SCHEMA: &str = "intact.chain/1";
 /// The schema of the document of `fix`. It has no `run`: nothing is run.
 pub const FIX_SCHEMA: &str = "intact.fix/1";
 /// The schema of a campaign's document. It has no `run`: each bench in it has one.
 pub const FLEET_SCHEMA: &str = "intact.fleet/1";
 
-/// A document about a run.
+/// A document about a run, or one of its parts, with its schema and its run.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Document<'a, F> {
+pub(crate) struct OfRun<'a, F> {
     schema: &'a str,
     run: &'a Run,
     #[serde(flatten)]
     facts: F,
 }
 
-/// A document about a run, pretty-printed, with a newline at its end.
-fn of_run(schema: &str, run: &Run, facts: impl Serialize) -> serde_json::Result<String> {
-    pretty(&Document { schema, run, facts })
+/// A document, pretty-printed, with a newline at its end.
+///
+/// # Errors
+/// It cannot be written as JSON.
+pub fn document(document: &Document) -> serde_json::Result<String> {
+    let mut value = intact_reading::with_bounds(document)?;
+    // a list has no bounds of its own
+    let facts = document.facts();
+    let count = facts.unobserved().findings(facts.findings().len());
+    if let (Some(bounds), Some(fields)) = (count.bounds(), value.as_object_mut()) {
+        let all = fields.entry(BOUNDS).or_insert_with(|| json!({}));
+        all["findings"] = bounds;
+    }
+    written(&value)
 }
 
 fn pretty(document: &impl Serialize) -> serde_json::Result<String> {
+    written(&intact_reading::with_bounds(document)?)
+}
+
+fn written(document: &Value) -> serde_json::Result<String> {
     let mut text = serde_json::to_string_pretty(document)?;
     text.push('\n');
     Ok(text)
-}
-
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Bench<'a> {
-    environment: Environment<'a>,
-    #[serde(flatten)]
-    facts: &'a BenchFacts,
-}
-
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Environment<'a> {
-    #[serde(flatten)]
-    host: &'a Host,
-    sockets: &'a [Sockets],
-}
-
-fn bench_document<'a>(run: &'a Run, facts: &'a BenchFacts) -> Document<'a, Bench<'a>> {
-    let environment = Environment {
-        host: &run.host,
-        sockets: &facts.sockets,
-    };
-    Document {
-        schema: BENCH_SCHEMA,
-        run,
-        facts: Bench { environment, facts },
-    }
-}
-
-/// The document of a bench.
-pub fn bench(run: &Run, facts: &BenchFacts) -> serde_json::Result<String> {
-    pretty(&bench_document(run, facts))
-}
-
-/// The document of a scenario.
-pub fn scenario(run: &Run, facts: &ScenarioFacts) -> serde_json::Result<String> {
-    of_run(SCENARIO_SCHEMA, run, facts)
-}
-
-/// The document of a search for a capacity.
-pub fn capacity(run: &Run, facts: &CapacityFacts) -> serde_json::Result<String> {
-    of_run(CAPACITY_SCHEMA, run, facts)
-}
-
-/// The document of observed traffic: `intact.watch/1`, `intact.audit/1` and so on after its
-/// producer.
-pub fn observed(run: &Run, facts: &ObservedFacts) -> serde_json::Result<String> {
-    of_run(&format!("intact.{}/1", run.producer), run, facts)
-}
-
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Audit<'a> {
-    #[serde(flatten)]
-    facts: &'a ObservedFacts,
-    inputs: &'a [InputFacts],
-    answers: &'a [BodyArrivalFacts],
-    /// The lasting changes, those of reuse first, then by size.
-    changes: &'a [LevelShift],
-}
-
-/// The document of an audit: that of observed traffic, what was read of each input, how responses
-/// arrived, what changed over time.
-pub fn audit(
-    run: &Run,
-    facts: &ObservedFacts,
-    inputs: &[InputFacts],
-    answers: &[BodyArrivalFacts],
-    changes: &[LevelShift],
-) -> serde_json::Result<String> {
-    let audit = Audit {
-        facts,
-        inputs,
-        answers,
-        changes,
-    };
-    of_run(&format!("intact.{}/1", run.producer), run, audit)
-}
-
-/// The document of a comparison.
-pub fn compare(run: &Run, facts: &CompareFacts) -> serde_json::Result<String> {
-    of_run(COMPARE_SCHEMA, run, facts)
-}
-
-/// The card of a program under faults.
-pub fn fault(run: &Run, facts: &FaultFacts) -> serde_json::Result<String> {
-    of_run(FAULT_SCHEMA, run, facts)
-}
-
-/// The document of a function's invocations.
-pub fn lambda(run: &Run, facts: &LambdaFacts) -> serde_json::Result<String> {
-    of_run(LAMBDA_SCHEMA, run, facts)
-}
-
-/// The document of a check.
-pub fn check(run: &Run, facts: &CheckFacts) -> serde_json::Result<String> {
-    of_run(CHECK_SCHEMA, run, facts)
-}
-
-/// The document of a chain of idle limits.
-pub fn chain(run: &Run, facts: &ChainFacts) -> serde_json::Result<String> {
-    of_run(CHAIN_SCHEMA, run, facts)
 }
 
 #[derive(Serialize)]
@@ -292,7 +181,7 @@ struct FleetGroup<'a> {
     label: &'a str,
     /// One bench whose rounds are the repetitions, see bench.schema.json.
     #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
-    bench: Document<'a, Bench<'a>>,
+    bench: OfRun<'a, &'a BenchFacts>,
 }
 
 /// All check messages of a target and label.
@@ -312,7 +201,11 @@ pub fn fleet(facts: &CampaignFacts) -> serde_json::Result<String> {
     let groups = facts.benches.iter().map(|one| FleetGroup {
         target: &one.target,
         label: &one.label,
-        bench: bench_document(&one.run, &one.facts),
+        bench: OfRun {
+            schema: "intact.bench/1",
+            run: &one.run,
+            facts: &one.facts,
+        },
     });
     let checks = facts.checks.iter().map(|one| FleetChecks {
         target: &one.target,

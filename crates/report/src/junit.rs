@@ -5,33 +5,36 @@
 //! and Azure all read: `testsuites` > `testsuite` > `testcase` > `failure`.
 
 use intact_document::requirement::Verdict;
-use intact_document::{Finding, Severity};
+use intact_document::{Finding, RuleState, Severity};
 use intact_units::foreign_text::is_hidden;
 use std::fmt::Write;
 
 /// The document: a suite of requirements, and one of rules. A rule fails when it has a finding of
 /// `fail_on` or worse. With `None` no rule fails, and its findings are its output. `missing`: why
-/// traffic is missing, if some is; a rule without a finding is then skipped, not passed. `judged`:
-/// the rules that were looked at, so that one without a finding has passed; others are there when
-/// they found something.
+/// traffic is missing, if some is; a rule without a finding is then skipped, not passed. `rules`:
+/// the rules that were looked at. One without a finding has passed; one that could not judge is
+/// skipped, with the reason. Others are there when they found something.
 pub fn document(
     command: &str,
     verdicts: &[Verdict],
-    judged: &[&str],
+    rules: &[RuleState],
     findings: &[Finding],
     fail_on: Option<Severity>,
     missing: Option<&str>,
 ) -> String {
     let requirements: Vec<Case> = verdicts.iter().map(Case::of_requirement).collect();
-    let mut ids = judged.to_vec();
+    let mut all = rules.to_vec();
     for finding in findings {
-        if !ids.contains(&finding.rule) {
-            ids.push(finding.rule);
+        if all.iter().all(|rule| rule.id != finding.rule) {
+            all.push(RuleState {
+                id: finding.rule,
+                unjudged: None,
+            });
         }
     }
-    let rules: Vec<Case> = ids
+    let rules: Vec<Case> = all
         .iter()
-        .map(|id| Case::of_rule(id, findings, fail_on, missing))
+        .map(|rule| Case::of_rule(rule, findings, fail_on, missing))
         .collect();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let all = || requirements.iter().chain(&rules);
@@ -74,7 +77,7 @@ struct Case {
 impl Case {
     fn of_requirement(verdict: &Verdict) -> Case {
         let printed = verdict.to_string();
-        let first = verdict.held().first().map(ToString::to_string);
+        let first = verdict.results().first().map(ToString::to_string);
         let failed = !verdict.passed();
         Case {
             name: verdict.requirement().to_string(),
@@ -85,23 +88,25 @@ impl Case {
     }
 
     fn of_rule(
-        id: &str,
+        rule: &RuleState,
         findings: &[Finding],
         fail_on: Option<Severity>,
         missing: Option<&str>,
     ) -> Case {
-        let own = || findings.iter().filter(|finding| finding.rule == id);
+        let own = || findings.iter().filter(|finding| finding.rule == rule.id);
         let failing = |finding: &&Finding| fail_on.is_some_and(|least| finding.severity >= least);
         let words: Vec<String> = own().map(in_words).collect();
         let output = (!words.is_empty()).then(|| words.join("\n\n"));
         let worst = own().find(failing);
+        let unjudged = rule.unjudged.as_ref().map(ToString::to_string);
+        let unjudged = unjudged.or_else(|| {
+            missing.map(|reason| format!("a part of the traffic was not observed: {reason}"))
+        });
         let failure = worst.map(|one| format!("{}: {}", one.subjects(), one.claim));
         Case {
-            name: id.to_owned(),
+            name: rule.id.to_owned(),
             failure: failure.zip(output.clone()),
-            skipped: missing
-                .filter(|_| output.is_none())
-                .map(|reason| format!("a part of the traffic was not observed: {reason}")),
+            skipped: unjudged.filter(|_| output.is_none()),
             output,
         }
     }

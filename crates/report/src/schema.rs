@@ -1,11 +1,12 @@
 //! The JSON Schemas of the documents, derived from their types (docs/reference/schema). Must not
 //! describe what the types do not have.
 
-use crate::json::{self, Document};
+use crate::json::{self, OfRun};
 use intact_experiments::capacity::CapacityFacts;
 use intact_experiments::compare::CompareFacts;
 use intact_experiments::lambda::LambdaFacts;
 use intact_experiments::scenario::ScenarioFacts;
+use intact_findings::{BenchParts, ObservedParts};
 use intact_servers::chain::ChainFacts;
 use intact_servers::check::CheckFacts;
 use intact_servers::fault::FaultFacts;
@@ -25,12 +26,16 @@ pub fn of<T: JsonSchema>(id: &str, commands: &str) -> Schema {
     if let Some(key) = schema.pointer_mut("/properties/schema") {
         key["const"] = id.into();
     }
-    schema
+    let mut all = schema.clone().to_value();
+    intact_reading::add_bounds(&mut all);
+    // so that a change of a type moves nothing else
+    all.sort_all_objects();
+    Schema::try_from(all).unwrap_or(schema)
 }
 
 /// The schema of every observer's document. Only `intact audit` has the keys of its inputs.
 fn traffic() -> Schema {
-    let mut schema = of::<Document<'_, json::Audit<'_>>>(
+    let mut schema = of::<OfRun<'_, ObservedParts>>(
         "intact.observed/1",
         "`intact watch`, `intact audit` and every other observer",
     );
@@ -54,30 +59,30 @@ pub fn all() -> Vec<(&'static str, Schema)> {
     vec![
         (
             "bench",
-            of::<Document<'_, json::Bench<'_>>>(json::BENCH_SCHEMA, "`intact bench`"),
+            of::<OfRun<'_, BenchParts>>("intact.bench/1", "`intact bench`"),
         ),
         (
             "capacity",
-            of::<Document<'_, &CapacityFacts>>(
-                json::CAPACITY_SCHEMA,
+            of::<OfRun<'_, &CapacityFacts>>(
+                "intact.capacity/1",
                 "`intact bench --find-max` and `--overload`",
             ),
         ),
         (
             "chain",
-            of::<Document<'_, &ChainFacts>>(json::CHAIN_SCHEMA, "`intact check --chain`"),
+            of::<OfRun<'_, &ChainFacts>>("intact.chain/1", "`intact check --chain`"),
         ),
         (
             "check",
-            of::<Document<'_, &CheckFacts>>(json::CHECK_SCHEMA, "`intact check`"),
+            of::<OfRun<'_, &CheckFacts>>("intact.check/1", "`intact check`"),
         ),
         (
             "compare",
-            of::<Document<'_, &CompareFacts>>(json::COMPARE_SCHEMA, "`intact compare`"),
+            of::<OfRun<'_, &CompareFacts>>("intact.compare/1", "`intact compare`"),
         ),
         (
             "fault",
-            of::<Document<'_, &FaultFacts>>(json::FAULT_SCHEMA, "`intact watch --fault`"),
+            of::<OfRun<'_, &FaultFacts>>("intact.fault/1", "`intact watch --fault`"),
         ),
         (
             "fix",
@@ -85,7 +90,7 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         ),
         (
             "lambda",
-            of::<Document<'_, &LambdaFacts>>(json::LAMBDA_SCHEMA, "`intact lambda`"),
+            of::<OfRun<'_, &LambdaFacts>>("intact.lambda/1", "`intact lambda`"),
         ),
         (
             "model",
@@ -93,7 +98,7 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         ),
         (
             "scenario",
-            of::<Document<'_, &ScenarioFacts>>(json::SCENARIO_SCHEMA, "`intact bench --scenario`"),
+            of::<OfRun<'_, &ScenarioFacts>>("intact.scenario/1", "`intact bench --scenario`"),
         ),
         ("traffic", traffic()),
     ]

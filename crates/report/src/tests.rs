@@ -4,7 +4,7 @@ use crate::catalogue::{FORM, units};
 use crate::markdown;
 use crate::page::{Rows, Table, Text};
 use crate::terminal::wrap;
-use intact_document::requirement::{Document, METRICS, MetricEntry, SELECTORS, SelectorEntry};
+use intact_document::requirement::{DocumentKind, FIGURES, Figure, SELECTORS, SelectorEntry};
 use std::fmt::Write;
 
 /// Compares a page of docs/ with what is made from the code. `INTACT_UPDATE` rewrites it.
@@ -102,24 +102,28 @@ fn the_page_of_rules_is_made_from_the_rules() {
     hold("rules.md", &wrapped(&rules()));
 }
 
-const DOCUMENTS: [Document; 9] = [
-    Document::Check,
-    Document::Bench,
-    Document::Scenario,
-    Document::Capacity,
-    Document::Watch,
-    Document::Compare,
-    Document::Audit,
-    Document::Lambda,
-    Document::Fleet,
+const DOCUMENTS: [DocumentKind; 9] = [
+    DocumentKind::Check,
+    DocumentKind::Bench,
+    DocumentKind::Scenario,
+    DocumentKind::Capacity,
+    DocumentKind::Watch,
+    DocumentKind::Compare,
+    DocumentKind::Audit,
+    DocumentKind::Lambda,
+    DocumentKind::Fleet,
 ];
 
 /// The page docs/reference/requirements.md.
 fn requirements() -> String {
-    let metrics = Rows::of(METRICS)
-        .column("metric", |one: &MetricEntry| code(one.name))
+    let metrics = Rows::of(FIGURES)
+        .column("metric", |one: &Figure| code(one.name))
         .column("unit", |one| units(one.dimension))
         .column("meaning", |one| Text::prose(one.meaning))
+        .column("needs", |one| list(one.needs.iter().map(|kind| kind.id())))
+        .column("JSON", |one| {
+            list([one.json].into_iter().filter(|key| !key.is_empty()))
+        })
         .column("commands", |one| commands(one.documents));
     let selectors = Rows::of(SELECTORS)
         .column("selector", |one: &SelectorEntry| code(one.key))
@@ -146,7 +150,7 @@ Without a selector, a requirement applies to
 The phases `blocked`, `send`, `wait`, `headers-to-body` and `receive` are those of all exchanges in `bench`. In `watch`, `audit` and `report`, they are
 those of reused exchanges where there are any, else of the others.
 
-A metric without data fails with its reason. `--require help` lists the metrics of one command.
+An unknown metric fails with its reason. A metric with bounds (`2 to 8`, `at least 13`) is met only if every value within them meets the requirement. `needs` is the evidence (`evidence` of `run` in JSON) without which a metric is unknown. `JSON` is where its subject has it, with keys between dots; where only bounds are known it is `null`, and `bounds` of the same object has them. `--require help` lists the metrics of one command.
 
 ```
 --require 'keepalive=on: p99 < 50ms'
@@ -210,11 +214,17 @@ end of its name (`setup_each_ms`, `idle_limit_ms`, `reused_share`, `carried_byte
     out
 }
 
+/// Names as code; absent where there is none.
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> Text {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    Text::prose(&names.join(", "))
+}
+
 fn code(name: &str) -> Text {
     Text::prose(&format!("`{name}`"))
 }
 
-fn commands(documents: &[Document]) -> String {
+fn commands(documents: &[DocumentKind]) -> String {
     if DOCUMENTS.iter().all(|one| documents.contains(one)) {
         return "all".to_owned();
     }

@@ -3,16 +3,17 @@
 //! read, not measured. Must not read files or know a product.
 
 mod loss;
-mod metrics;
 mod settings;
+mod subjects;
 
 pub use loss::{GapFacts, HopGaps, LossFacts};
 pub use settings::{HopSetting, Side};
 
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{Statement, Value, statement, text, timer_nanos};
-use intact_document::unobserved::Unobserved;
+use intact_document::{Claim, ClaimKind, Claims};
 use intact_ledger::Caveat;
+use intact_reading::{Reading, Why};
 use intact_timers::{Hop, Idle, Place, Timer};
 use intact_traffic::danger_from;
 use serde::Serialize;
@@ -24,6 +25,15 @@ const UNKNOWN: &str = "idle-timeout-unknown";
 /// The findings that a chain can have.
 pub const RULES: &[&str] = &[NOT_KEPT, RACE, UNKNOWN];
 
+/// Why no loss is computed.
+const NO_LOG: Why = Why::not_measured("add --gaps LOG");
+const UNKNOWN_LIMITS: Why = Why::cannot_see("not all limits are known");
+const NO_LONG_GAPS: Why =
+    Why::cannot_see("the log shows no idle times as long as the limit of a hop that races");
+/// Why a loss is a range.
+const UNKNOWN_CLIENT: Why =
+    Why::cannot_see("whether the client looks at a connection before it sends is not known");
+
 /// The most files that a caveat names.
 const NAMED: usize = 3;
 
@@ -32,7 +42,12 @@ const NAMED: usize = 3;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChainFacts {
     /// A summary in a few sentences, the most important one first.
-    pub verdict: Vec<String>,
+    pub verdict: Claims,
+    /// Hops on which a request can meet a connection that the server is closing. One with an
+    /// unknown limit may be one.
+    pub races: Reading,
+    /// Requests that are expected to be lost on such hops, as a share of all.
+    pub lost_share: Reading,
     /// The hops from the client on, each with the one that it sends requests to.
     pub hops: Vec<HopFacts>,
     /// Limits with which the side that sends requests is the shorter one on every hop; empty where
@@ -204,7 +219,9 @@ impl ChainFacts {
             hops.push(one);
         }
         let mut facts = ChainFacts {
-            verdict: Vec::new(),
+            verdict: Claims::default(),
+            races: Reading::default(),
+            lost_share: Reading::default(),
             settings: settings::consistent(chain, &hops),
             gaps: gaps.map(|gaps| GapFacts::of(gaps, chain)),
             findings: hops.iter().filter_map(finding).collect(),
@@ -214,34 +231,56 @@ impl ChainFacts {
         facts
             .findings
             .sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-        facts.verdict = verdict(&facts);
+        facts.races = facts.count_of_races();
+        facts.lost_share = facts.lost();
+        facts.verdict = claims(&facts);
         facts
     }
 
-    /// Hops on which a request can meet a connection that the server is closing.
-    pub fn races(&self) -> usize {
-        self.hops.iter().filter(|hop| hop.order.is_race()).count()
+    fn racing(&self) -> impl Iterator<Item = &HopFacts> {
+        self.hops.iter().filter(|hop| hop.order.is_race())
     }
 
-    fn unknown(&self) -> usize {
+    /// Why the order of a hop is not known, for each of them.
+    fn unknown_limits(&self) -> Vec<String> {
         let unknown = self.hops.iter().filter(|hop| hop.order == Order::Unknown);
-        unknown.count()
+        let reason = |hop: &HopFacts| {
+            let (client, server) = (&hop.client, &hop.server);
+            format!("the limits between {client} and {server} are not all known")
+        };
+        unknown.map(reason).collect()
     }
 
-    fn unobserved(&self) -> Unobserved {
-        let mut all = Unobserved::default();
-        for hop in self.hops.iter().filter(|hop| hop.order == Order::Unknown) {
-            let reason = format!(
-                "the limits between {} and {} are not all known",
-                hop.client, hop.server
-            );
-            all.add(&Unobserved::because(&reason));
+    /// A hop with an unknown limit may race, and an include that was not read may change any limit.
+    fn count_of_races(&self) -> Reading {
+        let races = self.racing().count() as f64;
+        if let Some(caveat) = self.caveats.iter().find(|one| one.incomplete) {
+            return Reading::at_least(races, Why::from(caveat.message.clone()));
         }
-        let incomplete = self.caveats.iter().filter(|one| one.incomplete);
-        for one in incomplete {
-            all.add(&Unobserved::because(&one.message));
+        let unknown = self.unknown_limits();
+        let most = races + unknown.len() as f64;
+        let why = unknown.into_iter().next().map_or(Why::OnlyRange, Why::from);
+        Reading::between(races, most, why)
+    }
+
+    /// The share of requests that are expected to be lost, from a client that notices each close
+    /// at once to one that does not look.
+    fn lost(&self) -> Reading {
+        if self.gaps.is_none() {
+            return Reading::unknown(NO_LOG);
         }
-        all
+        if !self.races.is_known() {
+            return Reading::unknown(UNKNOWN_LIMITS);
+        }
+        let (mut least, mut most) = (0.0, 0.0);
+        for hop in self.racing() {
+            let Some(loss) = hop.loss.as_ref().filter(|loss| !loss.is_beyond_the_log) else {
+                return Reading::unknown(NO_LONG_GAPS);
+            };
+            least += loss.lost_share;
+            most += loss.lost_share_at_most;
+        }
+        Reading::between(least, most, UNKNOWN_CLIENT)
     }
 }
 
@@ -389,35 +428,45 @@ fn fix(hop: &HopFacts) -> Statement {
     }
 }
 
-fn verdict(facts: &ChainFacts) -> Vec<String> {
+fn claims(facts: &ChainFacts) -> Claims {
     let all = facts.hops.len();
-    let races = facts.races();
-    let mut words = vec![match (races, facts.unknown()) {
-        (0, 0) => {
-            "On every hop the side that sends requests closes first, or no connection is kept."
-                .to_owned()
-        }
+    let races = facts.racing().count();
+    let unknown = facts.unknown_limits().len();
+    let is_unread = facts.caveats.iter().any(|one| one.incomplete);
+    let main = match (races, unknown) {
+        (0, 0) if is_unread => Claim::new(
+            ClaimKind::Unseen,
+            0.0,
+            "No race is known; a part of the configuration was not read.",
+        ),
+        (0, 0) => Claim::new(
+            ClaimKind::Well,
+            0.0,
+            "On every hop the side that sends requests closes first, or no connection is kept.",
+        ),
         (0, unknown) => {
-            format!("No race is known; the limits of {unknown} of {all} hops are not all known.")
+            let text = format!(
+                "No race is known; the limits of {unknown} of {all} hops are not all known."
+            );
+            Claim::new(ClaimKind::Unseen, 0.0, text)
         }
         (races, _) => {
-            let named = facts.hops.iter().filter(|hop| hop.order.is_race());
+            let named = facts.racing();
             let named: Vec<String> = named
                 .map(|hop| format!("{} -> {}", hop.client, hop.server))
                 .collect();
             let hops = if all == 1 { "hop" } else { "hops" };
-            format!(
+            let text = format!(
                 "On {races} of {all} {hops} the client's idle limit is not clearly the shorter one: {}.",
                 named.join(", ")
-            )
+            );
+            Claim::new(ClaimKind::Warned, races as f64 / all as f64, text)
         }
-    }];
+    };
     let lost = facts.hops.iter().filter_map(|hop| hop.loss.as_ref());
-    words.extend(
-        lost.max_by(|one, other| one.lost_share.total_cmp(&other.lost_share))
-            .map(LossFacts::sentence),
-    );
-    words
+    let lost = lost.max_by(|one, other| one.lost_share.total_cmp(&other.lost_share));
+    let lost = lost.map(|loss| Claim::new(ClaimKind::Note, loss.lost_share, loss.sentence()));
+    Claims::ranked(std::iter::once(main).chain(lost))
 }
 
 fn caveats(chain: &[Hop], hops: &[HopFacts]) -> Vec<Caveat> {
@@ -454,6 +503,7 @@ fn caveats(chain: &[Hop], hops: &[HopFacts]) -> Vec<Caveat> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use intact_document::Facts;
     use std::time::Duration;
 
     const S: fn(u64) -> Idle = |seconds| Idle::After(Duration::from_secs(seconds));
@@ -493,9 +543,11 @@ mod tests {
                 .all(|one| one.rule == RACE && one.severity == Severity::Warning)
         );
         assert!(
-            facts.verdict[0].contains("client -> alb, nginx -> app"),
-            "{}",
             facts.verdict[0]
+                .statement
+                .contains("client -> alb, nginx -> app"),
+            "{:?}",
+            facts.verdict
         );
     }
 

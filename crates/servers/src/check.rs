@@ -2,8 +2,8 @@
 //! and the names of client options.
 //!
 //! From the profile and the events that the probes caused, the same for a live check and for a
-//! stored one. Must not guess: where a wait reached its limit the figure is a lower bound, and where a
-//! probe did not run there is none.
+//! stored one. Must not guess: where a wait reached its limit the figure is a lower bound, and
+//! where a probe did not run there is none.
 
 mod clients;
 mod connection;
@@ -12,10 +12,10 @@ mod fresh_vs_reused;
 mod idle;
 mod kept_connections;
 mod limits;
-mod metrics;
 mod outage;
 mod security;
 mod state;
+mod subjects;
 mod versions;
 
 pub use clients::Setting;
@@ -32,12 +32,16 @@ pub use versions::{
     OldTls, Resumption, Target, TlsFacts, VersionFacts,
 };
 
+use intact_document::Claims;
 use intact_document::error_responses::{ErrorResponses, ONLY_ERRORS};
-use intact_document::figures::{Requests, TrafficCounts, embeds, share};
+use intact_document::figures::{Requests, TrafficCounts, share};
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::Statement;
+use intact_document::traffic_readings::{CountedTraffic, TrafficReadings};
+use intact_document::unobserved::Unobserved;
 use intact_ledger::server_profile::{ServerProfile, Skipped, State};
 use intact_ledger::{Caveat, Row, Sink, Tally};
+use intact_reading::{Reading, Why};
 use intact_traffic::rules::{Server, ServerLimit};
 use outage::WithoutOutages;
 use serde::Serialize;
@@ -49,6 +53,12 @@ const WATERFALL_PROBE: &str = "fresh against reused";
 /// The probe that every check has.
 const FIRST: &str = "first request";
 
+/// Why there is no limit where connections ended with error responses.
+const ERROR_CLOSES: &str = "the server closes with error responses";
+/// Why nothing is concluded from a figure that an outage cut short.
+const OUTAGE: Why = Why::cannot_see("the server accepted no connections for a time");
+/// Why connections of a check are not called avoidable.
+const PROBES: Why = Why::cannot_see("probes open connections to measure them");
 /// Why a check whose server stopped has no success.
 const STOPPED: &str = "the server stopped accepting connections";
 
@@ -97,7 +107,7 @@ pub fn rule_ids() -> Vec<&'static str> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckFacts {
     /// A summary in a few sentences, the most important one first.
-    pub verdict: Vec<String>,
+    pub verdict: Claims,
     /// The first request; absent when the check was stopped before it.
     pub target: Option<Target>,
     /// What the name leads to; absent for an address.
@@ -146,9 +156,12 @@ pub struct CheckFacts {
     pub state: Option<State>,
     /// Client options for the idle limit that was found, ready to be copied.
     pub settings: Vec<Setting>,
-    /// The counts of all probes.
+    /// Requests and connections of all probes.
     #[serde(flatten)]
-    pub counts: TrafficCounts,
+    pub traffic: TrafficReadings,
+    /// What was counted of them.
+    #[serde(skip)]
+    pub counted: TrafficCounts,
     /// Probes that did not run, and why.
     pub skipped: Vec<Skipped>,
     /// What stands out, the worst first.
@@ -160,8 +173,6 @@ pub struct CheckFacts {
     #[serde(skip)]
     pub errors: ErrorResponses,
 }
-
-embeds!(CheckFacts, counts: TrafficCounts);
 
 impl CheckFacts {
     /// Works the facts out, from all that the probes caused.
@@ -181,7 +192,7 @@ impl CheckFacts {
         let error_close = kept_connections::without_other_ends(&mut without.profile, kept);
         let profile = &without.profile;
         let mut facts = CheckFacts {
-            verdict: Vec::new(),
+            verdict: Claims::default(),
             target: profile.contact.as_ref().map(Target::of),
             names: profile.names.as_ref().map(NamesFacts::of),
             versions: profile.versions.iter().map(VersionFacts::of).collect(),
@@ -191,11 +202,14 @@ impl CheckFacts {
             phases_ms: FreshVsReused::of(waterfall),
             kept_connections: kept,
             error_close,
-            idle_timeout: profile
-                .idle
+            idle_timeout: profile.idle.as_ref().map(|idle| {
+                let unseen = without_end(error_close);
+                IdleTimeout::of(idle, profile.race.as_ref(), without.idle, unseen)
+            }),
+            max_requests: profile
+                .requests
                 .as_ref()
-                .map(|idle| IdleTimeout::of(idle, profile.race.as_ref())),
-            max_requests: profile.requests.as_ref().map(MaxRequests::of),
+                .map(|tried| MaxRequests::of(tried, without.requests)),
             race: profile.race.as_ref().map(RaceFacts::of),
             idle_under_load: profile.idle_under_load.as_ref().map(HeldFacts::of),
             max_age: profile.age.as_ref().map(MaxAgeFacts::of),
@@ -206,28 +220,47 @@ impl CheckFacts {
             http3: profile.h3.as_ref().map(Http3Facts::of),
             state: profile.state.clone(),
             settings: Vec::new(),
-            counts: counts(tally),
+            traffic: TrafficReadings::default(),
+            counted: counts(tally),
             skipped: profile.skipped.clone(),
             findings: Vec::new(),
             caveats: tally.caveats.clone(),
             errors: ErrorResponses::default(),
         };
-        if let Some(idle) = &mut facts.idle_timeout {
-            idle.server_stopped = without.idle;
-        }
-        if let Some(max) = &mut facts.max_requests {
-            max.server_stopped = without.requests;
-        }
-        facts.errors = errors(profile, &facts.requests);
+        facts.read();
+        facts.errors = errors(profile, &facts.counted.requests);
         facts.settings = facts
             .safe_idle_s()
             // the clients in the list use no HTTP/3
             .filter(|_| !facts.idles_over_http3())
             .map(clients::settings)
             .unwrap_or_default();
-        facts.verdict = connection::verdict(&facts);
+        facts.verdict = connection::claims(&facts);
         facts.findings = findings(&facts);
         facts
+    }
+
+    /// Adds what limits the figures.
+    pub fn add_caveats(&mut self, caveats: impl IntoIterator<Item = Caveat>) {
+        self.caveats.extend(caveats);
+        self.read();
+    }
+
+    /// Makes the readings of what was counted.
+    fn read(&mut self) {
+        let counts = &self.counted;
+        let traffic = TrafficReadings::of(CountedTraffic {
+            counts,
+            unobserved: &Unobserved::by_caveats(&self.caveats),
+            avoidable: 0,
+            reuse_known: counts.requests.total,
+            lookups_in_vain: 0,
+            has_dials: true,
+        });
+        self.traffic = TrafficReadings {
+            avoidable: Reading::unknown(PROBES),
+            ..traffic
+        };
     }
 
     /// Whether the server was measured: the first request had a response, not every response was an
@@ -296,10 +329,9 @@ impl CheckFacts {
     /// idle time before one that was not.
     pub fn safe_idle_s(&self) -> Option<f64> {
         let idle = self.idle_timeout.as_ref()?;
-        let confirmed = idle.at_least_s.filter(|_| idle.no_response_s.is_some());
         let earliest = match idle.silent_s() {
-            Some(_) => confirmed,
-            None => idle.earliest_s,
+            Some(_) => idle.confirmed_s(),
+            None => idle.earliest_s(),
         };
         let earliest = earliest.filter(|_| self.keeps() != Some(false))?;
         // less than a second is announced as 0
@@ -313,6 +345,11 @@ impl CheckFacts {
             .map(|attempt| attempt.idle_s);
         Some(announced.into_iter().chain(lost).fold(earliest, f64::min))
     }
+}
+
+/// Why no limit is known where no end of a connection was seen.
+fn without_end(error_close: Option<ErrorCloseFacts>) -> Why {
+    error_close.map_or(Why::NothingHappened, |_| Why::cannot_see(ERROR_CLOSES))
 }
 
 /// The counts of all probes.

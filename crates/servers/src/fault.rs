@@ -15,16 +15,19 @@ mod cells;
 mod effects;
 mod findings;
 mod judge;
-mod metrics;
 mod repeats;
 mod run_rows;
+mod strike_counts;
+mod subjects;
 mod verdict;
 
-pub use card::{Bounds, FaultCell, FaultOutcome, FaultRun, Obstacle};
+pub use card::{FaultCell, FaultOutcome, FaultRun, Obstacle};
 pub use findings::RULES;
 
-use intact_document::figures::{ObservedCounts, TrafficCounts, embeds};
+use intact_document::Claims;
+use intact_document::figures::ObservedCounts;
 use intact_document::finding::Finding;
+use intact_document::traffic_readings::{CountedTraffic, TrafficReadings};
 use intact_document::unobserved::Unobserved;
 use intact_ledger::{Caveat, Event, Run, Sink};
 use run_rows::RunRows;
@@ -51,7 +54,7 @@ pub struct FaultAnalysis {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultFacts {
     /// Sentences, the worst outcome first.
-    pub verdict: Vec<String>,
+    pub verdict: Claims,
     /// Whether every kind that suits the connections was applied, and every request got its
     /// response in the end, none of them twice.
     pub is_safe: bool,
@@ -61,17 +64,18 @@ pub struct FaultFacts {
     pub cells: Vec<FaultCell>,
     /// What stands out, the worst first.
     pub findings: Vec<Finding>,
-    /// The counts of all runs.
+    /// Requests and connections of all runs.
     #[serde(flatten)]
-    pub counts: TrafficCounts,
+    pub traffic: TrafficReadings,
+    /// What was counted of them.
+    #[serde(skip)]
+    pub counted: ObservedCounts,
     /// What limits the figures.
     pub caveats: Vec<Caveat>,
     /// What of the traffic is missing.
     #[serde(skip)]
     pub(crate) unobserved: Unobserved,
 }
-
-embeds!(FaultFacts, counts: TrafficCounts);
 
 impl FaultAnalysis {
     /// One without any row yet; the runs are the variants of `run`.
@@ -93,18 +97,28 @@ impl FaultAnalysis {
         let runs: Vec<FaultRun> = self.runs.iter().map(FaultRun::of).collect();
         let mut unobserved = by_caveats;
         for one in &observed {
-            unobserved.add(&one.totals.unobserved);
+            unobserved.add(&one.totals.counted.unobserved);
         }
         let findings = findings::findings(&cells);
-        let counts = ObservedCounts::sum(observed.iter().map(|one| &one.totals.counts)).counts;
+        let totals = || observed.iter().map(|one| &one.totals);
+        let counted = ObservedCounts::sum(totals().map(|one| &one.counted));
+        let traffic = TrafficReadings::of(CountedTraffic {
+            counts: &counted,
+            unobserved: &unobserved,
+            avoidable: counted.avoidable,
+            reuse_known: counted.reuse_known,
+            lookups_in_vain: totals().map(|one| one.lookups_in_vain()).sum(),
+            has_dials: true,
+        });
         let is_safe = unobserved.missing().is_none() && verdict::is_safe(&cells);
         FaultFacts {
-            verdict: verdict::sentences(&runs, &cells, is_safe, &unobserved),
+            verdict: verdict::claims(&runs, &cells, is_safe, &unobserved),
             is_safe,
             runs,
             cells,
             findings,
-            counts,
+            traffic,
+            counted,
             caveats,
             unobserved,
         }

@@ -8,12 +8,13 @@ use super::next_steps::{NextStep, next_steps};
 use super::tracker::Tracker;
 use super::verdict;
 use crate::rules::{Attribution, Rule};
+use intact_document::Claims;
 use intact_document::cpu::CpuFacts;
-use intact_document::figures::{NANOS_PER_MS, TrafficCounts, embeds};
+use intact_document::figures::NANOS_PER_MS;
 use intact_document::finding::Finding;
 use intact_document::first_calls::{CallNoun, FirstCallTiers};
+use intact_document::traffic_readings::TrafficReadings;
 use intact_document::unobserved::Unobserved;
-use intact_ledger::Evidence;
 use intact_ledger::{Caveat, Handshake, TlsVersion};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -28,10 +29,10 @@ const FIRST_CALLS: CallNoun = CallNoun("the", "first requests of new connections
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObservedFacts {
     /// Sentences, the one that matters most first.
-    pub verdict: Vec<String>,
-    /// The counts of `totals`.
+    pub verdict: Claims,
+    /// Requests and connections of `totals`.
     #[serde(flatten)]
-    pub counts: TrafficCounts,
+    pub traffic: TrafficReadings,
     /// All destinations together.
     pub totals: Figures,
     /// Each destination, the one that wastes most first.
@@ -102,7 +103,7 @@ impl Destination {
     }
 
     fn has_traffic(&self) -> bool {
-        !self.figures.is_empty() || self.figures.open_before > 0
+        !self.figures.counted.is_empty() || self.figures.open_before > 0
     }
 
     /// Who opened its connections: processes, or what clients call themselves where processes
@@ -134,8 +135,6 @@ pub struct TlsFigures {
     pub count: u64,
 }
 
-embeds!(ObservedFacts, counts: TrafficCounts);
-
 impl ObservedFacts {
     pub(super) fn new(tracker: &Tracker, rules: &[Rule]) -> ObservedFacts {
         let mut caveats = tracker.caveats();
@@ -144,19 +143,19 @@ impl ObservedFacts {
         let lookups = &tracker.lookups.all;
         missing.add_lacking(tracker.run(), lookups.total, lookups.without_result);
         let (needed, opaque) = (tracker.needed(), tracker.opaque());
-        let destinations = destinations(tracker, &needed, &opaque);
+        let destinations = destinations(tracker, &needed, &opaque, &missing);
         let mut totals = Figures::of(
             &tracker.destinations.all,
             needed.iter().sum(),
             opaque.iter().sum(),
             tracker.lookups.all,
+            &missing,
         );
-        totals.lookups.in_vain = tracker.lookups.in_vain();
-        totals.sum_up(&destinations);
+        totals.sum_up(&destinations, tracker.lookups.in_vain());
         caveats.extend(partly_known(&totals));
         let mut facts = ObservedFacts {
-            verdict: Vec::new(),
-            counts: totals.counts.counts.clone(),
+            verdict: Claims::default(),
+            traffic: totals.traffic.clone(),
             totals,
             destinations,
             findings,
@@ -164,38 +163,33 @@ impl ObservedFacts {
             cpu: None,
             caveats,
         };
-        facts.add_unobserved(&missing);
-        facts.verdict = verdict::sentences(tracker, &facts);
+        facts.verdict = verdict::claims(tracker, &facts);
         facts.next = next_steps(tracker, &facts);
         facts
     }
 
     /// Adds what is missing of all destinations.
     pub fn add_unobserved(&mut self, missing: &Unobserved) {
-        self.totals.counts.unobserved.add(missing);
-        for one in &mut self.destinations {
-            one.figures.counts.unobserved.add(missing);
-        }
+        self.each(|figures| figures.add_unobserved(missing));
     }
 
     /// When the connections from before were opened is known: not in what is counted here.
     pub(super) fn know_openings(&mut self) {
-        self.totals.counts.unobserved.open_before = 0;
-        for one in &mut self.destinations {
-            one.figures.counts.unobserved.open_before = 0;
-        }
+        self.each(Figures::know_openings);
+    }
+
+    fn each(&mut self, change: impl Fn(&mut Figures)) {
+        change(&mut self.totals);
+        self.destinations
+            .iter_mut()
+            .for_each(|one| change(&mut one.figures));
+        self.traffic = self.totals.traffic.clone();
     }
 
     /// Whether nothing was lost to setup, to requests without a response, or to waiting for a
     /// connection.
     pub fn has_evidence_of_no_gain(&self) -> bool {
         verdict::has_evidence_of_no_gain(self)
-    }
-
-    /// Whether anything at all was answered, or was open without our seeing inside.
-    pub fn any_success(&self) -> bool {
-        let is_open = self.totals.open_before > 0;
-        self.counts.any_success() || (self.counts.requests.total == 0 && is_open)
     }
 }
 
@@ -215,7 +209,12 @@ fn findings(tracker: &Tracker, rules: &[Rule]) -> Vec<Finding> {
 }
 
 /// The destinations with any traffic, the one that wastes most first.
-fn destinations(tracker: &Tracker, needed: &[u64], opaque: &[u64]) -> Vec<Destination> {
+fn destinations(
+    tracker: &Tracker,
+    needed: &[u64],
+    opaque: &[u64],
+    missing: &Unobserved,
+) -> Vec<Destination> {
     let all = &tracker.destinations;
     let each = all
         .keys
@@ -229,18 +228,18 @@ fn destinations(tracker: &Tracker, needed: &[u64], opaque: &[u64]) -> Vec<Destin
         let lookups = lookups.copied().unwrap_or_default();
         let aliases = all.aliases.get(&at).into_iter().flatten();
         let aliases = aliases.filter_map(|name| key.host_named(name)).collect();
-        let figures = Figures::of(counts, needed, opaque, lookups);
+        let figures = Figures::of(counts, needed, opaque, lookups, missing);
         Destination::of(key, aliases, counts, figures)
     });
     let mut destinations: Vec<Destination> = each.filter(Destination::has_traffic).collect();
     destinations.sort_by_key(|one| {
-        let figures = &one.figures;
-        let wasted = figures.wasted_ms.map_or(0, |ms| (ms * NANOS_PER_MS) as u64);
+        let counted = &one.figures.counted;
+        let wasted = counted.wasted_ms.map_or(0, |ms| (ms * NANOS_PER_MS) as u64);
         Reverse((
             wasted,
-            figures.avoidable,
-            figures.requests.total,
-            figures.connections.opened,
+            counted.avoidable,
+            counted.requests.total,
+            counted.connections.opened,
         ))
     });
     destinations
@@ -255,11 +254,11 @@ fn partly_known(totals: &Figures) -> Vec<Caveat> {
             format!(
                 "the content of {} of {} connections cannot be seen: their requests are missing in the counts",
                 totals.opaque,
-                totals.connections.opened + totals.open_before
+                totals.counted.connections.opened + totals.open_before
             ),
         ));
     }
-    let (known, requests) = (totals.reuse_known, totals.requests.total);
+    let (known, requests) = (totals.reuse_known, totals.counted.requests.total);
     if known > 0 && known < requests {
         caveats.push(Caveat::new(
             "reuse-partly-known",

@@ -5,36 +5,50 @@ use super::distributions::{Gaps, PerConnection};
 use super::facts::Destination;
 use super::lookups::Lookups;
 use crate::rules::cost_ms;
+use intact_document::Readings;
 use intact_document::figures::{
-    Connections, Latency, NANOS_PER_MS, ObservedCounts, PhaseTime, Requests, TrafficCounts, embeds,
-    is_zero, resumed_range, share,
+    Connections, Latency, NANOS_PER_MS, ObservedCounts, PhaseTime, PhaseTimes, Requests,
+    TrafficCounts, is_zero, resumed_range, share,
 };
+use intact_document::traffic_readings::{CountedTraffic, TrafficReadings};
 use intact_document::unobserved::Unobserved;
-use intact_ledger::Evidence;
-use intact_ledger::{Failure, Group, Handshake, Histogram, Phase, Reuse};
+use intact_ledger::{Evidence, Failure, Group, Handshake, Histogram, Reuse};
+use intact_reading::{Reading, Why};
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+/// Rows have their bytes, the counts of a destination have not.
+const NO_BYTES: Why =
+    Why::not_measured("bytes are in the ledger (--ledger DIR), not summed up yet");
+/// Why avoidable connections have no cost.
+const NO_SETUP: Why =
+    Why::cannot_see("the input does not show how long each connection took to set up");
 
 /// The figures that all destinations together and each of them have.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {
-    /// Counts of requests and connections; `needed` is for the peak overlap of requests.
+    /// Requests and connections; `needed` is for the peak overlap of requests.
     #[serde(flatten)]
-    pub counts: ObservedCounts,
-    /// Lower and upper end of `reuse` over all requests; present where the state of some is
-    /// unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reuse_range: Option<[f64; 2]>,
+    pub traffic: TrafficReadings,
+    /// What was counted of them, whatever is missing.
+    #[serde(skip)]
+    pub counted: ObservedCounts,
+    /// Requests of which it is known whether their connection was reused.
+    pub reuse_known: u64,
+    /// Why figures are inferred; empty when all were observed.
+    pub inferred: Vec<String>,
+    /// Sum of the setups of avoidable connections, each taken as the destination's mean.
+    pub wasted_ms: Reading,
     /// Connections inside which nothing could be seen.
     pub opaque: u64,
     /// Connections that were open before the recording began: they are not in `opened`.
     #[serde(skip_serializing_if = "is_zero")]
     pub open_before: u64,
     /// Requests for each connection opened.
-    pub requests_per_connection: Option<f64>,
+    pub requests_per_connection: Reading,
     /// Connections opened a second, between the first and the last event.
-    pub churn_per_s: Option<f64>,
+    pub churn_per_s: Reading,
     /// Sum of the latencies of all requests, setup included.
     pub outbound_ms: Option<f64>,
     /// `outbound_ms`, and the setup that no request waited for.
@@ -45,7 +59,7 @@ pub struct Figures {
     /// Mean lookup, transport handshake and TLS handshake of a connection that had them.
     pub setup_mean_ms: SetupMeans,
     /// `wasted_ms` as a share of `outbound_ms` and the setup that no request waited for.
-    pub wasted_share: Option<f64>,
+    pub wasted_share: Reading,
     /// Time that requests without a complete response took, such as aborted ones and those that
     /// timed out.
     pub lost_ms: Option<f64>,
@@ -64,11 +78,8 @@ pub struct Figures {
     pub back_to_back: Option<u64>,
     /// `back_to_back` as a share of all such reuses.
     pub back_to_back_share: Option<f64>,
-    /// TLS handshakes that resumed a session, as a share of those whose kind was seen.
-    pub resumed_share: Option<f64>,
-    /// The range of `resumed_share` over all handshakes.
-    #[serde(skip)]
-    pub(crate) resumed_range: Option<[f64; 2]>,
+    /// TLS handshakes that resumed a session, as a share of all.
+    pub resumed_share: Reading,
     /// Lookups.
     pub lookups: LookupFigures,
     /// Latency of complete requests, setup included.
@@ -81,6 +92,21 @@ pub struct Figures {
     pub idle_gaps: Option<Gaps>,
     /// Requests on connections that ended.
     pub per_connection: Option<PerConnection>,
+    #[serde(skip)]
+    raw: RawFigures,
+}
+
+/// Figures as they follow from what was counted, whatever is missing.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct RawFigures {
+    requests_per_connection: Option<f64>,
+    churn_per_s: Option<f64>,
+    wasted_share: Option<f64>,
+    resumed_share: Option<[f64; 2]>,
+    latency_ms: Latency,
+    latency_without_setup_ms: Latency,
+    /// Failed lookups before which no request was sent.
+    lookups_in_vain: u64,
 }
 
 /// Means of the setup steps in milliseconds.
@@ -102,12 +128,12 @@ pub struct SetupMeans {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LookupFigures {
     /// All.
-    pub total: u64,
+    pub total: Reading,
+    /// Those that were seen.
+    #[serde(skip)]
+    pub seen: u64,
     /// Those that failed.
     pub failed: u64,
-    /// Those of them that a request waited for.
-    #[serde(skip)]
-    pub in_vain: u64,
     /// Those that failed, by their error (`NXDOMAIN`, `SERVFAIL`, `no answer`).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<&'static str, u64>,
@@ -122,16 +148,21 @@ pub struct LookupFigures {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phases {
     /// Requests that waited for setup.
-    pub fresh: BTreeMap<&'static str, Option<PhaseTime>>,
+    pub fresh: PhaseTimes,
     /// Requests on a connection that was there already.
-    pub reused: BTreeMap<&'static str, Option<PhaseTime>>,
+    pub reused: PhaseTimes,
 }
 
-embeds!(Figures, counts: ObservedCounts);
-
 impl Figures {
-    /// `open_opaque`: open connections whose content could not be read so far.
-    pub(super) fn of(counts: &Counts, needed: u64, open_opaque: u64, lookups: Lookups) -> Figures {
+    /// `open_opaque`: open connections whose content could not be read so far. `missing`: what the
+    /// run lacks.
+    pub(super) fn of(
+        counts: &Counts,
+        needed: u64,
+        open_opaque: u64,
+        lookups: Lookups,
+        missing: &Unobserved,
+    ) -> Figures {
         let opaque = counts.opaque + open_opaque;
         let known = counts.first + counts.reused;
         let has_no_reuse = counts.requests > 0 && known == 0;
@@ -154,15 +185,27 @@ impl Figures {
         let given_up = [Failure::Timeout, Failure::ClientClosed];
         let given_up = given_up.iter().filter_map(|kind| counts.failed.get(kind));
         let given_up: u64 = given_up.sum();
-        let latency = |of: fn(&Group) -> &Histogram| {
-            let histogram = ok.as_ref().map(of);
-            let latency = histogram.map(|all| Latency::beyond(all, given_up));
-            latency.unwrap_or_default()
+        let latency = |of: fn(&Group) -> &Histogram| match ok.as_ref().map(of) {
+            Some(all) if all.count() > 0 => Latency::beyond(all, given_up),
+            _ => Latency::untimed(counts.ok),
         };
         let setup = counts.setup_total;
-        let (resumed_share, resumed_range) = resumed(counts);
-        Figures {
-            counts: ObservedCounts {
+        let mut unobserved = Unobserved {
+            opaque,
+            without_connection: counts.without_connection,
+            guessed: counts.guessed,
+            spare: counts.spare(needed),
+            without_client: counts.without_client,
+            open_before: counts.open_before,
+            lacking: lacking
+                .into_iter()
+                .filter_map(|(evidence, lacks)| lacks.then_some(evidence))
+                .collect(),
+            ..Unobserved::default()
+        };
+        unobserved.add(missing);
+        let mut figures = Figures {
+            counted: ObservedCounts {
                 counts: TrafficCounts {
                     requests: requests(counts),
                     connections: connections(counts, needed),
@@ -171,34 +214,15 @@ impl Figures {
                 },
                 avoidable,
                 reuse_known: known,
-                unobserved: Unobserved {
-                    opaque,
-                    without_connection: counts.without_connection,
-                    guessed: counts.guessed,
-                    spare: counts.spare(needed),
-                    without_client: counts.without_client,
-                    open_before: counts.open_before,
-                    lacking: lacking
-                        .into_iter()
-                        .filter_map(|(evidence, lacks)| lacks.then_some(evidence))
-                        .collect(),
-                    ..Unobserved::default()
-                },
+                unobserved,
                 inferred: counts.inferred.iter().map(ToString::to_string).collect(),
                 wasted_ms,
             },
-            reuse_range: reuse_range(counts, known),
             opaque,
             open_before: counts.open_before,
-            requests_per_connection: (readable > 0 && counts.requests > 0)
-                .then(|| counts.requests as f64 / readable as f64),
-            churn_per_s: counts
-                .seconds()
-                .map(|seconds| counts.opened as f64 / seconds),
             outbound_ms,
             setup_ms: (setup.count > 0).then(|| setup.nanos as f64 / NANOS_PER_MS),
             setup_mean_ms: SetupMeans::of(counts),
-            wasted_share: share_of(wasted_ms, time_ms),
             time_ms,
             lost_ms,
             lost_share: share_of(lost_ms, outbound_ms),
@@ -207,42 +231,122 @@ impl Figures {
             needed_setup_ms: setup_wait_ms.map(|ms| (ms - wasted_ms.unwrap_or(0.0)).max(0.0)),
             back_to_back: (counts.single_reuses > 0).then_some(counts.back_to_back),
             back_to_back_share: share(counts.back_to_back, counts.single_reuses),
-            resumed_share,
-            resumed_range,
             lookups: LookupFigures::of(lookups, counts.opened),
-            latency_ms: latency(|group| &group.latency),
-            latency_without_setup_ms: latency(|group| &group.without_setup),
             phases_ms: detail.map(Phases::of),
             idle_gaps: detail.and_then(|detail| Gaps::of(&detail.gaps, counts)),
             per_connection: detail.and_then(|detail| PerConnection::of(&detail.per_connection)),
-        }
+            raw: RawFigures {
+                requests_per_connection: (readable > 0 && counts.requests > 0)
+                    .then(|| counts.requests as f64 / readable as f64),
+                churn_per_s: counts
+                    .seconds()
+                    .map(|seconds| counts.opened as f64 / seconds),
+                wasted_share: share_of(wasted_ms, time_ms),
+                resumed_share: resumed(counts),
+                latency_ms: latency(|group| &group.latency),
+                latency_without_setup_ms: latency(|group| &group.without_setup),
+                lookups_in_vain: lookups.failed,
+            },
+            ..Figures::default()
+        };
+        figures.read();
+        figures
     }
 
-    /// The fewest and the most connections that were needed; present where coarse times do not show
-    /// which exchanges overlapped, or connections do not show their client.
-    pub fn needed_range(&self) -> Option<[u64; 2]> {
-        let most = self.connections.needed;
-        let spare = self.unobserved.spare;
-        (spare > 0).then(|| [most.saturating_sub(spare), most])
+    /// Makes the readings of what was counted and of what is missing.
+    fn read(&mut self) {
+        let (counted, raw) = (&self.counted, &self.raw);
+        let unobserved = &counted.unobserved;
+        let traffic = TrafficReadings::of(CountedTraffic {
+            counts: &counted.counts,
+            unobserved,
+            avoidable: counted.avoidable,
+            reuse_known: counted.reuse_known,
+            lookups_in_vain: raw.lookups_in_vain,
+            has_dials: true,
+        });
+        self.reuse_known = counted.reuse_known;
+        self.inferred.clone_from(&counted.inferred);
+        // each avoidable connection costs the mean of its destination
+        let each = counted.wasted_ms.filter(|_| counted.avoidable > 0);
+        let each = each.map(|ms| ms / counted.avoidable as f64);
+        let wasted = |whole: Option<f64>, part: Option<f64>| {
+            if traffic.avoidable.is_known() {
+                return Reading::of(whole, NO_SETUP);
+            }
+            part.map_or_else(
+                || Reading::unknown(traffic.avoidable.why().cloned().unwrap_or(NO_SETUP)),
+                |part| traffic.avoidable.times(part),
+            )
+        };
+        let each_share = raw.wasted_share.filter(|_| counted.avoidable > 0);
+        let each_share = each_share.map(|share| share / counted.avoidable as f64);
+        self.wasted_ms = wasted(counted.wasted_ms, each);
+        self.wasted_share = wasted(raw.wasted_share, each_share);
+        self.requests_per_connection = unobserved.ratio(raw.requests_per_connection);
+        self.churn_per_s = match (&traffic.connections.opened, raw.churn_per_s) {
+            (_, None) => Reading::default(),
+            (opened, _) if opened.is_unknown() => opened.clone(),
+            (_, Some(churn)) => unobserved.at_least_connections(churn),
+        };
+        self.resumed_share = match raw.resumed_share {
+            Some(range) => unobserved.share_of_connections(range),
+            None => Reading::default(),
+        };
+        self.lookups.total = unobserved.lookups(self.lookups.seen);
+        self.latency_ms = raw.latency_ms.observed(unobserved);
+        self.latency_without_setup_ms = raw.latency_without_setup_ms.observed(unobserved);
+        self.traffic = traffic;
+    }
+
+    /// Adds what is missing.
+    pub(super) fn add_unobserved(&mut self, missing: &Unobserved) {
+        self.counted.unobserved.add(missing);
+        self.read();
+    }
+
+    /// When the connections from before were opened is known: not in what is counted here.
+    pub(super) fn know_openings(&mut self) {
+        self.counted.unobserved.open_before = 0;
+        self.read();
+    }
+
+    /// The mean time without setup of the requests that were seen to their end, in milliseconds,
+    /// whatever is missing.
+    pub fn seen_without_setup_ms(&self) -> Option<f64> {
+        self.raw.latency_without_setup_ms.mean.value()
+    }
+
+    /// The share of the time that was setup of connections counted as avoidable, whatever is
+    /// missing.
+    pub(super) fn counted_wasted_share(&self) -> Option<f64> {
+        self.raw.wasted_share
+    }
+
+    /// Failed lookups that a request waited for.
+    pub fn lookups_in_vain(&self) -> u64 {
+        self.raw.lookups_in_vain
     }
 
     /// What the whole has only as the sum of its parts: waste is paid per destination, idle limits
-    /// are each server's.
-    pub(super) fn sum_up(&mut self, destinations: &[Destination]) {
+    /// are each server's. `in_vain`: failed lookups that a request waited for.
+    pub(super) fn sum_up(&mut self, destinations: &[Destination], in_vain: u64) {
         let figures = || destinations.iter().map(|one| &one.figures);
-        self.counts.avoidable = figures().map(|one| one.avoidable).sum();
-        self.counts.unobserved.spare = figures().map(|one| one.unobserved.spare).sum();
-        let costs: Vec<f64> = figures().filter_map(|one| one.wasted_ms).collect();
-        self.counts.wasted_ms = (!costs.is_empty()).then(|| costs.iter().sum());
+        self.raw.lookups_in_vain = in_vain;
+        self.counted.avoidable = figures().map(|one| one.counted.avoidable).sum();
+        self.counted.unobserved.spare = figures().map(|one| one.counted.unobserved.spare).sum();
+        let costs: Vec<f64> = figures().filter_map(|one| one.counted.wasted_ms).collect();
+        self.counted.wasted_ms = (!costs.is_empty()).then(|| costs.iter().sum());
         // the setup of connections that cannot be seen inside is no part of the requests' time
-        let seen = || figures().filter(|one| one.requests.total > 0);
+        let seen = || figures().filter(|one| one.counted.requests.total > 0);
         let needed_setup: f64 = seen().filter_map(|one| one.needed_setup_ms).sum();
         self.needed_setup_ms = self.setup_wait_ms.map(|_| needed_setup);
-        let (wasted, time): (Vec<_>, Vec<_>) =
-            seen().map(|one| (one.wasted_ms, one.time_ms)).unzip();
+        let (wasted, time): (Vec<_>, Vec<_>) = seen()
+            .map(|one| (one.counted.wasted_ms, one.time_ms))
+            .unzip();
         let of_requests: f64 = wasted.into_iter().flatten().sum();
         self.time_ms = self.outbound_ms.map(|_| time.into_iter().flatten().sum());
-        self.wasted_share = share_of(self.wasted_ms.map(|_| of_requests), self.time_ms);
+        self.raw.wasted_share = share_of(self.counted.wasted_ms.map(|_| of_requests), self.time_ms);
         if let Some(gaps) = &mut self.idle_gaps {
             gaps.server_limit_s = None;
             gaps.danger_from_s = None;
@@ -250,6 +354,32 @@ impl Figures {
             gaps.in_danger = each.map(|gaps| gaps.in_danger).sum();
             gaps.danger_share = Some(gaps.in_danger as f64 / gaps.count as f64);
         }
+        self.read();
+    }
+
+    /// The readings of a subject with these figures.
+    pub(super) fn readings(&self) -> Readings {
+        let mut readings = Readings::default();
+        self.traffic.add_to(&mut readings);
+        readings.set(
+            "requests-per-connection",
+            self.requests_per_connection.clone(),
+        );
+        readings.set("churn", self.churn_per_s.clone());
+        readings.set("resumed-share", self.resumed_share.clone());
+        readings.set("lookups", self.lookups.total.clone());
+        readings.set("bytes-per-request", Reading::unknown(NO_BYTES));
+        readings.set("header-bytes-per-request", Reading::unknown(NO_BYTES));
+        self.latency_ms.add_to(&mut readings, "");
+        self.latency_without_setup_ms
+            .add_to(&mut readings, "without-setup.");
+        // setup phases are those of fresh requests, the others those of reused ones where there are
+        // any
+        let unobserved = &self.counted.unobserved;
+        let phases = self.phases_ms.as_ref();
+        let phases = phases.map_or(Vec::new(), |phases| vec![&phases.reused, &phases.fresh]);
+        PhaseTime::add_to(&mut readings, &phases, unobserved);
+        readings
     }
 }
 
@@ -275,9 +405,9 @@ impl LookupFigures {
             ..
         } = lookups;
         LookupFigures {
-            total,
+            total: Reading::default(),
+            seen: total,
             failed,
-            in_vain: failed,
             errors: lookups.errors(),
             ms: (total > 0).then(|| nanos as f64 / NANOS_PER_MS),
             per_connection: (total > 0 && opened > 0).then(|| total as f64 / opened as f64),
@@ -288,16 +418,9 @@ impl LookupFigures {
 impl Phases {
     fn of(detail: &Detail) -> Phases {
         let of = |reuse: Reuse| {
-            let group = detail
-                .cell
-                .merged(|key| key.outcome.is_ok() && key.reuse == Some(reuse));
-            Phase::ALL
-                .iter()
-                .map(|&phase| {
-                    let time = group.as_ref().map(|group| group.phase(phase));
-                    (phase.id(), time.and_then(PhaseTime::of))
-                })
-                .collect()
+            let cell = &detail.cell;
+            let group = cell.merged(|key| key.outcome.is_ok() && key.reuse == Some(reuse));
+            PhaseTime::all(group.as_ref())
         };
         Phases {
             fresh: of(Reuse::Fresh),
@@ -328,20 +451,13 @@ fn connections(counts: &Counts, needed: u64) -> Connections {
     }
 }
 
-/// Where reuse is unknown for some requests: its smallest and its largest value.
-fn reuse_range(counts: &Counts, known: u64) -> Option<[f64; 2]> {
-    let unknown = counts.requests.saturating_sub(known);
-    let share = |count: u64| count as f64 / counts.requests as f64;
-    (known > 0 && unknown > 0).then(|| [share(counts.reused), share(counts.reused + unknown)])
-}
-
 fn share_of(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
     let whole = whole.filter(|whole| *whole > 0.0)?;
     Some(part? / whole)
 }
 
-/// The share of resumed handshakes among those of a known kind, and its range over all.
-fn resumed(counts: &Counts) -> (Option<f64>, Option<[f64; 2]>) {
+/// The smallest and the largest share of resumed handshakes; absent where no kind is known.
+fn resumed(counts: &Counts) -> Option<[f64; 2]> {
     let of = |which: &dyn Fn(Option<Handshake>) -> bool| -> u64 {
         let kinds = counts.tls.iter();
         kinds
@@ -351,8 +467,5 @@ fn resumed(counts: &Counts) -> (Option<f64>, Option<[f64; 2]>) {
     };
     let (all, unknown) = (of(&|_| true), of(&|kind| kind.is_none()));
     let resumed = of(&|kind| kind.is_some_and(|kind| kind != Handshake::Full));
-    (
-        share(resumed, all - unknown),
-        resumed_range(resumed, unknown, all),
-    )
+    resumed_range(resumed, unknown, all)
 }

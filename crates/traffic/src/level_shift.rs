@@ -2,7 +2,9 @@
 //! the method. Must not call a change of latency one of the connections.
 
 use super::batches::{Batch, Batches, Sums};
+use intact_document::unobserved::Unobserved;
 use intact_ledger::{Evidence, Producer, Run};
+use intact_reading::Reading;
 use intact_statistics::{ChangePoint, Confidence, Interval, change_points, difference_of_means};
 use intact_units::date;
 use intact_units::number::{signed_time, whole_percent};
@@ -62,19 +64,18 @@ pub struct LevelShift {
 }
 
 /// One side of a change of level.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepSide {
     /// Requests.
     pub requests: u64,
     /// Their mean latency, in milliseconds; absent where it is not known.
     pub mean_ms: Option<f64>,
-    /// The share of them that reused a connection, of those where that is known.
-    pub reuse: Option<f64>,
-    /// Lower and upper end of `reuse` over all requests; present where the state of some is
-    /// unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reuse_range: Option<[f64; 2]>,
+    /// The share of them that reused a connection.
+    pub reuse: Reading,
+    /// The same of those where that is known.
+    #[serde(skip)]
+    pub known_reuse: Option<f64>,
     /// New connections for each request.
     pub opened_per_request: f64,
 }
@@ -87,23 +88,16 @@ impl StepSide {
         (requests >= LEAST).then(|| StepSide {
             requests,
             mean_ms: timed.then(|| mean_ms(sums)),
-            reuse: (known > 0).then(|| share(sums.reused, known)),
-            reuse_range: (known > 0 && known < requests).then(|| {
-                let most = sums.reused + requests - known;
-                [share(sums.reused, requests), share(most, requests)]
-            }),
+            reuse: Unobserved::default().reuse(sums.reused, known, requests),
+            known_reuse: (known > 0).then(|| share(sums.reused, known)),
             opened_per_request: share(sums.opened, requests),
         })
     }
 
-    /// The share that reused a connection, or its range, in words.
+    /// The share that reused a connection, in words.
     fn reuse_words(&self) -> Option<String> {
-        match (self.reuse_range, self.reuse) {
-            (Some([low, high]), _) => {
-                Some(format!("{} to {}", whole_percent(low), whole_percent(high)))
-            }
-            (None, reuse) => reuse.map(whole_percent),
-        }
+        let reuse = &self.reuse;
+        (!reuse.is_unknown()).then(|| reuse.shown(whole_percent))
     }
 }
 
@@ -143,7 +137,7 @@ impl LevelShift {
 
     /// How large a change is: in latency, where that is known, else in reuse.
     fn size(&self) -> f64 {
-        let of_reuse = self.before.reuse.zip(self.after.reuse);
+        let of_reuse = self.before.known_reuse.zip(self.after.known_reuse);
         let latency = self.difference_ms.map(|difference| difference.value.abs());
         latency
             .or_else(|| of_reuse.map(|(before, after)| (after - before).abs()))
@@ -192,7 +186,7 @@ impl LevelShift {
 
     /// Whether the sides differ in reuse by enough.
     fn has_other_reuse(&self) -> bool {
-        let both = self.before.reuse.zip(self.after.reuse);
+        let both = self.before.known_reuse.zip(self.after.known_reuse);
         both.is_some_and(|(before, after)| (after - before).abs() >= SHARE)
     }
 

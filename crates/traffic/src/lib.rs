@@ -1,10 +1,10 @@
 //! What `watch`, `audit` and every other observer found out, from the events as they come: totals,
 //! destinations, findings.
 //!
-//! [`TrafficAnalysis`] is a [`Sink`]: feed it live, or replay a stored ledger. Its facts can be read
-//! at any time. One pass, bounded memory. Producers record `Opened` before what the connection carries, `Closed`
-//! after it, and events roughly in the order of their ends. Observing gives no causal interval:
-//! only experiments do.
+//! [`TrafficAnalysis`] is a [`Sink`]: feed it live, or replay a stored ledger. Its facts can be
+//! read at any time. One pass, bounded memory. Producers record `Opened` before what the connection
+//! carries, `Closed` after it, and events roughly in the order of their ends. Observing gives no
+//! causal interval: only experiments do.
 
 mod batches;
 mod caveats;
@@ -15,10 +15,10 @@ mod distributions;
 mod evictions;
 mod facts;
 mod figures;
+mod inputs;
 mod level_shift;
 mod lookups;
 mod loss;
-pub(crate) mod metrics;
 mod next_steps;
 mod open_connection;
 mod open_reason;
@@ -26,6 +26,7 @@ mod over_time;
 mod overlap;
 mod pools;
 pub mod rules;
+mod subjects;
 pub mod timeline;
 mod tracker;
 mod verdict;
@@ -38,6 +39,7 @@ pub use distributions::{Gaps, PerConnection};
 pub use distributions::{at_least, danger_from, server_limit};
 pub use facts::{Destination, ObservedFacts, TlsFigures};
 pub use figures::{Figures, LookupFigures, Phases, SetupMeans};
+pub use inputs::InputFacts;
 pub use intact_document::first_calls::{FirstCallTier, FirstCallTiers, TierCause};
 pub use level_shift::{LevelShift, Shifted, StepSide};
 pub use lookups::{LookupCounts, Lookups};
@@ -52,6 +54,7 @@ pub use window::Window;
 
 use crate::timeline::Timeline;
 use batches::Batches;
+use intact_document::{Claim, ClaimKind};
 use intact_ledger::{Event, Evidence, Histogram, Producer, Run, Sink};
 use over_time::OverTime;
 use rules::Rule;
@@ -82,13 +85,15 @@ impl TrafficAnalysis {
     pub fn facts(&self) -> ObservedFacts {
         let mut facts = ObservedFacts::new(&self.tracker, &self.rules);
         // a program under watch is judged as a whole first
-        let place = usize::from(self.tracker.run().producer == Producer::Watch);
-        let sentences = self
-            .changes()
+        let kind = match self.tracker.run().producer {
+            Producer::Watch => ClaimKind::Note,
+            _ => ClaimKind::Changed,
+        };
+        let changes = self.changes();
+        let changes = changes
             .iter()
-            .map(LevelShift::sentence)
-            .collect::<Vec<_>>();
-        facts.verdict.splice(place..place, sentences);
+            .map(|one| Claim::new(kind, 1.0, one.sentence()));
+        facts.verdict = facts.verdict.with(changes);
         facts
     }
 

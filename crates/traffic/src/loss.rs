@@ -22,9 +22,12 @@ impl Loss {
     pub(super) fn share(self, totals: &Figures) -> f64 {
         let of = |part: u64, all: u64| part as f64 / all.max(1) as f64;
         match self {
-            Loss::Lookups => of(totals.lookups.in_vain, totals.lookups.total),
+            Loss::Lookups => of(totals.lookups_in_vain(), totals.lookups.seen),
             Loss::Time => totals.lost_share.unwrap_or(0.0),
-            Loss::Requests => of(totals.requests.failures(), totals.requests.total),
+            Loss::Requests => of(
+                totals.counted.requests.failures(),
+                totals.counted.requests.total,
+            ),
         }
     }
 }
@@ -36,7 +39,7 @@ impl Figures {
         let all = [Loss::Lookups, Loss::Time, Loss::Requests];
         let all = all.map(|loss| (loss, loss.share(self)));
         let is_leading =
-            |share: f64| share >= NOTEWORTHY && share > self.wasted_share.unwrap_or(0.0);
+            |share: f64| share >= NOTEWORTHY && share > self.counted_wasted_share().unwrap_or(0.0);
         let leading = all.into_iter().filter(|(_, share)| is_leading(*share));
         leading.max_by(|a, b| a.1.total_cmp(&b.1))
     }

@@ -24,7 +24,7 @@ pub(super) fn next_steps(tracker: &Tracker, facts: &ObservedFacts) -> Vec<NextSt
     let Some(worst) = grave.next() else {
         return Vec::new();
     };
-    let requirement = if facts.totals.avoidable > 0 {
+    let requirement = if facts.totals.counted.avoidable > 0 {
         "avoidable == 0".to_owned()
     } else {
         format!("findings.{} == 0", worst.rule)

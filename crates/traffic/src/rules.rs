@@ -156,6 +156,11 @@ pub fn needs(id: &str) -> &'static [Evidence] {
     row.map_or(&[], |row| row.doc.needs)
 }
 
+/// The ids of all rules, with the evidence that each needs.
+pub fn evidence() -> impl Iterator<Item = (&'static str, &'static [Evidence])> {
+    RULES.iter().map(|row| (row.doc.id, row.doc.needs))
+}
+
 /// The ids of all rules.
 pub fn ids() -> impl Iterator<Item = &'static str> {
     RULES.iter().map(|row| row.doc.id)

@@ -35,13 +35,25 @@ impl Facts for ObservedFacts {
         rule_states(rules::evidence(), &self.totals.counted.unobserved)
     }
 
-    fn unobserved(&self) -> Unobserved {
-        let mut all = self.totals.counted.unobserved.clone();
-        if let Some(reason) = self.totals.counted.no_response() {
-            all.add(&Unobserved::because(reason));
-        }
-        all
+    /// Also where connections were open without our seeing inside.
+    fn any_success(&self) -> bool {
+        let is_open = self.totals.open_before > 0;
+        let counted = &self.totals.counted;
+        counted.any_success() || (counted.requests.total == 0 && is_open)
     }
+
+    fn unobserved(&self) -> Unobserved {
+        unobserved(&self.totals)
+    }
+}
+
+/// What is missing; all of it, where nothing worked.
+fn unobserved(figures: &Figures) -> Unobserved {
+    let mut all = figures.counted.unobserved.clone();
+    if let Some(reason) = figures.counted.no_response() {
+        all.add(&Unobserved::because(reason));
+    }
+    all
 }
 
 impl ObservedFacts {
@@ -52,11 +64,11 @@ impl ObservedFacts {
         figures: &Figures,
         is_own: impl Fn(&Finding) -> bool,
     ) -> Subject {
-        let unobserved = &figures.counted.unobserved;
-        let rules = rule_states(rules::evidence(), unobserved);
+        let unobserved = unobserved(figures);
+        let rules = rule_states(rules::evidence(), &unobserved);
         let own = self.findings.iter().filter(|finding| is_own(finding));
         let mut readings = figures.readings();
-        add_findings(&mut readings, own, &rules, unobserved);
+        add_findings(&mut readings, own, &rules, &unobserved);
         Subject {
             readings,
             // a count of what did not work is no figure

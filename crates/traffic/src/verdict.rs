@@ -1,182 +1,228 @@
 //! The first sentences of a page: what the waste is, where most of it goes, what could not be seen.
 
-use super::facts::ObservedFacts;
+use super::facts::{Destination, ObservedFacts};
 use super::figures::Figures;
 use super::loss::{Loss, NOTEWORTHY};
 use super::tracker::Tracker;
 use intact_document::error_responses::ErrorResponses;
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{Value, connections, counts};
+use intact_document::{Claim, ClaimKind, Claims};
 use intact_ledger::{Caveat, Vantage};
 use intact_units::number::{count, time, whole_percent};
-use intact_units::plural::counted;
+use intact_units::plural::{self, counted};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Reuses right after a response from which on requests may have waited for a connection.
 const REUSES: u64 = 5;
 
-pub(super) fn sentences(tracker: &Tracker, facts: &ObservedFacts) -> Vec<String> {
-    let ObservedFacts {
-        totals,
-        destinations,
-        ..
-    } = facts;
-    let mut said = vec![first(tracker, facts)];
-    let mut lost = Vec::new();
-    if totals.connections.opened + totals.open_before > 0 || totals.requests.total > 0 {
-        lost.extend(failed_lookups(totals, tracker.lookups.sporadic()));
+/// What an observer found out, in sentences.
+pub(super) fn claims(tracker: &Tracker, facts: &ObservedFacts) -> Claims {
+    let totals = &facts.totals;
+    let counted = &totals.counted;
+    if counted.connections.opened + totals.open_before == 0 && counted.requests.total == 0 {
+        return Claims::ranked([nothing(facts, tracker.lookups.all.without_result)]);
     }
-    if totals.requests.ok > 0 {
-        lost.extend(failed_requests(totals));
+    let all = &tracker.destinations.all;
+    let mut claims: Vec<Claim> = failed_lookups(totals, tracker.lookups.sporadic())
+        .into_iter()
+        .chain(error_responses(totals))
+        .collect();
+    if counted.requests.total == 0 {
+        claims.push(without_request(totals, all.unusable, all.unused));
+        return Claims::ranked(claims);
     }
-    let leading = totals.leading_loss();
-    if matches!(leading, Some((Loss::Time | Loss::Requests, _))) {
-        lost.reverse();
-    }
-    let is_first = totals.avoidable > 0 || worst(facts).is_none();
-    if leading.is_some() && is_first && totals.requests.ok > 0 {
-        // what costs more than the setup comes before it
-        said.splice(0..0, lost);
+    if let Some(claim) = unsuccessful(totals) {
+        claims.push(claim);
     } else {
-        said.extend(lost);
+        claims.push(main(tracker, facts));
+        claims.extend(partly_seen(totals));
     }
-    if totals.requests.ok > 0 {
-        said.extend(needed_setup(totals));
-        said.extend(hidden_queue(facts));
-        said.extend(failed_dials(totals));
+    if counted.requests.ok > 0 {
+        claims.extend(failed_requests(totals));
+        claims.extend(needed_setup(totals));
+        claims.extend(hidden_queue(facts));
+        claims.extend(failed_dials(totals));
     }
-    said.extend(ErrorResponses::among(&totals.requests.status, None).share());
-    if let Some(dearest) = destinations.first()
-        && destinations.len() > 1
-        && totals.avoidable > 0
-        && totals.needed_range().is_none()
-        && dearest.figures.avoidable > 0
-    {
-        let is_most = 2 * dearest.figures.avoidable > totals.avoidable;
-        said.push(format!(
-            "{} to {}: {} where {} would do{}",
-            if is_most {
-                "Most of the avoidable connections belong"
-            } else {
-                "The largest part of the avoidable connections belongs"
-            },
-            dearest.origin,
-            count(dearest.figures.connections.opened),
-            dearest.figures.connections.needed,
-            dearest
-                .figures
-                .wasted_ms
-                .map_or(String::new(), |wasted| format!(
-                    ", {} of setup",
-                    time(wasted)
-                ))
-        ));
-    }
-    let broken = grave(facts, Severity::Error);
-    if totals.avoidable > 0 && !broken.is_empty() {
-        said.push(format!(
-            "In addition to the cost, something breaks: {}",
-            broken.join(", ")
-        ));
-    }
-    if totals.avoidable == 0
-        && let Some(worst) = worst(facts)
-    {
-        // what is bad comes first, that no connection was avoidable comes after it
-        let waste = std::mem::replace(&mut said[0], format!("{} ({})", worst.claim, worst.rule));
-        said.push(waste);
-        let mut others = grave(facts, Severity::Warning);
-        others.retain(|rule| *rule != worst.rule);
-        if !others.is_empty() {
-            said.push(format!("Further warnings: {}", others.join(", ")));
-        }
-    }
-    said
+    claims.extend(largest_part(facts));
+    claims.extend(warned(facts));
+    Claims::ranked(claims)
 }
 
-fn first(tracker: &Tracker, facts: &ObservedFacts) -> String {
+/// What the connections that were opened cost, or that they cost nothing.
+fn main(tracker: &Tracker, facts: &ObservedFacts) -> Claim {
     let totals = &facts.totals;
-    let missing = totals.unobserved.missing();
-    let opened = totals.connections.opened;
-    let needed = totals.connections.needed;
-    let requests = totals.requests.total;
-    let whose =
-        if tracker.destinations.all.pids.is_empty() && tracker.run().vantage != Vantage::Client {
-            "the time of these requests"
-        } else {
-            "the program's outbound time"
-        };
-    let connections = connections(opened);
-    if opened + totals.open_before == 0 && requests == 0 {
-        return nothing(facts, tracker.lookups.all.without_result, missing);
-    }
-    if requests == 0 {
-        let all = &tracker.destinations.all;
-        return without_request(totals, all.unusable, all.unused);
-    }
-    if let Some(sentence) = unsuccessful(totals) {
-        return sentence;
-    }
+    let counted = &totals.counted;
+    let missing = counted.unobserved.missing();
+    let opened = counted.connections.opened;
+    let (seen, needed) = (
+        &totals.traffic.connections.opened,
+        &totals.traffic.connections.needed,
+    );
+    let is_client = tracker.run().vantage == Vantage::Client;
+    let whose = if tracker.destinations.all.pids.is_empty() && !is_client {
+        "the time of these requests"
+    } else {
+        "the program's outbound time"
+    };
+    let connections = match seen.is_known() {
+        true => format!("{:#}", connections(opened)),
+        false => format!("{seen} {} were", plural::of(opened, "connection")),
+    };
     let reuse = reuse(totals);
+    let claim = |kind: ClaimKind, text: String| Claim::new(kind, 0.0, text);
     if opened == 0 && totals.open_before > 0 && missing.is_none() {
-        return format!("{reuse}. No connection was opened: the connections were open before");
+        let why = "No connection was opened: the connections were open before";
+        return claim(ClaimKind::Well, format!("{reuse}. {why}"));
     }
     if opened == 0 {
         let reason = missing.map_or_else(String::new, |reason| format!(": {reason}"));
-        return format!("{reuse}. Connections were not observed{reason}");
+        let text = format!("{reuse}. Connections were not observed{reason}");
+        return claim(ClaimKind::Unseen, text);
     }
-    if let (Some([least, most]), None) = (totals.needed_range(), &missing) {
-        return format!(
-            "{connections:#} opened where {least} to {most} would do: {}; {reuse}",
-            totals.unobserved.spare_reason()
+    if counted.unobserved.spare > 0 && missing.is_none() {
+        let text = format!(
+            "{connections} opened where {needed} would do: {}; {reuse}",
+            counted.unobserved.spare_reason()
         );
+        return claim(ClaimKind::Opened, text);
     }
-    if totals.avoidable == 0 {
+    let is_partly = !totals.traffic.reuse.is_known();
+    if counted.avoidable == 0 {
         return match missing {
-            Some(reason) if totals.reuse_range.is_none() && totals.reuse.is_none() => format!(
-                "No avoidable connection was seen, but a part of the traffic was not observed: {reason}"
+            Some(reason) if totals.traffic.reuse.is_unknown() => claim(
+                ClaimKind::Unseen,
+                format!(
+                    "No avoidable connection was seen, but a part of the traffic was not observed: {reason}"
+                ),
             ),
-            Some(reason) => format!(
-                "No avoidable connection was seen, but a part of the traffic was not observed: {reason}. Of what was observed, {reuse}"
+            Some(reason) => claim(
+                ClaimKind::Unseen,
+                format!(
+                    "No avoidable connection was seen, but a part of the traffic was not observed: {reason}. Of what was observed, {reuse}"
+                ),
             ),
-            None if totals.reuse_range.is_some() || totals.reuse.is_none() => {
-                format!("{connections:#} seen, and none was avoidable; {reuse}")
-            }
-            None if totals.open_before > 0 => format!(
-                "{connections:#} opened next to {} that {} open before the recording, and none was avoidable; {reuse}",
-                totals.open_before,
-                if totals.open_before == 1 {
-                    "was"
-                } else {
-                    "were"
-                },
+            None if is_partly => claim(
+                ClaimKind::Well,
+                format!("{connections} seen, and none was avoidable; {reuse}"),
             ),
-            None if has_evidence_of_no_gain(facts) => {
-                format!("Nothing to gain from more reuse: {reuse}, and {connections:#} needed")
-            }
-            None => {
-                format!("No connection was avoidable: {reuse}, and {connections:#} needed")
-            }
+            None if totals.open_before > 0 => claim(
+                ClaimKind::Well,
+                format!(
+                    "{connections} opened next to {} that {} open before the recording, and none was avoidable; {reuse}",
+                    totals.open_before,
+                    if totals.open_before == 1 {
+                        "was"
+                    } else {
+                        "were"
+                    },
+                ),
+            ),
+            None if has_evidence_of_no_gain(facts) => claim(
+                ClaimKind::Well,
+                format!("Nothing to gain from more reuse: {reuse}, and {connections} needed"),
+            ),
+            None => claim(
+                ClaimKind::Well,
+                format!("No connection was avoidable: {reuse}, and {connections} needed"),
+            ),
         };
     }
-    if totals.reuse_range.is_some() || totals.reuse.is_none() {
-        return format!("{connections:#} seen where {needed} would do; {reuse}");
+    if is_partly && counted.inferred.is_empty() {
+        let text = format!("{connections} seen where {needed} would do; {reuse}");
+        return claim(ClaimKind::Opened, text);
     }
-    match (totals.wasted_share, totals.time_ms) {
+    let share = totals.counted_wasted_share();
+    let text = match (share, totals.time_ms) {
         // the setup of connections that cannot be read is no part of the time of requests
-        (Some(share), Some(_)) if totals.opaque > 0 && totals.wasted_ms.is_some() => format!(
-            "{} of {whose} is setup of connections that were not needed. With those that cannot be read, {opened} were opened where {needed} would do, {} of setup; {reuse}",
+        (Some(share), Some(_)) if totals.opaque > 0 && counted.wasted_ms.is_some() => format!(
+            "{} of {whose} is setup of connections that were not needed. With those that cannot be read, {seen} were opened where {needed} would do, {} of setup; {reuse}",
             whole_percent(share),
-            totals.wasted_ms.map_or_else(String::new, time)
+            counted.wasted_ms.map_or_else(String::new, time)
         ),
         (Some(share), Some(all)) => format!(
-            "{} of {whose} is setup of connections that were not needed: {opened} were opened where {needed} would do, {} lost; {reuse}",
+            "{} of {whose} is setup of connections that were not needed: {seen} were opened where {needed} would do, {} lost; {reuse}",
             whole_percent(share),
             time(share * all)
         ),
-        _ => format!("{connections:#} opened where {needed} would do; {reuse}"),
+        _ => {
+            let text = format!("{connections} opened where {needed} would do; {reuse}");
+            return claim(ClaimKind::Opened, text);
+        }
+    };
+    Claim::new(ClaimKind::Time, share.unwrap_or(0.0), text)
+}
+
+/// That a part of the traffic is missing, where something is lost all the same.
+fn partly_seen(totals: &Figures) -> Option<Claim> {
+    let counted = &totals.counted;
+    let reason = counted.unobserved.missing()?;
+    let is_said = counted.avoidable == 0 || counted.connections.opened == 0;
+    let text = format!("A part of the traffic was not observed: {reason}");
+    (!is_said).then(|| Claim::new(ClaimKind::Note, 0.0, text))
+}
+
+/// The destination to which most of the avoidable connections belong.
+fn largest_part(facts: &ObservedFacts) -> Option<Claim> {
+    let totals = &facts.totals.counted;
+    let by_count = |one: &&Destination| one.figures.counted.avoidable;
+    let largest = facts.destinations.iter().max_by_key(by_count)?;
+    let counted = &largest.figures.counted;
+    let is_said = facts.destinations.len() > 1
+        && totals.unobserved.spare == 0
+        && 2 * counted.avoidable > totals.avoidable;
+    let cost = counted.wasted_ms;
+    let cost = cost.map_or(String::new(), |wasted| {
+        format!(", {} of setup", time(wasted))
+    });
+    is_said.then(|| {
+        let text = format!(
+            "Most of the avoidable connections belong to {}: {} where {} would do{cost}",
+            largest.origin,
+            count(counted.connections.opened),
+            counted.connections.needed,
+        );
+        Claim::new(ClaimKind::Where, 0.0, text)
+    })
+}
+
+/// What the findings warn of in addition.
+fn warned(facts: &ObservedFacts) -> Vec<Claim> {
+    if facts.totals.counted.avoidable > 0 {
+        let broken = grave(facts, Severity::Error);
+        let text = format!(
+            "In addition to the cost, something breaks: {}",
+            broken.join(", ")
+        );
+        let claim = Claim::new(ClaimKind::Warned, 0.0, text);
+        return Vec::from_iter((!broken.is_empty()).then_some(claim));
     }
+    let Some(worst) = worst(facts) else {
+        return Vec::new();
+    };
+    // what is bad comes first, that no connection was avoidable comes after it
+    let kind = match worst.severity {
+        Severity::Error => ClaimKind::Failed,
+        _ => ClaimKind::Warned,
+    };
+    let text = format!("{} ({})", worst.claim, worst.rule);
+    let mut claims = vec![Claim::new(kind, 0.0, text)];
+    let mut others = grave(facts, Severity::Warning);
+    others.retain(|rule| *rule != worst.rule);
+    if !others.is_empty() {
+        let text = format!("Further warnings: {}", others.join(", "));
+        claims.push(Claim::new(ClaimKind::Note, 0.0, text));
+    }
+    claims
+}
+
+/// Responses with an error status, where not all of them have one.
+fn error_responses(totals: &Figures) -> Option<Claim> {
+    let errors = ErrorResponses::among(&totals.counted.requests.status, None);
+    let share = errors.count() as f64 / totals.counted.requests.ok.max(1) as f64;
+    let said = errors.share();
+    said.map(|said| Claim::new(ClaimKind::Errors, share, said))
 }
 
 /// Whether no request waited for anything that reuse, a larger pool or a live connection would have
@@ -189,10 +235,10 @@ pub(super) fn has_evidence_of_no_gain(facts: &ObservedFacts) -> bool {
 fn is_otherwise_without_gain(facts: &ObservedFacts) -> bool {
     let totals = &facts.totals;
     let is_little = |share: Option<f64>| share.is_some_and(|share| share < NOTEWORTHY);
-    totals.reused > 0
+    totals.counted.reused > 0
         && totals.lost_ms == Some(0.0)
         && is_little(totals.setup_wait_share)
-        && is_little(totals.wasted_share.or(Some(0.0)))
+        && is_little(totals.counted_wasted_share().or(Some(0.0)))
         && failed_dials(totals).is_none()
         && totals.lookups.failed == 0
         && !has_queue(facts)
@@ -229,25 +275,27 @@ fn has_queue(facts: &ObservedFacts) -> bool {
 
 /// The waiting in the client that cannot be seen, where it alone keeps the page from an all-clear:
 /// every loop of one request after the other looks like that.
-fn hidden_queue(facts: &ObservedFacts) -> Option<String> {
+fn hidden_queue(facts: &ObservedFacts) -> Option<Claim> {
     let totals = &facts.totals;
     let (reuses, share) = (totals.back_to_back?, totals.back_to_back_share?);
-    let decides = totals.avoidable == 0
-        && totals.unobserved.missing().is_none()
+    let decides = totals.counted.avoidable == 0
+        && totals.counted.unobserved.missing().is_none()
         && may_have_queued(totals)
         && is_otherwise_without_gain(facts);
     decides.then(|| {
-        format!(
+        let text = format!(
             "{} ({}) followed the last response on the connection within 5 ms. Whether they waited in the program for a free connection cannot be seen: compare with a larger pool",
             counted(reuses, "reuse"),
             whole_percent(share)
-        )
+        );
+        Claim::new(ClaimKind::Note, 0.0, text)
     })
 }
 
 /// Requests that failed, where they or their time are more than a few percent.
-fn failed_requests(totals: &Figures) -> Option<String> {
-    let (failed, all) = (totals.requests.failures(), totals.requests.total);
+fn failed_requests(totals: &Figures) -> Option<Claim> {
+    let requests = &totals.counted.requests;
+    let (failed, all) = (requests.failures(), requests.total);
     let is_noteworthy = |loss: &Loss| loss.share(totals) >= NOTEWORTHY;
     let time = match (totals.lost_ms, totals.outbound_ms, totals.lost_share) {
         (Some(lost), Some(outbound), Some(share)) if lost > 0.0 => format!(
@@ -260,47 +308,57 @@ fn failed_requests(totals: &Figures) -> Option<String> {
     };
     let is_worth_it = [Loss::Time, Loss::Requests].iter().any(is_noteworthy);
     (failed > 0 && is_worth_it).then(|| {
-        let requests = counted(all, "request");
-        let kinds = kinds(&totals.requests.failed);
-        let failed = count(failed);
-        format!("{failed} of {requests} got no complete response ({kinds}){time}")
+        let kinds = kinds(&requests.failed);
+        let of_all = counted(all, "request");
+        let text = format!(
+            "{} of {of_all} got no complete response ({kinds}){time}",
+            count(failed)
+        );
+        let share = Loss::Requests.share(totals).max(Loss::Time.share(totals));
+        Claim::new(ClaimKind::Failed, share, text)
     })
 }
 
 /// The setup of needed connections, where it is more than a few percent of the time of requests.
-fn needed_setup(totals: &Figures) -> Option<String> {
+fn needed_setup(totals: &Figures) -> Option<Claim> {
     let (needed, all) = (totals.needed_setup_ms?, totals.outbound_ms?);
     let is_worth_it = needed >= NOTEWORTHY * all && all > 0.0;
     is_worth_it.then(|| {
-        format!(
+        let text = format!(
             "{} of {} ({}) was setup of needed connections that requests waited for. Only two things remove it: open them before the requests, or send several requests at the same time on each (HTTP/2)",
             time(needed),
             time(all),
             whole_percent(needed / all)
-        )
+        );
+        // after what reuse removes
+        Claim::new(ClaimKind::Where, needed / all, text)
     })
 }
 
 /// Dials that failed, where they are more than a few among all.
-fn failed_dials(totals: &Figures) -> Option<String> {
-    let failures = &totals.connections.failed;
+fn failed_dials(totals: &Figures) -> Option<Claim> {
+    let connections = &totals.counted.connections;
+    let failures = &connections.failed;
     let failed: u64 = failures.values().sum();
-    let is_many = failed as f64 >= NOTEWORTHY * (failed + totals.connections.opened) as f64;
-    (failed > 0 && is_many)
-        .then(|| format!("{} failed ({})", counted(failed, "dial"), kinds(failures)))
+    let share = failed as f64 / (failed + connections.opened).max(1) as f64;
+    (failed > 0 && share >= NOTEWORTHY).then(|| {
+        let dials = counted(failed + connections.opened, "dial");
+        let text = format!("{failed} of {dials} failed ({})", kinds(failures));
+        Claim::new(ClaimKind::Failed, share, text)
+    })
 }
 
 /// Lookups that failed, where they are more than a few among all, or concern a name that was found
 /// at other times (`sporadic`).
-fn failed_lookups(totals: &Figures, sporadic: u64) -> Option<String> {
+fn failed_lookups(totals: &Figures, sporadic: u64) -> Option<Claim> {
     let lookups = &totals.lookups;
-    let is_many = lookups.failed as f64 >= NOTEWORTHY * lookups.total as f64;
-    let is_worth_it = lookups.failed > 0 && (is_many || sporadic > 0);
+    let share = lookups.failed as f64 / lookups.seen.max(1) as f64;
+    let is_worth_it = lookups.failed > 0 && (share >= NOTEWORTHY || sporadic > 0);
     is_worth_it.then(|| {
         let mut sentence = format!(
             "{} of {} failed ({})",
             lookups.failed,
-            counted(lookups.total, "lookup"),
+            counted(lookups.seen, "lookup"),
             kinds(&lookups.errors)
         );
         if sporadic > 0 {
@@ -313,23 +371,29 @@ fn failed_lookups(totals: &Figures, sporadic: u64) -> Option<String> {
                 ", and {them} were found at other times. A request on a reused connection needs no lookup"
             );
         }
-        sentence
+        Claim::new(ClaimKind::Failed, share, sentence)
     })
 }
 
 /// The sentence for a run without connections and requests. The results of `unseen` lookups were
 /// not seen.
-fn nothing(facts: &ObservedFacts, unseen: u64, missing: Option<String>) -> String {
+fn nothing(facts: &ObservedFacts, unseen: u64) -> Claim {
     let totals = &facts.totals;
+    let missing = totals.counted.unobserved.missing();
     let elsewhere = facts
         .caveats
         .iter()
         .filter(|one| [Caveat::UNIX_SOCKETS, Caveat::UDP].contains(&&*one.id));
     let elsewhere = elsewhere.map(|one| &*one.message).collect::<Vec<_>>();
     let elsewhere = elsewhere.join("; ");
-    let failures = &totals.connections.failed;
+    let failures = &totals.counted.connections.failed;
     let lookups = &totals.lookups;
-    match (failures.values().sum(), missing) {
+    let failed: u64 = failures.values().sum();
+    let kind = match failed + lookups.failed {
+        0 => ClaimKind::Unseen,
+        _ => ClaimKind::Failed,
+    };
+    let text = match (failed, missing) {
         (0, _) if lookups.failed > 0 => {
             let (failed, kinds) = (counted(lookups.failed, "lookup"), kinds(&lookups.errors));
             match &*elsewhere {
@@ -353,13 +417,14 @@ fn nothing(facts: &ObservedFacts, unseen: u64, missing: Option<String>) -> Strin
             let kinds = kinds(failures);
             format!("No connection could be opened: {attempts} failed ({kinds})")
         }
-    }
+    };
+    Claim::new(kind, 1.0, text)
 }
 
 /// The sentence for connections without a request that was seen, of which `refused` failed in TLS
 /// and `unused` carried nothing.
-fn without_request(totals: &Figures, refused: u64, unused: u64) -> String {
-    let opened = totals.connections.opened;
+fn without_request(totals: &Figures, refused: u64, unused: u64) -> Claim {
+    let opened = totals.counted.connections.opened;
     if opened == 0 {
         let before = totals.open_before;
         let (were, they) = if before == 1 {
@@ -368,65 +433,81 @@ fn without_request(totals: &Figures, refused: u64, unused: u64) -> String {
             ("were", "they")
         };
         let connections = connections(before);
-        return format!(
+        let text = format!(
             "No connection was opened; {connections} {were} open before the recording, and what {they} carried cannot be seen"
         );
+        return Claim::new(ClaimKind::Unseen, 0.0, text);
     }
     let connections = connections(opened);
     if refused == opened {
-        let kinds = kinds(&totals.connections.failed);
-        return format!("No request was sent: the TLS handshake of {connections} failed ({kinds})");
+        let kinds = kinds(&totals.counted.connections.failed);
+        let text =
+            format!("No request was sent: the TLS handshake of {connections} failed ({kinds})");
+        return Claim::new(ClaimKind::Failed, 1.0, text);
     }
     if unused == opened {
-        return format!("{connections:#} opened and carried nothing: there is no request to judge");
+        let text =
+            format!("{connections:#} opened and carried nothing: there is no request to judge");
+        return Claim::new(ClaimKind::Unseen, 0.0, text);
     }
     let they = if opened == 1 { "it" } else { "they" };
-    format!("{connections:#} opened; what {they} carried cannot be seen, so neither can reuse")
+    let text =
+        format!("{connections:#} opened; what {they} carried cannot be seen, so neither can reuse");
+    Claim::new(ClaimKind::Unseen, 0.0, text)
 }
 
 /// How many requests reused a connection.
 fn reuse(totals: &Figures) -> String {
-    let requests = totals.requests.total;
-    let about = if totals.inferred.is_empty() { "" } else { "~" };
-    match (totals.reuse_range, totals.reuse) {
-        (Some([low, high]), _) => format!(
-            "{about}{} to {} of {about}{} reused a connection",
-            whole_percent(low),
-            whole_percent(high),
-            counted(requests, "request")
+    let counted = &totals.counted;
+    let unobserved = &counted.unobserved;
+    let is_bound = unobserved.guessed == 0 && unobserved.opaque > 0;
+    let about = match counted.inferred.is_empty() || is_bound {
+        true => "",
+        false => "~",
+    };
+    let mut requests = plural::counted(counted.requests.total, "request");
+    // what was not seen is in no share
+    if is_bound {
+        requests += " that can be read";
+    }
+    let known = counted.reuse_known;
+    match (counted.reuse, counted.requests.total.saturating_sub(known)) {
+        (None, _) => {
+            format!("{about}{requests}; whether a connection was reused cannot be seen")
+        }
+        (Some(reuse), 0) => format!(
+            "{about}{} of {about}{requests} reused a connection",
+            whole_percent(reuse)
         ),
-        (None, Some(reuse)) => format!(
-            "{about}{} of {about}{} reused a connection",
-            whole_percent(reuse),
-            counted(requests, "request")
-        ),
-        (None, None) => {
+        (Some(_), unknown) => {
+            let share = |count: u64| count as f64 / counted.requests.total as f64;
             format!(
-                "{about}{}; whether a connection was reused cannot be seen",
-                counted(requests, "request")
+                "{about}{} to {} of {about}{requests} reused a connection",
+                whole_percent(share(counted.reused)),
+                whole_percent(share(counted.reused + unknown))
             )
         }
     }
 }
 
 /// The sentence for a run in which no response was a success: its reuse is that of error responses.
-fn unsuccessful(totals: &Figures) -> Option<String> {
-    let requests = &totals.requests;
+fn unsuccessful(totals: &Figures) -> Option<Claim> {
+    let requests = &totals.counted.requests;
     if requests.ok == 0 {
         let failed = counted(requests.failures(), "request");
         let kinds = kinds(&requests.failed);
-        return Some(format!(
-            "No request got a complete response: {failed} failed ({kinds})"
-        ));
+        let text = format!("No request got a complete response: {failed} failed ({kinds})");
+        return Some(Claim::new(ClaimKind::Failed, 1.0, text));
     }
     let errors = ErrorResponses::among(&requests.status, None);
     errors.is_all().then(|| {
-        format!(
+        let text = format!(
             "Every response was {} ({} of {}): error responses do not show what reuse would gain",
             errors.names(),
             errors.count(),
             errors.count()
-        )
+        );
+        Claim::new(ClaimKind::Failed, 1.0, text)
     })
 }
 

@@ -171,9 +171,14 @@ fn counts(document: &Value, base: &str) -> anyhow::Result<(Counts, bool)> {
     };
     let mut is_inferred = false;
     for one in all.iter().filter(is_ours) {
-        let number = |value: &Value| value.as_u64().context("no number");
-        counts.connections += number(&one["connections"]["opened"])?;
-        counts.requests += number(&one["requests"]["total"])?;
+        let number = |group: &str, key: &str| {
+            let bounds = &one[group]["bounds"][key];
+            let stated = [&one[group][key], &bounds["inferred"], &bounds["low"]];
+            let number = stated.into_iter().find_map(Value::as_u64);
+            number.with_context(|| format!("no number in {group}.{key}"))
+        };
+        counts.connections += number("connections", "opened")?;
+        counts.requests += number("requests", "total")?;
         is_inferred |= one["inferred"]
             .as_array()
             .is_some_and(|why| !why.is_empty());

@@ -2,16 +2,11 @@
 //! messages come from these tables.
 
 use super::Dimension;
-use super::metric::{
-    ChainMetric, DrainMetric, FaultMetric, FindingSelector, InvocationMetric, LoadMetric, Metric,
-    PhaseStatistic, Statistic, StatusSelector, TrafficMetric,
-};
-use crate::finding::Severity;
-use intact_ledger::{Failure, FaultKind, Phase};
+use intact_ledger::{Evidence, Failure, FaultKind};
 
 /// The documents that a requirement can be checked against, one per command that measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Document {
+pub enum DocumentKind {
     /// `intact check`
     Check,
     /// `intact check --chain`
@@ -36,9 +31,9 @@ pub enum Document {
     Fleet,
 }
 
-impl Document {
+impl DocumentKind {
     /// Every document.
-    pub const ALL: &[Document] = &[
+    pub const ALL: &[DocumentKind] = &[
         Check, Chain, Bench, Scenario, Capacity, Watch, Fault, Compare, Audit, Lambda, Fleet,
     ];
 
@@ -72,19 +67,16 @@ pub enum Parameter {
 }
 
 impl Parameter {
-    /// The metric of the family for the text after the dot.
-    fn metric(self, text: &str) -> Option<Metric> {
+    /// Whether the text after the dot can be a parameter of the family. Which rules there are, the
+    /// document says.
+    fn takes(self, text: &str) -> bool {
         match self {
-            Self::Kind => Failure::ALL
-                .iter()
-                .find(|kind| kind.id() == text)
-                .map(|kind| Metric::Traffic(TrafficMetric::FailedWith(*kind))),
-            Self::Status => StatusSelector::read(text)
-                .map(|status| Metric::Traffic(TrafficMetric::Status(status))),
-            // which rules there are, the document says
-            Self::Rule => {
-                is_rule_id(text).then(|| Metric::Findings(FindingSelector::Rule(text.to_owned())))
-            }
+            Self::Kind => Failure::ALL.iter().any(|kind| kind.id() == text),
+            Self::Status => matches!(
+                text.as_bytes(),
+                [b'1'..=b'5', b'x', b'x'] | [b'1'..=b'9', b'0'..=b'9', b'0'..=b'9']
+            ),
+            Self::Rule => is_rule_id(text),
         }
     }
 }
@@ -95,49 +87,83 @@ fn is_rule_id(text: &str) -> bool {
     !text.is_empty() && text.chars().all(is_part)
 }
 
-/// What a row of the catalogue names.
+/// One row of the table of figures.
 #[derive(Debug, PartialEq, Eq)]
-pub enum MetricKey {
-    /// One metric.
-    One(Metric),
-    /// All metrics of a family; the parameter follows the dot.
-    Family(Parameter),
-}
-
-/// One row of the catalogue.
-#[derive(Debug, PartialEq, Eq)]
-pub struct MetricEntry {
-    /// Its name; a family ends in its parameter: `failed.<kind>`.
+pub struct Figure {
+    /// Its name in requirements; a family ends in its parameter: `failed.<kind>`.
     pub name: &'static str,
-    /// The metric, or the family.
-    pub key: MetricKey,
+    /// What follows the dot, where the row is a family.
+    pub parameter: Option<Parameter>,
     /// What it is measured in.
     pub dimension: Dimension,
     /// The documents that have it.
-    pub documents: &'static [Document],
+    pub documents: &'static [DocumentKind],
     /// What it means, in one line.
     pub meaning: &'static str,
+    /// Without which evidence it is unknown.
+    pub needs: &'static [Evidence],
+    /// Whether more of it is better, or less; absent where neither is.
+    pub better: Option<Better>,
+    /// Where JSON has it, in the object of a subject: keys between dots. Empty where JSON has it in
+    /// no single place.
+    pub json: &'static str,
     /// Variants (selector, value) that fix it by what they are, so that an unscoped requirement
     /// leaves them out.
     pub fixed_by: &'static [(&'static str, &'static str)],
 }
 
-impl MetricEntry {
+/// Which direction of a figure is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More is better.
+    More,
+    /// Less is better.
+    Less,
+}
+
+impl Figure {
+    /// The row with this name: `avoidable`, `failed.refused`.
+    pub fn named(name: &str) -> Option<&'static Figure> {
+        FIGURES.iter().find(|figure| match figure.parameter {
+            None => figure.name == name,
+            Some(parameter) => name
+                .strip_prefix(figure.stem())
+                .is_some_and(|text| parameter.takes(text)),
+        })
+    }
+
     /// The name without its parameter: `failed.` for `failed.<kind>`.
     pub fn stem(&self) -> &'static str {
         self.name.split('<').next().unwrap_or(self.name)
     }
 
-    /// The metric that `name` is in this row, if it is one.
-    pub(super) fn metric(&self, name: &str) -> Option<Metric> {
-        match &self.key {
-            One(metric) => (self.name == name).then(|| metric.clone()),
-            Family(parameter) => parameter.metric(name.strip_prefix(self.stem())?),
-        }
-    }
-
     const fn fixed_by(mut self, fixed_by: &'static [(&'static str, &'static str)]) -> Self {
         self.fixed_by = fixed_by;
+        self
+    }
+
+    const fn of(mut self, parameter: Parameter) -> Self {
+        self.parameter = Some(parameter);
+        self
+    }
+
+    const fn needs(mut self, needs: &'static [Evidence]) -> Self {
+        self.needs = needs;
+        self
+    }
+
+    const fn json(mut self, json: &'static str) -> Self {
+        self.json = json;
+        self
+    }
+
+    const fn more(mut self) -> Self {
+        self.better = Some(Better::More);
+        self
+    }
+
+    const fn less(mut self) -> Self {
+        self.better = Some(Better::Less);
         self
     }
 }
@@ -148,7 +174,7 @@ pub struct SelectorEntry {
     /// The key, as the option of `bench` is called where there is one.
     pub key: &'static str,
     /// The documents whose subjects have it.
-    pub documents: &'static [Document],
+    pub documents: &'static [DocumentKind],
     /// What it selects, in one line.
     pub meaning: &'static str,
     /// The values that there are, where they are fixed: such a selector is written `key` (any) or
@@ -157,7 +183,11 @@ pub struct SelectorEntry {
 }
 
 impl SelectorEntry {
-    const fn of(key: &'static str, documents: &'static [Document], meaning: &'static str) -> Self {
+    const fn of(
+        key: &'static str,
+        documents: &'static [DocumentKind],
+        meaning: &'static str,
+    ) -> Self {
         Self {
             key,
             documents,
@@ -168,172 +198,133 @@ impl SelectorEntry {
 }
 
 use Dimension::{Bytes, Count, Rate, Ratio, Share, Time};
-use Document::{
+use DocumentKind::{
     Audit, Bench, Capacity, Chain, Check, Compare, Fault, Fleet, Lambda, Scenario, Watch,
 };
-use MetricKey::{Family, One};
 
-const ALL: &[Document] = Document::ALL;
-const TRAFFIC: &[Document] = &[Bench, Scenario, Watch, Compare, Audit, Lambda, Fleet];
+const ALL: &[DocumentKind] = DocumentKind::ALL;
+const TRAFFIC: &[DocumentKind] = &[Bench, Scenario, Watch, Compare, Audit, Lambda, Fleet];
 /// What `compare` does not have: it compares runs, and keeps no latencies of requests.
-const REQUESTS: &[Document] = &[Bench, Scenario, Watch, Audit, Lambda, Fleet];
-const VERSIONS: &[Document] = &[Bench, Watch, Audit, Lambda, Fleet];
-const HOSTS: &[Document] = &[Check, Bench, Watch, Fault, Audit, Lambda, Fleet];
-const FAILURES: &[Document] = &[Bench, Scenario, Watch, Fault, Compare, Audit, Lambda, Fleet];
-const FAULTS: &[Document] = &[Fault];
-const LOAD: &[Document] = &[Bench, Lambda, Fleet];
-const LOADS: &[Document] = &[Bench, Scenario, Lambda, Fleet];
-const SCHEDULED: &[Document] = &[Bench, Scenario];
-const VARIANTS: &[Document] = &[Bench, Capacity, Compare, Lambda, Fleet];
-const PACED: &[Document] = &[Bench, Capacity, Lambda, Fleet];
-const CARDS: &[Document] = &[Check, Fleet];
-const EXPERIMENTS: &[Document] = &[Bench, Compare, Lambda, Fleet];
+const REQUESTS: &[DocumentKind] = &[Bench, Scenario, Watch, Audit, Lambda, Fleet];
+const VERSIONS: &[DocumentKind] = &[Bench, Watch, Audit, Lambda, Fleet];
+const HOSTS: &[DocumentKind] = &[Check, Bench, Watch, Fault, Audit, Lambda, Fleet];
+const FAILURES: &[DocumentKind] = &[Bench, Scenario, Watch, Fault, Compare, Audit, Lambda, Fleet];
+const FAULTS: &[DocumentKind] = &[Fault];
+const LOAD: &[DocumentKind] = &[Bench, Lambda, Fleet];
+const LOADS: &[DocumentKind] = &[Bench, Scenario, Lambda, Fleet];
+const SCHEDULED: &[DocumentKind] = &[Bench, Scenario];
+const VARIANTS: &[DocumentKind] = &[Bench, Capacity, Compare, Lambda, Fleet];
+const PACED: &[DocumentKind] = &[Bench, Capacity, Lambda, Fleet];
+const CARDS: &[DocumentKind] = &[Check, Fleet];
+const EXPERIMENTS: &[DocumentKind] = &[Bench, Compare, Lambda, Fleet];
 const NO_REUSE: &[(&str, &str)] = &[("keepalive", "off")];
 const NO_RESUMPTION: &[(&str, &str)] = &[("resume", "off"), ("tls", "none")];
 
 const fn row(
     name: &'static str,
-    key: MetricKey,
     dimension: Dimension,
-    documents: &'static [Document],
+    documents: &'static [DocumentKind],
     meaning: &'static str,
-) -> MetricEntry {
-    MetricEntry {
+) -> Figure {
+    Figure {
         name,
-        key,
+        parameter: None,
         dimension,
         documents,
         meaning,
+        needs: &[],
+        better: None,
+        json: "",
         fixed_by: &[],
     }
 }
 
-const fn traffic(metric: TrafficMetric) -> MetricKey {
-    One(Metric::Traffic(metric))
-}
-
-const fn latency(statistic: Statistic) -> MetricKey {
-    One(Metric::Latency(statistic))
-}
-
-const fn without_setup(statistic: Statistic) -> MetricKey {
-    One(Metric::WithoutSetup(statistic))
-}
-
-const fn phase(phase: Phase, statistic: PhaseStatistic) -> MetricKey {
-    One(Metric::Phase(phase, statistic))
-}
-
-const fn load(metric: LoadMetric) -> MetricKey {
-    One(Metric::Load(metric))
-}
-
-const fn drain(metric: DrainMetric) -> MetricKey {
-    One(Metric::Drain(metric))
-}
-
-const fn chain(metric: ChainMetric) -> MetricKey {
-    One(Metric::Chain(metric))
-}
-
-const fn invocation(metric: InvocationMetric) -> MetricKey {
-    One(Metric::Invocation(metric))
-}
-
-const fn fault(metric: FaultMetric) -> MetricKey {
-    One(Metric::Fault(metric))
-}
-
-const fn findings(selector: FindingSelector) -> MetricKey {
-    One(Metric::Findings(selector))
-}
-
-/// Every metric, in the order in which help lists them.
-#[rustfmt::skip] // a table is read by its rows
-pub static METRICS: &[MetricEntry] = &[
-    row("requests", traffic(TrafficMetric::Requests), Count, TRAFFIC, "exchanges of any outcome"),
-    row("ok", traffic(TrafficMetric::Ok), Count, TRAFFIC, "exchanges with a complete response of any status"),
-    row("failed", traffic(TrafficMetric::Failed), Count, FAILURES, "exchanges without a complete response, and failed lookups; in `bench` warm-up too; under a fault, requests without a complete response in the end"),
-    row("failed-share", traffic(TrafficMetric::FailedShare), Share, TRAFFIC, "failed exchanges as a share of all; `failed < 0.1 %` is read as this"),
-    row("failed.<kind>", Family(Parameter::Kind), Count, TRAFFIC, "exchanges with this kind of failure"),
-    row("status.<code>", Family(Parameter::Status), Count, TRAFFIC, "responses with this status, or of this class"),
-    row("connections", traffic(TrafficMetric::Connections), Count, TRAFFIC, "connections opened").fixed_by(NO_REUSE),
-    row("connections-failed", traffic(TrafficMetric::ConnectionsFailed), Count, TRAFFIC, "connections that could not be opened"),
-    row("needed", traffic(TrafficMetric::Needed), Count, TRAFFIC, "connections that the peak overlap of exchanges needs"),
-    row("avoidable", traffic(TrafficMetric::Avoidable), Count, TRAFFIC, "connections opened beyond those needed").fixed_by(NO_REUSE),
-    row("reused", traffic(TrafficMetric::Reused), Count, TRAFFIC, "exchanges on a connection that was already open").fixed_by(NO_REUSE),
-    row("reuse", traffic(TrafficMetric::Reuse), Share, TRAFFIC, "reused exchanges as a share of all; `reused > 80 %` is read as this").fixed_by(NO_REUSE),
-    row("requests-per-connection", traffic(TrafficMetric::RequestsPerConnection), Ratio, TRAFFIC, "exchanges for each connection opened").fixed_by(NO_REUSE),
-    row("throughput", load(LoadMetric::Throughput), Rate, LOADS, "exchanges completed per second"),
-    row("churn", traffic(TrafficMetric::Churn), Rate, REQUESTS, "connections opened per second").fixed_by(NO_REUSE),
-    row("typical", load(LoadMetric::Typical), Time, &[Bench], "typical latency, by which variants are compared: medians of fresh and reused exchanges of a round, weighted; mean of the rounds"),
-    row("mean", latency(Statistic::Mean), Time, REQUESTS, "mean latency, setup included; unknown if a request timed out"),
-    row("p50", latency(Statistic::P50), Time, REQUESTS, "median latency, setup included; a request that timed out is longer than all others"),
-    row("p90", latency(Statistic::P90), Time, REQUESTS, "90th percentile of the latency, setup included; a request that timed out is longer than all others"),
-    row("p99", latency(Statistic::P99), Time, REQUESTS, "99th percentile of the latency, setup included; a request that timed out is longer than all others"),
-    row("p999", latency(Statistic::P999), Time, REQUESTS, "99.9th percentile of the latency, setup included; a request that timed out is longer than all others"),
-    row("max", latency(Statistic::Max), Time, REQUESTS, "longest latency, setup included; unknown if a request timed out"),
-    row("without-setup.mean", without_setup(Statistic::Mean), Time, REQUESTS, "mean latency without setup"),
-    row("without-setup.p50", without_setup(Statistic::P50), Time, REQUESTS, "median latency without setup"),
-    row("without-setup.p90", without_setup(Statistic::P90), Time, REQUESTS, "90th percentile of the latency without setup"),
-    row("without-setup.p99", without_setup(Statistic::P99), Time, REQUESTS, "99th percentile of the latency without setup"),
-    row("without-setup.p999", without_setup(Statistic::P999), Time, REQUESTS, "99.9th percentile of the latency without setup"),
-    row("without-setup.max", without_setup(Statistic::Max), Time, REQUESTS, "longest latency without setup"),
-    row("dns.mean", phase(Phase::Dns, PhaseStatistic::Mean), Time, REQUESTS, "mean time of the lookup, where there was one"),
-    row("dns.p50", phase(Phase::Dns, PhaseStatistic::P50), Time, REQUESTS, "median time of the lookup, where there was one"),
-    row("connect.mean", phase(Phase::Connect, PhaseStatistic::Mean), Time, REQUESTS, "mean time to open TCP or QUIC, where it was opened"),
-    row("connect.p50", phase(Phase::Connect, PhaseStatistic::P50), Time, REQUESTS, "median time to open TCP or QUIC, where it was opened"),
-    row("ssl.mean", phase(Phase::Ssl, PhaseStatistic::Mean), Time, REQUESTS, "mean time of the TLS handshake, where there was one"),
-    row("ssl.p50", phase(Phase::Ssl, PhaseStatistic::P50), Time, REQUESTS, "median time of the TLS handshake, where there was one"),
-    row("blocked.mean", phase(Phase::Blocked, PhaseStatistic::Mean), Time, REQUESTS, "mean wait for a free connection"),
-    row("blocked.p50", phase(Phase::Blocked, PhaseStatistic::P50), Time, REQUESTS, "median wait for a free connection"),
-    row("send.mean", phase(Phase::Send, PhaseStatistic::Mean), Time, REQUESTS, "mean time to send the request"),
-    row("send.p50", phase(Phase::Send, PhaseStatistic::P50), Time, REQUESTS, "median time to send the request"),
-    row("wait.mean", phase(Phase::Wait, PhaseStatistic::Mean), Time, REQUESTS, "mean time from the request to the first byte"),
-    row("wait.p50", phase(Phase::Wait, PhaseStatistic::P50), Time, REQUESTS, "median time from the request to the first byte"),
-    row("headers-to-body.mean", phase(Phase::HeadersToBody, PhaseStatistic::Mean), Time, REQUESTS, "mean gap between headers and body"),
-    row("headers-to-body.p50", phase(Phase::HeadersToBody, PhaseStatistic::P50), Time, REQUESTS, "median gap between headers and body"),
-    row("receive.mean", phase(Phase::Receive, PhaseStatistic::Mean), Time, REQUESTS, "mean time to receive the body"),
-    row("receive.p50", phase(Phase::Receive, PhaseStatistic::P50), Time, REQUESTS, "median time to receive the body"),
-    row("client-delay", load(LoadMetric::ClientDelay), Share, LOAD, "time that responses waited in the client, as a share of the latency"),
-    row("cpu-per-request", One(Metric::CpuPerRequest), Time, EXPERIMENTS, "CPU time of the client for each exchange"),
-    row("server-cpu-per-request", load(LoadMetric::ServerCpuPerRequest), Time, LOAD, "CPU time of the server for each exchange"),
-    row("schedule.achieved", load(LoadMetric::Achieved), Share, &[Bench], "requests completed per second as a share of those that fell due per second (`--rate`)"),
-    row("schedule.error", load(LoadMetric::SchedulingError), Time, SCHEDULED, "99 % of the requests started within this time after they were due and a connection was free: the client's own lateness (`--rate`)"),
-    row("schedule.queued", load(LoadMetric::Queued), Share, &[Bench], "requests that were due while every connection was busy, as a share of all (`--rate`)"),
-    row("capacity", load(LoadMetric::Capacity), Rate, &[Capacity], "highest rate that met the conditions of `--find-max` in fresh runs; its upper bound is the lowest rate that did not"),
-    row("recovery", load(LoadMetric::Recovery), Time, &[Capacity], "from the end of `--overload` until the conditions held again"),
-    row("throughput-gain", load(LoadMetric::Gain), Share, &[Bench], "throughput of a service above that of the first one (`--service`); the lower end of the interval"),
-    row("bytes-per-request", traffic(TrafficMetric::BytesPerRequest), Bytes, REQUESTS, "bytes on the wire for each exchange, both ways"),
-    row("header-bytes-per-request", traffic(TrafficMetric::HeaderBytesPerRequest), Bytes, REQUESTS, "bytes of headers for each exchange, both ways"),
-    row("resumed-share", traffic(TrafficMetric::ResumedShare), Share, TRAFFIC, "TLS connections that resumed a session, as a share of all").fixed_by(NO_RESUMPTION),
-    row("saved", One(Metric::Saved), Time, EXPERIMENTS, "latency, or wall time of a program, saved against the baseline; the lower end of the interval"),
-    row("saved-share", One(Metric::SavedShare), Share, EXPERIMENTS, "the same, as a share of the baseline"),
-    row("unlike", One(Metric::Unlike), Count, &[Bench, Compare], "aspects of connection use that differ from production (`--like`); aspects that one side does not show are not counted"),
-    row("idle-timeout", One(Metric::IdleTimeout), Time, CARDS, "how long the server keeps an idle connection"),
-    row("max-requests", One(Metric::MaxRequests), Count, CARDS, "how many requests the server takes on one connection"),
-    row("drain.lost", drain(DrainMetric::Lost), Count, &[Check], "requests without a complete response while the server ended (`--drain`)"),
-    row("drain.refused", drain(DrainMetric::Refused), Count, &[Check], "requests that the server declared unprocessed while it ended, safe to send again"),
-    row("drain.announced", drain(DrainMetric::Announced), Share, &[Check], "connections on which the server announced its end, as a share of those on which it could"),
-    row("drain.time", drain(DrainMetric::Time), Time, &[Check], "from the signal to the end of the server's process"),
-    row("chain.races", chain(ChainMetric::Races), Count, &[Chain], "hops on which the client's idle limit is not clearly the shorter one (`--chain`); a hop with an unknown limit may be one"),
-    row("chain.lost", chain(ChainMetric::Lost), Share, &[Chain], "requests expected to be lost on such hops, as a share of those in the log (`--gaps`)"),
-    row("invocations", invocation(InvocationMetric::Invocations), Count, &[Lambda], "invocations of the function, of any outcome"),
-    row("invocations-failed", invocation(InvocationMetric::Failed), Count, &[Lambda], "invocations without a response"),
-    row("connections-per-invocation", invocation(InvocationMetric::ConnectionsPerInvocation), Ratio, &[Lambda], "connections opened for each invocation of a warm environment"),
-    row("cold-start", invocation(InvocationMetric::ColdStart), Time, &[Lambda], "mean of the first calls, the start of the environment included"),
-    row("hung", fault(FaultMetric::Hung), Time, FAULTS, "longest wait of a request on a connection under a fault; a lower bound where no timeout of the program ended it"),
-    row("duplicated", fault(FaultMetric::Duplicated), Count, FAULTS, "requests that are not idempotent and were sent again after bytes of them had reached the server"),
-    row("recovered", fault(FaultMetric::Recovered), Count, FAULTS, "requests that failed under a fault, and were sent again with success"),
-    row("truncated", fault(FaultMetric::Truncated), Count, FAULTS, "responses cut short that the program may have taken as complete"),
-    row("leaked", fault(FaultMetric::Leaked), Count, FAULTS, "connections under a fault that the program did not close before its end"),
-    row("struck", fault(FaultMetric::Struck), Count, FAULTS, "connections that the fault was applied to"),
-    row("findings", findings(FindingSelector::All), Count, ALL, "findings of any severity"),
-    row("findings.<rule>", Family(Parameter::Rule), Count, ALL, "findings of this rule"),
-    row("warnings", findings(FindingSelector::Severity(Severity::Warning)), Count, ALL, "findings that are warnings"),
-    row("errors", findings(FindingSelector::Severity(Severity::Error)), Count, ALL, "findings that are errors"),
-    row("lookups", traffic(TrafficMetric::Lookups), Count, TRAFFIC, "names looked up"),
-    row("stale", traffic(TrafficMetric::Stale), Count, TRAFFIC, "requests sent into a connection that the server was closing"),
+/// Every figure that can be required.
+#[rustfmt::skip] // a table
+pub static FIGURES: &[Figure] = &[
+    row("requests", Count, TRAFFIC, "exchanges of any outcome").json("requests.total"),
+    row("ok", Count, TRAFFIC, "exchanges with a complete response of any status").json("requests.ok").more(),
+    row("failed", Count, FAILURES, "exchanges without a complete response, and failed lookups; in `bench` warm-up too; under a fault, requests without a complete response in the end").json("requests.failures").less(),
+    row("failed-share", Share, TRAFFIC, "failed exchanges as a share of all; `failed < 0.1 %` is read as this").json("requests.failed_share").less(),
+    row("failed.<kind>", Count, TRAFFIC, "exchanges with this kind of failure").of(Parameter::Kind).json("requests.failed").less(),
+    row("status.<code>", Count, TRAFFIC, "responses with this status, or of this class").of(Parameter::Status).json("requests.status"),
+    row("connections", Count, TRAFFIC, "connections opened").fixed_by(NO_REUSE).json("connections.opened"),
+    row("connections-failed", Count, TRAFFIC, "connections that could not be opened").json("connections.failures").less().needs(&[Evidence::Attempts]),
+    row("needed", Count, TRAFFIC, "connections that the peak overlap of exchanges needs").json("connections.needed"),
+    row("avoidable", Count, TRAFFIC, "connections opened beyond those needed").fixed_by(NO_REUSE).json("avoidable").less(),
+    row("reused", Count, TRAFFIC, "exchanges on a connection that was already open").fixed_by(NO_REUSE).json("reused").more().needs(&[Evidence::Reuse]),
+    row("reuse", Share, TRAFFIC, "reused exchanges as a share of all; `reused > 80 %` is read as this").fixed_by(NO_REUSE).json("reuse").more().needs(&[Evidence::Reuse]),
+    row("requests-per-connection", Ratio, TRAFFIC, "exchanges for each connection opened").fixed_by(NO_REUSE).json("requests_per_connection").more(),
+    row("throughput", Rate, LOADS, "exchanges completed per second").json("rate_per_s").more(),
+    row("churn", Rate, REQUESTS, "connections opened per second").fixed_by(NO_REUSE).json("churn_per_s").less(),
+    row("typical", Time, &[Bench], "typical latency, by which variants are compared: medians of fresh and reused exchanges of a round, weighted; mean of the rounds").json("typical_ms").less(),
+    row("mean", Time, REQUESTS, "mean latency, setup included; unknown if a request timed out").json("latency_ms.mean").less().needs(&[Evidence::Durations]),
+    row("p50", Time, REQUESTS, "median latency, setup included; a request that timed out is longer than all others").json("latency_ms.p50").less().needs(&[Evidence::Durations]),
+    row("p90", Time, REQUESTS, "90th percentile of the latency, setup included; a request that timed out is longer than all others").json("latency_ms.p90").less().needs(&[Evidence::Durations]),
+    row("p99", Time, REQUESTS, "99th percentile of the latency, setup included; a request that timed out is longer than all others").json("latency_ms.p99").less().needs(&[Evidence::Durations]),
+    row("p999", Time, REQUESTS, "99.9th percentile of the latency, setup included; a request that timed out is longer than all others").json("latency_ms.p999").less().needs(&[Evidence::Durations]),
+    row("max", Time, REQUESTS, "longest latency, setup included; unknown if a request timed out").json("latency_ms.max").less().needs(&[Evidence::Durations]),
+    row("without-setup.mean", Time, REQUESTS, "mean latency without setup").json("latency_without_setup_ms.mean").less().needs(&[Evidence::Durations]),
+    row("without-setup.p50", Time, REQUESTS, "median latency without setup").json("latency_without_setup_ms.p50").less().needs(&[Evidence::Durations]),
+    row("without-setup.p90", Time, REQUESTS, "90th percentile of the latency without setup").json("latency_without_setup_ms.p90").less().needs(&[Evidence::Durations]),
+    row("without-setup.p99", Time, REQUESTS, "99th percentile of the latency without setup").json("latency_without_setup_ms.p99").less().needs(&[Evidence::Durations]),
+    row("without-setup.p999", Time, REQUESTS, "99.9th percentile of the latency without setup").json("latency_without_setup_ms.p999").less().needs(&[Evidence::Durations]),
+    row("without-setup.max", Time, REQUESTS, "longest latency without setup").json("latency_without_setup_ms.max").less().needs(&[Evidence::Durations]),
+    row("dns.mean", Time, REQUESTS, "mean time of the lookup, where there was one").less().needs(&[Evidence::Durations]),
+    row("dns.p50", Time, REQUESTS, "median time of the lookup, where there was one").less().needs(&[Evidence::Durations]),
+    row("connect.mean", Time, REQUESTS, "mean time to open TCP or QUIC, where it was opened").less().needs(&[Evidence::Durations]),
+    row("connect.p50", Time, REQUESTS, "median time to open TCP or QUIC, where it was opened").less().needs(&[Evidence::Durations]),
+    row("ssl.mean", Time, REQUESTS, "mean time of the TLS handshake, where there was one").less().needs(&[Evidence::Durations]),
+    row("ssl.p50", Time, REQUESTS, "median time of the TLS handshake, where there was one").less().needs(&[Evidence::Durations]),
+    row("blocked.mean", Time, REQUESTS, "mean wait for a free connection").less().needs(&[Evidence::Durations]),
+    row("blocked.p50", Time, REQUESTS, "median wait for a free connection").less().needs(&[Evidence::Durations]),
+    row("send.mean", Time, REQUESTS, "mean time to send the request").less().needs(&[Evidence::Durations]),
+    row("send.p50", Time, REQUESTS, "median time to send the request").less().needs(&[Evidence::Durations]),
+    row("wait.mean", Time, REQUESTS, "mean time from the request to the first byte").less().needs(&[Evidence::Durations]),
+    row("wait.p50", Time, REQUESTS, "median time from the request to the first byte").less().needs(&[Evidence::Durations]),
+    row("headers-to-body.mean", Time, REQUESTS, "mean gap between headers and body").less().needs(&[Evidence::Durations]),
+    row("headers-to-body.p50", Time, REQUESTS, "median gap between headers and body").less().needs(&[Evidence::Durations]),
+    row("receive.mean", Time, REQUESTS, "mean time to receive the body").less().needs(&[Evidence::Durations]),
+    row("receive.p50", Time, REQUESTS, "median time to receive the body").less().needs(&[Evidence::Durations]),
+    row("client-delay", Share, LOAD, "time that responses waited in the client, as a share of the latency").json("client_delay_ms.share").less(),
+    row("cpu-per-request", Time, EXPERIMENTS, "CPU time of the client for each exchange").less(),
+    row("server-cpu-per-request", Time, LOAD, "CPU time of the server for each exchange").less(),
+    row("schedule.achieved", Share, &[Bench], "requests completed per second as a share of those that fell due per second (`--rate`)").more(),
+    row("schedule.error", Time, SCHEDULED, "99 % of the requests started within this time after they were due and a connection was free: the client's own lateness (`--rate`)").less(),
+    row("schedule.queued", Share, &[Bench], "requests that were due while every connection was busy, as a share of all (`--rate`)").less(),
+    row("capacity", Rate, &[Capacity], "highest rate that met the conditions of `--find-max` in fresh runs; its upper bound is the lowest rate that did not").json("capacity_per_s").more(),
+    row("recovery", Time, &[Capacity], "from the end of `--overload` until the conditions held again").less(),
+    row("throughput-gain", Share, &[Bench], "throughput of a service above that of the first one (`--service`); must hold for the whole interval").more(),
+    row("bytes-per-request", Bytes, REQUESTS, "bytes on the wire for each exchange, both ways").less(),
+    row("header-bytes-per-request", Bytes, REQUESTS, "bytes of headers for each exchange, both ways").less(),
+    row("resumed-share", Share, TRAFFIC, "TLS connections that resumed a session, as a share of all").fixed_by(NO_RESUMPTION).json("resumed_share").more(),
+    row("saved", Time, EXPERIMENTS, "latency, or wall time of a program, saved against the baseline; must hold for the whole interval").more(),
+    row("saved-share", Share, EXPERIMENTS, "the same, as a share of the baseline").more(),
+    row("unlike", Count, &[Bench, Compare], "aspects of connection use that differ from production (`--like`); aspects that one side does not show are not counted").less(),
+    row("idle-timeout", Time, CARDS, "how long the server keeps an idle connection").json("idle_timeout.measured_s"),
+    row("max-requests", Count, CARDS, "how many requests the server takes on one connection").json("max_requests.measured"),
+    row("drain.lost", Count, &[Check], "requests without a complete response while the server ended (`--drain`)").json("drain.lost").less(),
+    row("drain.refused", Count, &[Check], "requests that the server declared unprocessed while it ended, safe to send again").json("drain.refused").less(),
+    row("drain.announced", Share, &[Check], "connections on which the server announced its end, as a share of those on which it could").json("drain.announced").more(),
+    row("drain.time", Time, &[Check], "from the signal to the end of the server's process").json("drain.process.ended_ms"),
+    row("chain.races", Count, &[Chain], "hops on which the client's idle limit is not clearly the shorter one (`--chain`); a hop with an unknown limit may be one").json("races").less(),
+    row("chain.lost", Share, &[Chain], "requests expected to be lost on such hops, as a share of those in the log (`--gaps`)").json("lost_share").less(),
+    row("invocations", Count, &[Lambda], "invocations of the function, of any outcome"),
+    row("invocations-failed", Count, &[Lambda], "invocations without a response").less(),
+    row("connections-per-invocation", Ratio, &[Lambda], "connections opened for each invocation of a warm environment").json("sent.connections_per_invocation"),
+    row("cold-start", Time, &[Lambda], "mean of the first calls, the start of the environment included").json("cold_start_ms").less(),
+    row("hung", Time, FAULTS, "longest wait of a request on a connection under a fault; a lower bound where no timeout of the program ended it").json("hung_ms").less(),
+    row("duplicated", Count, FAULTS, "requests that are not idempotent and were sent again after bytes of them had reached the server").json("duplicated").less(),
+    row("recovered", Count, FAULTS, "requests that failed under a fault, and were sent again with success").json("recovered").more(),
+    row("truncated", Count, FAULTS, "responses cut short that the program may have taken as complete").json("truncated").less(),
+    row("leaked", Count, FAULTS, "connections under a fault that the program did not close before its end").json("leaked").less(),
+    row("struck", Count, FAULTS, "connections that the fault was applied to").json("struck"),
+    row("findings", Count, ALL, "findings of any severity").less(),
+    row("findings.<rule>", Count, ALL, "findings of this rule").of(Parameter::Rule).less(),
+    row("warnings", Count, ALL, "findings that are warnings").less(),
+    row("errors", Count, ALL, "findings that are errors").less(),
+    row("lookups", Count, TRAFFIC, "names looked up").json("lookups.total").less().needs(&[Evidence::Lookups]),
+    row("stale", Count, TRAFFIC, "requests sent into a connection that the server was closing").less().needs(&[Evidence::Attempts, Evidence::Ends]),
 ];
 
 /// Names that other tools have for a metric, and the metric to suggest instead.
@@ -381,73 +372,84 @@ pub static SELECTORS: &[SelectorEntry] = &[
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use super::*;
+    use intact_ledger::Phase;
+    use std::collections::HashSet;
 
     #[test]
     fn names_are_given_once_and_read_as_one_word() {
         let mut seen = HashSet::new();
-        for entry in METRICS {
-            assert!(seen.insert(entry.name), "{} twice", entry.name);
+        for figure in FIGURES {
+            assert!(seen.insert(figure.name), "{} twice", figure.name);
             assert!(
-                entry
+                figure
                     .stem()
                     .bytes()
                     .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(&b))
             );
-            assert_eq!(
-                matches!(entry.key, Family(_)),
-                entry.name.ends_with('>'),
-                "{}",
-                entry.name
-            );
-            assert!(!entry.meaning.is_empty() && !entry.documents.is_empty());
+            let is_family = figure.parameter.is_some();
+            assert_eq!(is_family, figure.name.ends_with('>'), "{}", figure.name);
+            assert!(!figure.meaning.is_empty() && !figure.documents.is_empty());
+            assert!(is_family || Figure::named(figure.name) == Some(figure));
         }
         for entry in SELECTORS {
             assert!(
                 seen.insert(entry.key),
-                "{} is a selector and a metric",
+                "{} is a selector and a figure",
                 entry.key
             );
         }
     }
 
     #[test]
-    fn another_name_leads_to_a_metric_and_is_none() {
-        let is_metric = |name: &str| METRICS.iter().any(|entry| entry.metric(name).is_some());
-        for (other, metric) in OTHER_NAMES {
-            assert!(is_metric(metric), "{other}: there is no {metric}");
-            assert!(!is_metric(other), "{other} is a metric");
-        }
-    }
-
-    #[test]
-    fn every_metric_has_one_row() {
-        for (nth, entry) in METRICS.iter().enumerate() {
-            let others = &METRICS[..nth];
+    fn another_name_leads_to_a_figure_and_is_none() {
+        for (other, figure) in OTHER_NAMES {
             assert!(
-                others.iter().all(|other| other.key != entry.key),
-                "{}",
-                entry.name
+                Figure::named(figure).is_some(),
+                "{other}: there is no {figure}"
             );
-            if let One(metric) = &entry.key {
-                assert_eq!(entry.metric(entry.name).as_ref(), Some(metric));
-            }
+            assert!(Figure::named(other).is_none(), "{other} is a figure");
         }
+    }
+
+    #[test]
+    fn every_phase_has_its_mean_and_its_median() {
         for phase in Phase::ALL {
-            for statistic in [PhaseStatistic::Mean, PhaseStatistic::P50] {
-                let key = One(Metric::Phase(phase, statistic));
-                let name = phase.id().replace('_', "-");
-                let row = METRICS.iter().find(|entry| entry.key == key);
-                assert!(row.is_some_and(|row| row.name.starts_with(&name)), "{name}");
+            let name = phase.id().replace('_', "-");
+            for statistic in ["mean", "p50"] {
+                assert!(
+                    Figure::named(&format!("{name}.{statistic}")).is_some(),
+                    "{name}"
+                );
             }
         }
     }
 
     #[test]
-    fn what_fixes_a_metric_is_a_selector() {
-        for (key, _) in METRICS.iter().flat_map(|entry| entry.fixed_by) {
+    fn a_family_takes_its_parameters_alone() {
+        for name in [
+            "failed.refused",
+            "status.5xx",
+            "status.503",
+            "findings.stale-reuse",
+        ] {
+            assert!(Figure::named(name).is_some(), "{name}");
+        }
+        for name in [
+            "failed.no",
+            "status.6xx",
+            "status.099",
+            "status.50",
+            "findings.",
+            "failed.",
+        ] {
+            assert!(Figure::named(name).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_fixes_a_figure_is_a_selector() {
+        for (key, _) in FIGURES.iter().flat_map(|figure| figure.fixed_by) {
             assert!(SELECTORS.iter().any(|s| s.key == *key), "{key}");
         }
     }

@@ -1,100 +1,16 @@
-//! Holds a requirement against what was measured, subject by subject, in words for a terminal line
-//! or for JUnit.
+//! Checks a requirement against the readings of a document, subject by subject, in words for a
+//! terminal line or for JUnit.
 
-use intact_units::number::count;
-use intact_units::plural::counted;
+use super::{Requirement, Selector};
+use crate::facts::{Facts, Subject};
+use intact_reading::{Reading, Why};
 use std::fmt;
-
-use super::{Measured, Metric, Requirement, Selector};
-use crate::unobserved::Unobserved;
-
-/// Something that was measured by itself: a variant of `bench`, a destination of `watch`, the run
-/// as a whole.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Subject {
-    /// What a person calls it.
-    pub name: String,
-    /// What selectors find it by: (key, value), such as ("keepalive", "on").
-    pub labels: Vec<(&'static str, String)>,
-}
-
-/// A document as the source of metrics.
-pub trait MetricSource {
-    /// All subjects, in the order in which they are reported.
-    fn subjects(&self) -> Vec<Subject>;
-
-    /// How many of the first subjects a requirement without selectors is about; all where there is
-    /// no such number.
-    fn default_subjects(&self) -> Option<usize> {
-        None
-    }
-
-    /// What was measured of a subject (its index in [`Self::subjects`]), or the bounds where a part
-    /// was not observed: nanoseconds, shares of 1, per second, bytes or plain numbers, as
-    /// [`super::Dimension`] says.
-    fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData>;
-
-    /// What is missing from what was measured. A gate that needs all of it stays closed with its
-    /// reason.
-    fn unobserved(&self) -> Unobserved;
-
-    /// Why only bounds are known of a subject, where that has a reason.
-    fn undecided(&self, _subject: usize) -> Option<String> {
-        self.unobserved().reason()
-    }
-}
-
-/// Why a metric has no value for a subject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NoData {
-    /// Nothing happened that it could have been measured on, such as a handshake on a plain
-    /// connection.
-    #[error("there was nothing to measure")]
-    NothingHappened,
-    /// There was no traffic at all, so nothing was judged.
-    #[error("no request and no connection was observed")]
-    NoTraffic,
-    /// Too little happened to say it.
-    #[error("{} measured, at least {} needed", counted(*had, "sample"), count(*needed))]
-    TooFew {
-        /// Samples there were.
-        had: u64,
-        /// Samples there must be.
-        needed: u64,
-    },
-    /// It cannot be seen from where this was measured.
-    #[error("it cannot be seen here: {0}")]
-    CannotSee(
-        /// Why, such as "the stream is encrypted".
-        &'static str,
-    ),
-    /// Nothing worked, so that no figure describes successful work. The figure may be known.
-    #[error("{0}")]
-    NotJudged(
-        /// Why, such as "no connection could be opened".
-        &'static str,
-    ),
-    /// It was not measured in this run, though it could have been.
-    #[error("it was not measured; {0}")]
-    NotMeasured(
-        /// The way to have it measured, such as "add --server-pid".
-        &'static str,
-    ),
-    /// It is a comparison with this subject.
-    #[error("the others are compared with it")]
-    Baseline,
-}
-
-impl NoData {
-    /// The one reason of every document for a metric that it never has.
-    pub const NOT_IN_DOCUMENT: NoData = NoData::CannotSee("this command does not measure it");
-}
 
 /// The result of a requirement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     requirement: Requirement,
-    held: Vec<RequirementResult>,
+    results: Vec<RequirementResult>,
     /// What the subjects offer for the first selector that none of them has.
     unmatched: Option<(Selector, Vec<String>)>,
 }
@@ -108,52 +24,50 @@ pub struct RequirementResult {
 }
 
 /// The result of a requirement for one subject.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// Measured, in base units, and met.
-    Met(Measured),
-    /// Measured, in base units, and not met.
-    Missed(Measured),
-    /// Only bounds are known, and they do not decide it. So it is not met.
-    Undecided(Measured),
-    /// Not measured, and so not met.
-    NoData(NoData),
-    /// Left out: the variant fixes the metric by what it is (selector, value), and no selector
+    /// Met by every value that the reading allows.
+    Met(Reading),
+    /// Met by none.
+    Missed(Reading),
+    /// Met by some of the values, so that it is not decided, and so not met.
+    Undecided(Reading),
+    /// Nothing is known, and so it is not met.
+    Unknown(Reading),
+    /// Nothing worked that the reading could describe, and so it is not met.
+    Unjudged(Reading),
+    /// Left out: the variant fixes the figure by what it is (selector, value), and no selector
     /// names the variant.
     FixedBy(&'static str, &'static str),
-    /// Left out: the metric compares the others with this subject, and no selector names it.
+    /// Left out: the figure compares the others with this subject, and no selector names it.
     Baseline,
 }
 
 impl Outcome {
-    fn is_left_out(self) -> bool {
+    fn is_left_out(&self) -> bool {
         matches!(self, Outcome::FixedBy(..) | Outcome::Baseline)
     }
 }
 
 impl Requirement {
-    /// Holds it against `facts`: every subject that the selectors find, without selectors all of
+    /// Checks it against `facts`: every subject that the selectors find, without selectors all of
     /// them (or those that the facts call for).
-    pub fn evaluate(&self, facts: &dyn MetricSource) -> Verdict {
+    pub fn evaluate(&self, facts: &dyn Facts) -> Verdict {
         let subjects = facts.subjects();
         let checked = match (self.selectors.is_empty(), facts.default_subjects()) {
             (true, Some(first)) => first,
             _ => subjects.len(),
         };
-        let found = |subject: &Subject| self.selectors.iter().all(|selector| subject.has(selector));
-        let held = (0..)
-            .zip(subjects.iter().take(checked))
-            .filter(|(_, subject)| found(subject))
-            .map(|(index, subject)| {
-                let outcome = self.outcome(facts, index, subject);
-                let missing = facts.undecided(index);
-                RequirementResult {
-                    subject: one_line(&subject.name),
-                    outcome,
-                    words: one_line(&self.words(outcome, missing.as_deref())),
-                }
-            })
-            .collect();
+        let found = |subject: &&Subject| self.selectors.iter().all(|one| subject.has(one));
+        let results = subjects.iter().take(checked).filter(found).map(|subject| {
+            let outcome = self.outcome(subject);
+            RequirementResult {
+                subject: one_line(&subject.name),
+                words: one_line(&self.words(&outcome, subject.unjudged.as_ref())),
+                outcome,
+            }
+        });
+        let results = results.collect();
         let unmatched = self
             .selectors
             .iter()
@@ -161,73 +75,72 @@ impl Requirement {
             .map(|selector| (selector.clone(), offered(&subjects, selector.key())));
         Verdict {
             requirement: self.clone(),
-            held,
+            results,
             unmatched,
         }
     }
 
-    fn outcome(&self, facts: &dyn MetricSource, index: usize, subject: &Subject) -> Outcome {
-        let fixed = self
-            .entry
-            .fixed_by
-            .iter()
-            .find(|(key, value)| subject.is(key, value));
-        if let (Some(&(key, value)), true) = (fixed, self.selectors.is_empty()) {
+    fn outcome(&self, subject: &Subject) -> Outcome {
+        let is_unscoped = self.selectors.is_empty();
+        let mut fixed = self.figure.fixed_by.iter();
+        let fixed = fixed.find(|(key, value)| subject.is(key, value));
+        if let (Some(&(key, value)), true) = (fixed, is_unscoped) {
             return Outcome::FixedBy(key, value);
         }
-        match facts.value(index, &self.metric) {
-            Ok(measured) if measured.low().is_nan() => Outcome::NoData(NoData::NothingHappened),
-            Ok(measured) => match measured.meets(self.op, self.value.base()) {
-                Some(true) => Outcome::Met(measured),
-                Some(false) => Outcome::Missed(measured),
-                None => Outcome::Undecided(measured),
-            },
-            Err(NoData::Baseline) if self.selectors.is_empty() => Outcome::Baseline,
-            Err(reason) => Outcome::NoData(reason),
+        let reading = subject.readings.get(&self.name);
+        if subject.unjudged.is_some() {
+            return Outcome::Unjudged(reading);
+        }
+        if reading.is_unknown() {
+            return match reading.why() {
+                Some(Why::Baseline) if is_unscoped => Outcome::Baseline,
+                _ => Outcome::Unknown(reading),
+            };
+        }
+        match reading.meets(self.op, self.value.base()) {
+            Some(true) => Outcome::Met(reading),
+            Some(false) => Outcome::Missed(reading),
+            None => Outcome::Undecided(reading),
         }
     }
 
     /// What was found, without the subject.
-    fn words(&self, outcome: Outcome, missing: Option<&str>) -> String {
-        let Self { op, value, .. } = self;
-        let metric = self.metric_name();
+    fn words(&self, outcome: &Outcome, unjudged: Option<&Why>) -> String {
+        let Self {
+            op, value, name, ..
+        } = self;
         match outcome {
-            Outcome::Met(measured) => format!("{metric} is {}", self.shown(measured)),
-            Outcome::Missed(measured) => {
-                format!(
-                    "{metric} is {}, required {op} {value}",
-                    self.shown(measured)
-                )
+            Outcome::Met(reading) => format!("{name} is {}", self.shown(reading)),
+            Outcome::Missed(reading) => {
+                format!("{name} is {}, required {op} {value}", self.shown(reading))
             }
-            Outcome::Undecided(measured) => {
-                let shown = self.shown(measured);
-                let unknown = if measured.high() == f64::INFINITY {
-                    "the measurement ended before the limit was reached"
-                } else {
-                    "only this range is known"
-                };
-                let reason = missing.unwrap_or(unknown);
-                format!("{metric} is {shown}, which does not decide {op} {value} ({reason})")
+            Outcome::Undecided(reading) => {
+                let why = reading.why().map_or_else(String::new, ToString::to_string);
+                let shown = self.shown(reading);
+                format!("{name} is {shown}, which does not decide {op} {value} ({why})")
             }
-            Outcome::NoData(NoData::NotJudged(reason)) => {
-                format!("{metric} is not judged, because {reason}")
+            Outcome::Unknown(reading) => format!("{name} is {}", self.stated(reading)),
+            Outcome::Unjudged(reading) => {
+                let why = unjudged.map_or_else(String::new, ToString::to_string);
+                format!("{name} is {}, not judged: {why}", self.stated(reading))
             }
-            Outcome::NoData(reason) => {
-                format!("{metric} has no value ({reason})")
-            }
-            Outcome::FixedBy(key, wanted) => format!("{metric} left out, {key}={wanted} fixes it"),
-            Outcome::Baseline => format!("{metric} left out, {}", NoData::Baseline),
+            Outcome::FixedBy(key, wanted) => format!("{name} left out, {key}={wanted} fixes it"),
+            Outcome::Baseline => format!("{name} left out, {}", Why::Baseline),
         }
     }
 
-    /// The measured value, or its bounds, next to the value of the requirement.
-    fn shown(&self, measured: Measured) -> String {
-        let shown = |value| self.entry.dimension.shown(value, self.value.base());
-        match (measured.low(), measured.high()) {
-            (low, _) if measured.is_exact() => shown(low),
-            (low, f64::INFINITY) => format!("at least {}", shown(low)),
-            (low, high) => format!("between {} and {}", shown(low), shown(high)),
+    /// The reading, with its reason where nothing is known.
+    fn stated(&self, reading: &Reading) -> String {
+        match (reading.is_unknown(), reading.estimate(), reading.why()) {
+            (true, None, Some(why)) => format!("unknown ({why})"),
+            (true, Some(_), Some(why)) => format!("{} ({why})", self.shown(reading)),
+            _ => self.shown(reading),
         }
+    }
+
+    /// The reading next to the value of the requirement.
+    fn shown(&self, reading: &Reading) -> String {
+        reading.shown(|value| self.figure.dimension.shown(value, self.value.base()))
     }
 }
 
@@ -264,9 +177,9 @@ impl Verdict {
     /// Whether the requirement is met: measured on one subject at least, and missed or unmeasured
     /// on none.
     pub fn passed(&self) -> bool {
-        let met = |held: &RequirementResult| matches!(held.outcome, Outcome::Met(_));
-        let left_out = |held: &RequirementResult| held.outcome.is_left_out();
-        self.held.iter().any(met) && self.held.iter().all(|held| met(held) || left_out(held))
+        let met = |one: &RequirementResult| matches!(one.outcome, Outcome::Met(_));
+        let left_out = |one: &RequirementResult| one.outcome.is_left_out();
+        self.results.iter().any(met) && self.results.iter().all(|one| met(one) || left_out(one))
     }
 
     /// The requirement itself.
@@ -275,13 +188,13 @@ impl Verdict {
     }
 
     /// The results, subject by subject; empty when no subject was found.
-    pub fn held(&self) -> &[RequirementResult] {
-        &self.held
+    pub fn results(&self) -> &[RequirementResult] {
+        &self.results
     }
 
     /// Why it was checked against no subject, when it was.
-    pub fn nothing_held(&self) -> Option<String> {
-        if let ([], Some((selector, offered))) = (self.held.as_slice(), &self.unmatched) {
+    pub fn nothing_checked(&self) -> Option<String> {
+        if let ([], Some((selector, offered))) = (self.results.as_slice(), &self.unmatched) {
             return Some(if offered.is_empty() {
                 format!("nothing here has a `{}` to select by", selector.key())
             } else {
@@ -292,9 +205,9 @@ impl Verdict {
                 )
             });
         }
-        if self.held.is_empty() {
+        if self.results.is_empty() {
             let all_at_once = "nothing here fits all selectors at once; drop one";
-            let nothing = "nothing was measured that has this metric";
+            let nothing = "nothing was measured that has this figure";
             return Some(
                 if self.requirement.selectors.is_empty() {
                     nothing
@@ -304,9 +217,9 @@ impl Verdict {
                 .to_owned(),
             );
         }
-        let left_out = self.held.iter().all(|held| held.outcome.is_left_out());
+        let left_out = self.results.iter().all(|one| one.outcome.is_left_out());
         left_out.then(|| {
-            "every variant fixes this metric; to check one anyway, name it with a selector"
+            "every variant fixes this figure; to check one anyway, name it with a selector"
                 .to_owned()
         })
     }
@@ -324,8 +237,8 @@ impl RequirementResult {
     }
 
     /// The outcome.
-    pub fn outcome(&self) -> Outcome {
-        self.outcome
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
     }
 }
 
@@ -344,10 +257,10 @@ impl fmt::Display for Verdict {
             if self.passed() { "met" } else { "NOT met" },
             self.requirement
         )?;
-        for held in &self.held {
-            write!(f, "\n  {held}")?;
+        for result in &self.results {
+            write!(f, "\n  {result}")?;
         }
-        self.nothing_held()
+        self.nothing_checked()
             .map_or(Ok(()), |why| write!(f, "\n  {why}"))
     }
 }

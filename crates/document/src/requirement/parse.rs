@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::catalogue::{Document, METRICS, MetricEntry, SELECTORS};
+use super::catalogue::{DocumentKind, Figure, Parameter, SELECTORS};
 use super::parse_error::{
     ParseError, ParseErrorKind, unknown_metric, unknown_rule, unknown_selector, unknown_value,
 };
-use super::{Dimension, FindingSelector, Metric, Op, Quantity, Requirement, Selector, Unit};
+use super::{Dimension, Op, Quantity, Requirement, Selector, Unit};
 
 type Spanned = Range<usize>;
 
@@ -32,11 +32,12 @@ pub(super) fn parse(expression: &str) -> Result<Requirement, ParseError> {
         return Err(fault(metric_span, ParseErrorKind::NoMetric));
     }
     let name = &expression[metric_span.clone()];
-    let (entry, metric) =
-        find_metric(name).ok_or_else(|| fault(metric_span.clone(), unknown_metric(name)))?;
+    let figure =
+        Figure::named(name).ok_or_else(|| fault(metric_span.clone(), unknown_metric(name)))?;
 
     let rest = trim(expression, metric_span.end..rest.end);
-    let (entry, metric) = as_share(name, &expression[rest.clone()]).unwrap_or((entry, metric));
+    let as_share = as_share(name, &expression[rest.clone()]);
+    let (figure, name) = as_share.map_or((figure, name), |share| (share, share.name));
     let op_span = leading(expression, rest.clone(), is_sign);
     let written = &expression[op_span.clone()];
     let op = Op::ALL
@@ -46,11 +47,11 @@ pub(super) fn parse(expression: &str) -> Result<Requirement, ParseError> {
     let op = op.ok_or_else(|| fault(op_span.clone(), ParseErrorKind::NotAnOperator))?;
 
     let rest = trim(expression, op_span.end..rest.end);
-    let value = parse_quantity(expression, rest, name, entry.dimension)?;
+    let value = parse_quantity(expression, rest, name, figure.dimension)?;
     Ok(Requirement {
         selectors,
-        entry,
-        metric,
+        figure,
+        name: name.to_owned(),
         op,
         value,
     })
@@ -60,19 +61,21 @@ pub(super) fn parse(expression: &str) -> Result<Requirement, ParseError> {
 const SHARES: [(&str, &str); 2] = [("failed", "failed-share"), ("reused", "reuse")];
 
 /// The share that belongs to the count `name`, if the value is a percentage.
-fn as_share(name: &str, rest: &str) -> Option<(&'static MetricEntry, Metric)> {
+fn as_share(name: &str, rest: &str) -> Option<&'static Figure> {
     let (_, share) = SHARES.iter().find(|(count, _)| *count == name)?;
-    rest.trim_end().ends_with('%').then(|| find_metric(share))?
+    rest.trim_end()
+        .ends_with('%')
+        .then(|| Figure::named(share))?
 }
 
 pub(super) fn check_for(
     requirement: &Requirement,
-    document: Document,
-    rules: impl Fn(Document) -> Vec<&'static str>,
+    document: DocumentKind,
+    rules: impl Fn(DocumentKind) -> Vec<&'static str>,
 ) -> Result<(), ParseError> {
     let expression = requirement.to_string();
     // the printed form is our own, so that a name is found where it is printed
-    let missing = |name: String, from: usize, elsewhere: Vec<Document>| {
+    let missing = |name: String, from: usize, elsewhere: Vec<DocumentKind>| {
         let start = expression[from..].find(&name).map_or(from, |at| from + at);
         let span = start..(start + name.len()).min(expression.len());
         Err(ParseError::new(
@@ -93,28 +96,27 @@ pub(super) fn check_for(
         }
         from += selector.to_string().len() + 1;
     }
-    let documents = requirement.entry.documents;
-    if !documents.contains(&document) {
-        return missing(requirement.metric_name(), from, documents.to_vec());
-    }
-    let Metric::Findings(FindingSelector::Rule(id)) = &requirement.metric else {
-        return Ok(());
+    let Requirement { figure, name, .. } = requirement;
+    let id = match figure.parameter {
+        Some(Parameter::Rule) => name.strip_prefix(figure.stem()),
+        _ => None,
     };
-    let applies = |one: &Document| rules(*one).contains(&id.as_str());
-    let elsewhere: Vec<Document> = documents.iter().copied().filter(applies).collect();
-    if elsewhere.contains(&document) {
-        return Ok(());
+    let applies = |one: &DocumentKind| id.is_none_or(|id| rules(*one).contains(&id));
+    let documents = figure.documents.iter().copied();
+    let elsewhere: Vec<DocumentKind> = documents.filter(applies).collect();
+    match id {
+        _ if elsewhere.contains(&document) => Ok(()),
+        Some(id) if elsewhere.is_empty() => {
+            let start = expression[from..].find(id).map_or(from, |at| from + at);
+            let unknown = unknown_rule(id, document, &rules(document));
+            Err(ParseError::new(
+                &expression,
+                start..start + id.len(),
+                unknown,
+            ))
+        }
+        _ => missing(name.clone(), from, elsewhere),
     }
-    if elsewhere.is_empty() {
-        let start = expression[from..].find(id).map_or(from, |at| from + at);
-        let unknown = unknown_rule(id, document, &rules(document));
-        return Err(ParseError::new(
-            &expression,
-            start..start + id.len(),
-            unknown,
-        ));
-    }
-    missing(requirement.metric_name(), from, elsewhere)
 }
 
 /// Whether a selector's value needs no quotes.
@@ -179,12 +181,6 @@ fn unquote(quoted: &str) -> Option<String> {
             other => value.push(other),
         }
     }
-}
-
-fn find_metric(name: &str) -> Option<(&'static MetricEntry, Metric)> {
-    METRICS
-        .iter()
-        .find_map(|entry| Some((entry, entry.metric(name)?)))
 }
 
 fn parse_quantity(

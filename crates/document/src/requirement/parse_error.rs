@@ -5,8 +5,8 @@ use intact_units::suggest;
 use std::fmt;
 use std::ops::Range;
 
-use super::catalogue::{METRICS, OTHER_NAMES, SELECTORS};
-use super::{Dimension, Document};
+use super::catalogue::{FIGURES, OTHER_NAMES, SELECTORS};
+use super::{Dimension, DocumentKind};
 
 /// What is wrong with an expression, and where.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,7 +94,7 @@ pub enum ParseErrorKind {
         /// What was written.
         id: String,
         /// The document that was asked.
-        document: Document,
+        document: DocumentKind,
         /// The rule of the document that is nearest to it, if one is near.
         nearest: Option<String>,
     },
@@ -104,9 +104,9 @@ pub enum ParseErrorKind {
         /// The metric or selector.
         name: String,
         /// The document that was asked.
-        document: Document,
+        document: DocumentKind,
         /// The documents that have it.
-        elsewhere: Vec<Document>,
+        elsewhere: Vec<DocumentKind>,
     },
 }
 
@@ -176,7 +176,7 @@ fn did_you_mean_or(nearest: Option<&str>, known: &[&str]) -> String {
     }
 }
 
-fn commands(documents: &[Document]) -> String {
+fn commands(documents: &[DocumentKind]) -> String {
     documents
         .iter()
         .map(|d| d.command())
@@ -196,7 +196,7 @@ pub(super) fn unknown_metric(name: &str) -> ParseErrorKind {
     }
 }
 
-pub(super) fn unknown_rule(id: &str, document: Document, rules: &[&str]) -> ParseErrorKind {
+pub(super) fn unknown_rule(id: &str, document: DocumentKind, rules: &[&str]) -> ParseErrorKind {
     ParseErrorKind::UnknownRule {
         id: shortened(id),
         document,
@@ -207,7 +207,7 @@ pub(super) fn unknown_rule(id: &str, document: Document, rules: &[&str]) -> Pars
 /// The metric that was meant: by another name that it has elsewhere, or by a slip of the finger.
 fn nearest_metric(name: &str) -> Option<&'static str> {
     let others = OTHER_NAMES.iter().map(|(other, _)| *other);
-    let known = METRICS.iter().map(|entry| entry.name);
+    let known = FIGURES.iter().map(|entry| entry.name);
     let meant = suggest::nearest(name, known.chain(others))?;
     let renamed = OTHER_NAMES.iter().find(|(other, _)| *other == meant);
     Some(renamed.map_or(meant, |(_, metric)| *metric))

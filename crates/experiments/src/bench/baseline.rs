@@ -2,6 +2,7 @@
 //! reported without an interval.
 
 use super::BenchFacts;
+use intact_document::{Claim, ClaimKind};
 use intact_ledger::Run;
 use intact_units::number::{signed_percent, time};
 use serde::Serialize;
@@ -42,7 +43,8 @@ impl BenchFacts {
     /// Compares this run with an earlier one.
     pub fn compare_with_baseline(&mut self, then_run: &Run, then: &BenchFacts) {
         let baseline = Baseline::new(then_run, then, self);
-        self.say_second(baseline.sentence());
+        let claim = baseline.sentence();
+        self.add_claims(claim.map(|sentence| Claim::new(ClaimKind::Time, 0.0, sentence)));
         self.baseline = Some(baseline);
     }
 }
@@ -73,7 +75,7 @@ impl Baseline {
                 unmatched.push(ours.name.clone());
                 continue;
             };
-            let (then_ms, now_ms) = (theirs.typical_ms, ours.typical_ms);
+            let (then_ms, now_ms) = (theirs.typical_ms.value(), ours.typical_ms.value());
             variants.push(BaselineChange {
                 name: ours.name.clone(),
                 then_ms,
@@ -82,8 +84,8 @@ impl Baseline {
                     .zip(now_ms)
                     .filter(|(then, _)| *then > 0.0)
                     .map(|(then, now)| (now - then) / then),
-                then_reuse: theirs.reuse,
-                now_reuse: ours.reuse,
+                then_reuse: theirs.traffic.reuse.value(),
+                now_reuse: ours.traffic.reuse.value(),
             });
         }
         let known = |name: &String| now.variants.iter().any(|ours| ours.name == *name);

@@ -51,7 +51,7 @@ const RULES: [Rule; 15] = [
     (
         "client-delay",
         |variant| {
-            let share = variant.client_delay_ms.as_ref()?.share;
+            let share = variant.client_delay_ms.share.value()?;
             let at_once = variant.concurrency * variant.streams;
             (share > LATE && at_once > 1)
                 .then(|| format!("client delay {} of the latency", whole_percent(share)))
@@ -63,7 +63,7 @@ const RULES: [Rule; 15] = [
         |variant| {
             let (first, later) = (
                 variant.warmup.mean_ms?,
-                variant.latency_without_setup_ms.mean?,
+                variant.latency_without_setup_ms.mean.value()?,
             );
             let is_slow = first > SLOW_WARMUP * later && first - later > SLOW_WARMUP_MS;
             is_slow.then(|| format!("{} instead of {}", time(first), time(later)))
@@ -77,7 +77,7 @@ const RULES: [Rule; 15] = [
                 return None;
             }
             let places = variant.concurrency * variant.streams * variant.rounds.len() as u64;
-            (variant.requests.total < places).then(String::new)
+            (variant.counted.requests.total < places).then(String::new)
         },
         "fewer requests in a round than places for them, so that fewer were at once than -c and --streams name: raise -n",
     ),
@@ -128,7 +128,7 @@ const RULES: [Rule; 15] = [
     (
         "connections-busy",
         |variant| {
-            let share = variant.open_loop.as_ref()?.queued_share()?;
+            let share = variant.open_loop.as_ref()?.queued_share.value()?;
             (share > QUEUED).then(|| format!("{} of the requests", whole_percent(share)))
         },
         "requests were due while every connection was busy; their wait is in the latency (a larger -c shows whether the connections were the limit)",
@@ -146,7 +146,8 @@ const RULES: [Rule; 15] = [
     (
         "closed-loop",
         |variant| {
-            let (p50, max) = (variant.latency_ms.p50?, variant.latency_ms.max?);
+            let latency = &variant.latency_ms;
+            let (p50, max) = (latency.p50.value()?, latency.max.value()?);
             let is_long = max > PAUSE * p50 && max - p50 > PAUSE_MS;
             (is_long && variant.open_loop.is_none()).then(|| time(max))
         },
@@ -157,7 +158,7 @@ const RULES: [Rule; 15] = [
 /// Fewer complete requests a second than fell due.
 fn behind(variant: &VariantFacts) -> Option<String> {
     let open = variant.open_loop.as_ref()?;
-    let (achieved, requested) = (variant.rate_per_s?, open.requested_per_s?);
+    let (achieved, requested) = (variant.rate_per_s.value()?, open.requested_per_s?);
     let words = || {
         format!(
             "{} of {} requests/s",
@@ -173,7 +174,7 @@ pub(super) fn caveats(variants: &[VariantFacts], rounds: u32) -> Vec<Caveat> {
     let mut caveats: Vec<Caveat> = RULES
         .iter()
         .filter_map(|(id, applies, words)| {
-            let measured = variants.iter().filter(|one| one.requests.total > 0);
+            let measured = variants.iter().filter(|one| one.counted.requests.total > 0);
             let names = measured.filter_map(|one| Some(named(one, &applies(one)?)));
             about(id, &names.collect::<Vec<String>>(), words)
         })

@@ -236,14 +236,12 @@ fn sweeps(run: &Run, variants: &[VariantFacts]) -> Vec<Sweep> {
             seconds: mean(&seconds),
             interval: around_mean(&seconds),
             // as in the table: all requests in all the time
-            rate_per_s: variant
-                .rate_per_s
-                .unwrap_or_else(|| 1000.0 / mean(&seconds)),
-            typical_ms: variant.typical_ms,
+            rate_per_s: (variant.rate_per_s.value()).unwrap_or_else(|| 1000.0 / mean(&seconds)),
+            typical_ms: variant.typical_ms.value(),
             typical_interval: around_mean(&typical),
-            p99_ms: variant.latency_ms.p99,
-            client_cpu_us: variant.cpu_us_per_request,
-            server_cpu_us: variant.server_cpu_us_per_request,
+            p99_ms: variant.latency_ms.p99.value(),
+            client_cpu_us: variant.cpu_us_per_request.value(),
+            server_cpu_us: variant.server_cpu_us_per_request.value(),
             sockets: variant.sockets,
         });
     }

@@ -3,6 +3,7 @@
 use super::remedies;
 use super::variant::{RoundFigures, VariantFacts};
 use crate::time_difference::{self, Pair, Rounds, TimeDifference, TimeStatistic};
+use intact_document::{Claim, ClaimKind};
 use intact_ledger::Run;
 use intact_statistics::{Interval, MIN_ROUNDS, requests_until_alike};
 use intact_units::number::{per_second, signed_time, time, whole_percent};
@@ -179,43 +180,51 @@ pub(super) fn opposite_mean<'a>(
     (is_shown && change(mean) * change(typical) < 0.0).then_some(mean)
 }
 
-/// The sentences, the one about keep-alive first, at most `most` of them about comparisons.
-pub(super) fn verdicts(
+/// What is claimed of the comparisons, the one about keep-alive first, at most `most` of them.
+pub(super) fn claims(
     run: &Run,
     variants: &[VariantFacts],
     comparisons: &[TimeDifference],
     rounds: u32,
     most: usize,
-) -> Vec<String> {
+) -> Vec<Claim> {
     let mut compared = by_weight(variants, comparisons);
     keep_widest_loads(variants, &mut compared);
-    let mut sentences: Vec<String> = compared
+    // their order is that of the settings, not that of the time that each saves
+    let of = |kind: ClaimKind, sentence: String| Claim::new(kind, 0.0, sentence);
+    let time = |sentence| of(ClaimKind::Time, sentence);
+    let mut claims: Vec<Claim> = compared
         .iter()
         .take(most)
-        .map(|one| {
-            let is_known = without_reuse(one, variants).is_none();
-            let opposite = opposite_mean(one, comparisons).filter(|_| is_known);
-            let opposite = opposite.map_or_else(String::new, of_opposite_mean);
-            format!("{}{opposite}", sentence(run, variants, one))
+        .map(|one| match unknown_saving(run, variants, one) {
+            Some(unknown) => of(ClaimKind::Unseen, unknown),
+            None => {
+                let opposite = opposite_mean(one, comparisons);
+                let opposite = opposite.map_or_else(String::new, of_opposite_mean);
+                time(format!("{}{opposite}", sentence(run, variants, one)))
+            }
         })
         .collect();
     if !compared.is_empty() && rounds < MIN_ROUNDS as u32 {
-        sentences.push(format!(
-            "{}: no intervals, they need at least {MIN_ROUNDS} (--rounds 20)",
-            counted(u64::from(rounds), "round")
+        let rounds = counted(u64::from(rounds), "round");
+        claims.push(of(
+            ClaimKind::Note,
+            format!("{rounds}: no intervals, they need at least {MIN_ROUNDS} (--rounds 20)"),
         ));
     }
     if compared.is_empty() {
-        sentences.extend(variants.iter().filter_map(uncompared).take(UNCOMPARED));
+        let uncompared = variants.iter().filter_map(uncompared);
+        claims.extend(uncompared.take(UNCOMPARED).map(time));
     }
-    sentences.extend(tls_break_even(variants));
-    sentences.extend(unmeasured(variants));
-    sentences
+    let break_even = tls_break_even(variants);
+    claims.extend(break_even.map(|sentence| of(ClaimKind::Note, sentence)));
+    claims.extend(unmeasured(variants).map(|sentence| of(ClaimKind::Unseen, sentence)));
+    claims
 }
 
 /// What a variant did that is compared with none.
 fn uncompared(variant: &VariantFacts) -> Option<String> {
-    let (rate, typical) = (variant.rate_per_s?, variant.typical_ms?);
+    let (rate, typical) = (variant.rate_per_s.value()?, variant.typical_ms.value()?);
     let due = variant.open_loop.as_ref();
     let due = due.and_then(|open| open.requested_per_s);
     let due = due.map_or_else(String::new, |due| format!(" of {}", per_second(due)));
@@ -274,22 +283,36 @@ fn of_opposite_mean(mean: &TimeDifference) -> String {
     )
 }
 
+/// The settings at which two variants are compared.
+fn place_of(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> String {
+    let of_b = compared.indices.1;
+    match &compared.axis {
+        Some(axis) => place(run, of_b, &variants[of_b], axis),
+        None => format!("At -c {}, ", variants[of_b].concurrency),
+    }
+}
+
+/// That nothing is known of keep-alive, where no request used it.
+fn unknown_saving(
+    run: &Run,
+    variants: &[VariantFacts],
+    compared: &TimeDifference,
+) -> Option<String> {
+    let kept = without_reuse(compared, variants)?;
+    Some(format!(
+        "{}no request of {} reused a connection: what keep-alive saves here is unknown",
+        place_of(run, variants, compared),
+        kept.name
+    ))
+}
+
 fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> String {
     let (of_a, of_b) = compared.indices;
     let (a, b) = (&variants[of_a], &variants[of_b]);
-    let axis = compared.axis.as_deref().unwrap_or_default();
     let what = setting(run, compared);
-    let place = match compared.axis {
-        Some(_) => place(run, of_b, b, axis),
-        None => format!("At -c {}, ", b.concurrency),
-    };
-    if let Some(kept) = without_reuse(compared, variants) {
-        return format!(
-            "{place}no request of {} reused a connection: what keep-alive saves here is unknown",
-            kept.name
-        );
-    }
-    if let (true, Some(of_a), Some(of_b)) = (is_about_load(compared), a.rate_per_s, b.rate_per_s) {
+    let place = place_of(run, variants, compared);
+    let rates = a.rate_per_s.value().zip(b.rate_per_s.value());
+    if let (true, Some((of_a, of_b))) = (is_about_load(compared), rates) {
         return format!(
             "{place}-c {} instead of {} carries {} instead of {} requests/s; a request takes {} instead of {}",
             b.concurrency,
@@ -366,7 +389,7 @@ pub(super) fn without_reuse<'a>(
     let pair = [&variants[a], &variants[b]];
     let is_about_it = compared.axis.as_deref() == Some("keepalive");
     let mut kept = pair.into_iter().filter(|one| one.keepalive && is_about_it);
-    kept.find(|one| one.requests.ok > 0 && one.reused == 0)
+    kept.find(|one| one.counted.requests.ok > 0 && one.counted.reused == 0)
 }
 
 /// The settings that both variants have: `At -c 10 with http=2, `.
@@ -398,7 +421,7 @@ fn throughput(a: &VariantFacts, b: &VariantFacts) -> String {
         return String::new();
     };
     let who = saturation.words();
-    match (a.rate_per_s, b.rate_per_s) {
+    match (a.rate_per_s.value(), b.rate_per_s.value()) {
         (Some(of_a), Some(of_b)) if b.concurrency * b.streams > 1 => format!(
             "; {who}, so compare throughput: {} instead of {} requests/s",
             per_second(of_b),
@@ -425,11 +448,11 @@ fn tls_break_even(variants: &[VariantFacts]) -> Option<String> {
             variant.tls.as_deref() == Some(version)
                 && variant.keepalive
                 && variant.concurrency == 1
-                && variant.resumed_share == Some(0.0)
+                && variant.resumed_share.value() == Some(0.0)
         })
     };
     let (old, new) = (full("1.2")?, full("1.3")?);
-    let per_request = new.latency_without_setup_ms.mean?;
+    let per_request = new.latency_without_setup_ms.mean.value()?;
     let requests = requests_until_alike(old.setup_ms?, new.setup_ms?, per_request, 0.01)?;
     Some(format!(
         "From {requests} requests on one connection on, TLS 1.2 and 1.3 (full handshakes, setup {} and {}) differ by less than 1 % per request",

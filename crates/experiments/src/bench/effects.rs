@@ -115,7 +115,7 @@ fn effect(run: &Run, variants: &[VariantFacts], one: &TimeDifference) -> Effect 
 
 /// The result of a variant that is compared with the baseline.
 pub(super) fn result_of(one: &TimeDifference, variant: &VariantFacts) -> EffectResult {
-    match variant.keepalive && variant.requests.ok > 0 && variant.reused == 0 {
+    match variant.keepalive && variant.counted.requests.ok > 0 && variant.counted.reused == 0 {
         true => EffectResult::NothingReused,
         false => EffectResult::of(one),
     }

@@ -5,14 +5,16 @@ use super::variant::{NOT_MODIFIED, VariantFacts, no_success};
 use intact_document::error_responses::{ErrorResponses, ONLY_ERRORS};
 use intact_document::failure_remedy::{BODY_LENGTH, SWITCH_ON};
 use intact_document::failure_remedy::{failure_remedy, failure_words};
-use intact_document::figures::{Requests, add_counts};
+use intact_document::figures::{TrafficCounts, add_counts};
 use intact_document::finding::{Finding, Severity};
 use intact_document::reuse_delay::{Arrivals, FIX, ReuseDelay};
 use intact_document::statement::{
     Statement, Value, connections, counts, nanos, requests, statement,
 };
+use intact_document::{Claim, ClaimKind};
 use intact_ledger::{Cell, EndedBy, Exchange, Failure, Reuse, Run, Tally};
 use intact_traffic::rules::{OF_ERRORS, WHY_RESET};
+use intact_units::number::whole_percent;
 use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
@@ -93,6 +95,7 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
     }
     let ended = |by: EndedBy| {
         variant
+            .counted
             .connections
             .ended_by
             .get(by.id())
@@ -121,7 +124,7 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
             announced = Value::Number(announced)
         ),
     };
-    let opened = variant.connections.opened;
+    let opened = variant.counted.connections.opened;
     let ended = statement!(
         "the server ended {ended} of {opened}",
         ended = Value::Number(closed),
@@ -129,7 +132,7 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
     );
     let needed = statement!(
         "{needed} needed",
-        needed = Value::Number(variant.connections.needed)
+        needed = Value::Number(variant.counted.connections.needed)
     );
     let (cost_ms, cost_share) = avoidable_cost(variant);
     let carried = requests(after.round() as u64);
@@ -221,7 +224,7 @@ fn ends_at_a_limit(variant: &VariantFacts, closed: u64) -> bool {
 
 /// Connections that we had to close, because the server sent more than its response.
 fn bytes_after_response(variant: &VariantFacts) -> Option<Finding> {
-    let ended_by = &variant.connections.ended_by;
+    let ended_by = &variant.counted.connections.ended_by;
     let closed = ended_by.get(EndedBy::ExcessBytes.id()).copied()?;
     let (cost_ms, cost_share) = match variant.keepalive {
         true => avoidable_cost(variant),
@@ -231,7 +234,7 @@ fn bytes_after_response(variant: &VariantFacts) -> Option<Finding> {
         evidence: statement!(
             "the client closed {closed} of {opened} for that",
             closed = Value::Number(closed),
-            opened = connections(variant.connections.opened)
+            opened = connections(variant.counted.connections.opened)
         ),
         cost_ms,
         cost_share,
@@ -248,7 +251,7 @@ fn bytes_after_response(variant: &VariantFacts) -> Option<Finding> {
 /// What the connections beyond those needed cost: in milliseconds, and as a share of the time of
 /// all requests. Each costs its setup, or more where a first request also takes longer after it.
 fn avoidable_cost(variant: &VariantFacts) -> (Option<f64>, Option<f64>) {
-    let connections = &variant.connections;
+    let connections = &variant.counted.connections;
     let avoidable = connections.opened.saturating_sub(connections.needed) as f64;
     let mean_of = |name| {
         let mut modes = variant.modes.iter();
@@ -259,15 +262,15 @@ fn avoidable_cost(variant: &VariantFacts) -> (Option<f64>, Option<f64>) {
     let longer = mean_of("fresh").zip(mean_of("reused"));
     let longer = longer.map_or(0.0, |(fresh, reused)| fresh - reused);
     let cost = variant.setup_ms.map(|setup| setup.max(longer) * avoidable);
-    let mean = variant.latency_ms.mean;
-    let total = mean.map(|mean| mean * variant.requests.ok as f64);
+    let mean = variant.latency_ms.mean.value();
+    let total = mean.map(|mean| mean * variant.counted.requests.ok as f64);
     let share = cost.zip(total.filter(|total| *total > 0.0));
     (cost, share.map(|(cost, total)| cost / total))
 }
 
 /// Requests that failed, measured or warm-up.
 fn failures(variant: &VariantFacts) -> Option<Finding> {
-    let (measured, warmup) = (&variant.requests, &variant.warmup);
+    let (measured, warmup) = (&variant.counted.requests, &variant.warmup);
     if measured.failures() + warmup.failures() == 0 || measured.total == 0 {
         return None;
     }
@@ -289,7 +292,7 @@ fn failures(variant: &VariantFacts) -> Option<Finding> {
     let mut kinds = measured.failed.clone();
     add_counts(&mut kinds, &warmup.failed);
     let mut evidence = failure_kinds(&kinds);
-    let unsent = variant.open_loop.as_ref().map_or(0, |open| open.unsent);
+    let unsent = variant.unsent();
     if unsent > 0 {
         let words = statement!(
             "{unsent} of them never sent, because no connection was free",
@@ -333,7 +336,7 @@ fn statuses(variant: &VariantFacts, run: &Run) -> Option<Finding> {
         true => Severity::Error,
         false => Severity::Warning,
     };
-    let mut status = variant.requests.status.clone();
+    let mut status = variant.counted.requests.status.clone();
     // the status that a revalidation is for
     if variant.not_modified_share.is_some() {
         status.remove(&NOT_MODIFIED);
@@ -374,14 +377,15 @@ pub(crate) fn not_2xx(
 /// At this rate of connections that we close first a real network would run out of ports.
 fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
     // those that every round must end are not churn, however short the round
-    let ended = |by: EndedBy| variant.connections.ended_by.get(by.id()).copied();
+    let connections = &variant.counted.connections;
+    let ended = |by: EndedBy| connections.ended_by.get(by.id()).copied();
     let excess = ended(EndedBy::ExcessBytes).unwrap_or(0);
     let ours = ended(EndedBy::Client)
         .unwrap_or(0)
         .saturating_add(excess)
-        .saturating_sub(variant.connections.needed);
-    let share = ours as f64 / variant.connections.opened.max(1) as f64;
-    let churn = variant.churn_per_s? * share;
+        .saturating_sub(connections.needed);
+    let share = ours as f64 / connections.opened.max(1) as f64;
+    let churn = variant.churn_per_s.value()? * share;
     let (first, last) = run.host.ephemeral_ports?;
     let ports = f64::from(last - first) + 1.0;
     if churn * 60.0 <= ports {
@@ -406,52 +410,72 @@ fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
     })
 }
 
-/// The sentences about errors next to other responses: their share, and the variants that had
-/// nothing else.
-pub(super) fn errors_in(variants: &[VariantFacts], errors: &ErrorResponses) -> Vec<String> {
-    let mut sentences: Vec<String> = errors.share_of_times().into_iter().collect();
-    let names: Vec<&str> = variants
-        .iter()
-        .filter(|one| one.has_only_errors())
-        .map(|one| &*one.name)
-        .collect();
-    if !names.is_empty() {
-        let names = names.join(", ");
-        sentences.push(format!("{names}: {ONLY_ERRORS}; not compared with others"));
-    }
-    sentences
+/// The claims about errors next to other responses: their share, and the variants that had nothing
+/// else.
+pub(super) fn errors_in(variants: &[VariantFacts], errors: &ErrorResponses) -> Vec<Claim> {
+    let claim = |loss, sentence| Claim::new(ClaimKind::Errors, loss, sentence);
+    let share = errors.share_of_times();
+    let share = share.map(|share| claim(1.0, share));
+    let only = variants.iter().filter(|one| one.has_only_errors());
+    let only: Vec<&str> = only.map(|one| &*one.name).collect();
+    let only = (!only.is_empty()).then(|| {
+        let names = only.join(", ");
+        claim(
+            0.0,
+            format!("{names}: {ONLY_ERRORS}; not compared with others"),
+        )
+    });
+    share.into_iter().chain(only).collect()
 }
 
 /// Lookups that failed, where any did: a variant that opens fewer connections, or keeps answers,
 /// needs fewer.
-pub(super) fn failed_lookups(variants: &[VariantFacts]) -> Option<String> {
-    let of =
-        |one: &VariantFacts| format!("{} of {} in {}", one.lookups_failed, one.lookups, one.name);
+pub(super) fn failed_lookups(variants: &[VariantFacts]) -> Option<Claim> {
+    let of = |one: &VariantFacts| {
+        format!(
+            "{} of {} in {}",
+            one.lookups_failed, one.lookups_seen, one.name
+        )
+    };
     let any = variants.iter().any(|one| one.lookups_failed > 0);
     any.then(|| {
         // a variant that was left out has none
-        let with_lookups = variants.iter().filter(|one| one.lookups > 0);
+        let with_lookups = variants.iter().filter(|one| one.lookups_seen > 0);
         let all: Vec<String> = with_lookups.map(of).collect();
-        format!("Failed lookups: {}", all.join(", "))
+        let text = format!("Failed lookups: {}", all.join(", "));
+        // what they cost is in the failed requests
+        Claim::new(ClaimKind::Failed, 0.0, text)
     })
 }
 
-/// The verdict where no measured request succeeded; the first ones give details.
-pub(crate) fn no_success_verdict(
-    requests: &Requests,
+/// Requests that failed, where their share is so large that the latency of the others is no
+/// headline.
+pub(super) fn many_failed(variants: &[VariantFacts], all: &TrafficCounts) -> Option<Claim> {
+    let share = super::many_failed(variants, all)?;
+    let requests = counted(all.requests.total, "request");
+    let failed = whole_percent(share);
+    let text =
+        format!("{failed} of {requests} failed, so the other sentences are about the rest only");
+    Some(Claim::new(ClaimKind::Failed, share, text))
+}
+
+/// The claim where no measured request succeeded; the first ones give details.
+pub(crate) fn no_success_claim(
+    counts: &TrafficCounts,
     errors: &ErrorResponses,
     tally: &Tally,
     first: &[Exchange],
-) -> Option<String> {
-    no_success(requests, errors)?;
-    Some(match requests.ok {
-        0 => unmeasured(tally, first),
-        _ => only_errors(requests, errors),
+) -> Option<Claim> {
+    no_success(counts, errors)?;
+    Some(match counts.requests.ok {
+        0 => Claim::new(ClaimKind::Failed, 1.0, unmeasured(tally, first)),
+        _ => Claim::new(ClaimKind::Errors, 1.0, only_errors(counts, errors)),
     })
 }
 
 /// The verdict where every response was an error.
-fn only_errors(requests: &Requests, errors: &ErrorResponses) -> String {
+fn only_errors(counts: &TrafficCounts, errors: &ErrorResponses) -> String {
+    let requests = &counts.requests;
     let failed = requests.failures();
     let mut counts = format!("{} of {}", requests.ok, requests.total);
     if failed > 0 {

@@ -139,8 +139,10 @@ impl MachineFacts {
 /// Whether requests started so late that this explains their latency, at the highest percentile
 /// that both have.
 pub(crate) fn explains(late: &Latency, latency: &Latency) -> bool {
-    let both = [(late.p99, latency.p99), (late.p90, latency.p90)];
-    let mut both = both.into_iter().filter_map(|(late, all)| late.zip(all));
+    let both = [(&late.p99, &latency.p99), (&late.p90, &latency.p90)];
+    let mut both = both
+        .into_iter()
+        .filter_map(|(late, all)| late.value().zip(all.value()));
     both.next().is_some_and(|(late, all)| late > LATE * all)
 }
 

@@ -57,7 +57,7 @@ impl MeasuredRounds {
         sums.rounds.sort_by_key(|figures| figures.round);
         let first_ones = sums.all.merged(|key| key.warmup && key.outcome.is_ok());
         if let Some(waits) = first_ones.map(|group| Latency::of(&group.without_setup)) {
-            (sums.warmup.mean_ms, sums.warmup.max_ms) = (waits.mean, waits.max);
+            (sums.warmup.mean_ms, sums.warmup.max_ms) = (waits.mean.value(), waits.max.value());
         }
         sums
     }
@@ -213,15 +213,16 @@ fn per_second(count: u64, nanos: u64) -> Option<f64> {
 fn round_figures(round: u32, cell: &Cell, bounds: &Round) -> RoundFigures {
     let ok = cell.merged(|key| !key.warmup && key.outcome.is_ok());
     let latency = ok.as_ref().map(|group| Latency::of(&group.latency));
+    let latency = latency.unwrap_or_default();
     let requests = ok.as_ref().map_or(0, Group::count);
     let all = cell.merged(|key| !key.warmup).map_or(0, |all| all.count());
     RoundFigures {
         round,
         requests,
         typical_ms: typical(cell).map(|nanos| nanos / NANOS_PER_MS),
-        mean_ms: latency.as_ref().and_then(|latency| latency.mean),
-        p50_ms: latency.as_ref().and_then(|latency| latency.p50),
-        p99_ms: latency.and_then(|latency| latency.p99),
+        mean_ms: latency.mean.value(),
+        p50_ms: latency.p50.value(),
+        p99_ms: latency.p99.value(),
         requested_per_s: bounds
             .schedule
             .and_then(|schedule| per_second(all, schedule.due.nanos())),

@@ -5,6 +5,7 @@ use super::measured_rounds::MeasuredRounds;
 use intact_document::figures::{Latency, Requests, share};
 use intact_experiment::OpenLoop;
 use intact_ledger::{Failure, OpenLoopTimes};
+use intact_reading::{Reading, Why};
 use serde::Serialize;
 
 /// The share of the requested rate from which on it is reached.
@@ -27,11 +28,13 @@ pub struct OpenLoopFacts {
     /// Requests a second that fell due.
     pub requested_per_s: Option<f64>,
     /// Complete requests a second as a share of those that fell due.
-    pub achieved: Option<f64>,
+    pub achieved: Reading,
     /// Requests that were never sent, because no connection was free until the time limit.
     pub unsent: u64,
     /// Requests that waited because every connection was busy.
     pub queued: u64,
+    /// Their share of those that fell due.
+    pub queued_share: Reading,
     /// How long these waited, in milliseconds.
     pub queued_ms: Latency,
     /// From the moment a request was due and a connection was free to its start, in milliseconds:
@@ -66,17 +69,19 @@ impl OpenLoopFacts {
         let completed = measured
             .seconds()
             .map(|seconds| requests.ok as f64 / seconds);
+        let achieved = completed.zip(requested.filter(|rate| *rate > 0.0));
+        let achieved = achieved.map(|(completed, requested)| completed / requested);
+        let queued = times.queued.count() + unsent;
         OpenLoopFacts {
             rate: open.rate.to_string(),
             arrivals: open.arrivals.as_str(),
             when_busy: open.when_busy.as_str(),
             due: requests.total,
             requested_per_s: requested,
-            achieved: completed
-                .zip(requested.filter(|rate| *rate > 0.0))
-                .map(|(completed, requested)| completed / requested),
+            achieved: Reading::of(achieved, Why::NothingHappened),
             unsent,
-            queued: times.queued.count() + unsent,
+            queued,
+            queued_share: Reading::of(share(queued, requests.total), Why::NothingHappened),
             queued_ms: Latency::of(&times.queued),
             scheduling_error_share: share(times.scheduling_error.sum(), latencies),
             scheduling_error_ms: Latency::of(&times.scheduling_error),
@@ -87,14 +92,9 @@ impl OpenLoopFacts {
         }
     }
 
-    /// Requests that waited for a connection or never had one, as a share of those that fell due.
-    pub fn queued_share(&self) -> Option<f64> {
-        share(self.queued, self.due)
-    }
-
     /// Whether requests were completed about as fast as they fell due.
     pub(super) fn is_reached(&self) -> bool {
-        self.achieved.is_none_or(|achieved| achieved >= REACHED)
+        (self.achieved.value()).is_none_or(|achieved| achieved >= REACHED)
     }
 
     /// Whether the client's own lateness is a large part of the latency.
@@ -115,6 +115,7 @@ mod tests {
         Event, Exchange, Failure, MachineUse, Nanos, Outcome, Producer, Protocol, Reuse, Round,
         RoundSchedule, Run, Sink, Span, Tally, Vantage, Variant,
     };
+    use intact_reading::Reading;
 
     const MS: u64 = 1_000_000;
     const SECOND: u64 = 1_000 * MS;
@@ -200,10 +201,10 @@ mod tests {
         let open = facts.variants[0].open_loop.as_ref().unwrap();
         assert_eq!((open.due, open.unsent, open.queued), (2_000, 0, 0));
         assert_eq!(open.requested_per_s, Some(1_000.0));
-        assert_eq!(open.achieved, Some(1.0));
+        assert_eq!(open.achieved, Reading::known(1.0));
         let share = open.scheduling_error_share.unwrap();
         assert!((share - 0.01).abs() < 1e-6, "{share}");
-        let read = open.until_read_ms.p99.unwrap();
+        let read = open.until_read_ms.p99.value().unwrap();
         assert!((read - 1.02).abs() < 0.01, "{read}");
         assert_eq!(ids(&facts), ["server-saturated"]);
         assert!(passes(&facts, "schedule.achieved >= 99%"));
@@ -253,7 +254,7 @@ mod tests {
         });
         let open = facts.variants[0].open_loop.as_ref().unwrap();
         assert_eq!(open.queued, 2_000);
-        assert!(open.queued_ms.p50.unwrap() >= 89.0);
+        assert!(open.queued_ms.p50.value().unwrap() >= 89.0);
         assert_eq!(facts.variants[0].saturation, Some(Saturation::Server));
         let all = ["server-saturated", "behind-schedule", "connections-busy"];
         assert_eq!(ids(&facts), all);
@@ -274,9 +275,11 @@ mod tests {
         });
         let kept = &facts.variants[0];
         assert_eq!(kept.open_loop.as_ref().unwrap().unsent, 50);
-        assert!(kept.latency_ms.p90.is_some());
         let latency = &kept.latency_ms;
-        assert_eq!((latency.p99, latency.mean, latency.max), (None, None, None));
+        assert!(latency.p90.is_known());
+        for unknown in [&latency.p99, &latency.mean, &latency.max] {
+            assert!(unknown.is_unknown());
+        }
         for expression in ["p99 < 1h", "max < 1h", "mean < 1h"] {
             assert!(!passes(&facts, expression), "{expression}");
         }
@@ -285,7 +288,7 @@ mod tests {
         let mut failed = failed.filter(|one| one.rule == "failed-requests");
         let evidence = failed.next().unwrap().evidence.to_string();
         assert!(evidence.contains("50 of them never sent"), "{evidence}");
-        assert_eq!(kept.reuse, Some(1.0));
+        assert_eq!(kept.counted.reuse, Some(1.0));
     }
 
     #[test]
@@ -295,6 +298,6 @@ mod tests {
                 one.outcome = Outcome::Failed(Failure::Timeout);
             }
         });
-        assert_eq!(facts.variants[0].typical_ms, None);
+        assert!(facts.variants[0].typical_ms.is_unknown());
     }
 }

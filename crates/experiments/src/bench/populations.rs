@@ -32,10 +32,10 @@ pub(crate) fn modes(all: &Cell) -> Vec<Mode> {
             match modes_of_bins(&bins, 1) {
                 Modes::Two { parts, .. } => [("fast", parts.fast), ("slow", parts.slow)]
                     .into_iter()
-                    .map(|(name, hump)| Mode {
+                    .map(|(name, part)| Mode {
                         name,
-                        share: hump.share,
-                        mean_ms: hump.mean,
+                        share: part.share,
+                        mean_ms: part.mean,
                     })
                     .collect(),
                 Modes::One(_) => Vec::new(),

@@ -242,10 +242,10 @@ fn risks(a: &Axes, b: &Axes) -> BTreeMap<&'static str, &'static str> {
 /// What the variant was to do, and never did.
 fn inactive(variant: &VariantFacts) -> Vec<&'static str> {
     let mut inactive = Vec::new();
-    if variant.keepalive && variant.requests.ok > 0 && variant.reused == 0 {
+    if variant.keepalive && variant.counted.requests.ok > 0 && variant.counted.reused == 0 {
         inactive.push("no request reused a connection");
     }
-    if variant.resume && variant.resumed_share == Some(0.0) {
+    if variant.resume && variant.resumed_share.value() == Some(0.0) {
         inactive.push("no session was resumed");
     }
     if variant.early_data_share == Some(0.0) {

@@ -93,5 +93,5 @@ impl VariantFacts {
 pub(super) fn slowdown(variant: &VariantFacts) -> Option<f64> {
     let latency = &variant.latency_without_setup_ms;
     let lone = variant.lone_ms.filter(|&lone| lone > 0.0)?;
-    Some(latency.p50.or(latency.mean)? / lone)
+    Some(latency.p50.value().or(latency.mean.value())? / lone)
 }

@@ -2,8 +2,10 @@
 //! that it opened itself meanwhile. Must not compare latencies: the comparisons of a bench do.
 
 use super::{BenchFacts, VariantFacts};
+use crate::traffic::ObservedTraffic;
 use intact_document::figures::{ObservedCounts, share};
 use intact_document::finding::Finding;
+use intact_document::{Claim, ClaimKind, Claims};
 use intact_ledger::store::Outgoing;
 use intact_ledger::{Caveat, Run};
 use intact_statistics::{Confidence, Interval, NoInterval, paired_share_saved};
@@ -18,7 +20,7 @@ const WAITING: &str = "waiting-for-pool";
 /// Whether a service opened a connection for each request that the bench had in flight. Then its
 /// requests follow each other because those of the bench do, and none waits in the service.
 fn has_one_for_each(round: &OutgoingRound, variant: &VariantFacts) -> bool {
-    round.traffic.totals.connections.opened >= variant.concurrency
+    round.traffic.totals.counted.connections.opened >= variant.concurrency
 }
 
 /// What a service did while it was benched: its outgoing traffic, over all rounds, warm-up
@@ -30,7 +32,7 @@ pub struct ServiceFacts {
     pub variant: String,
     /// Its outgoing requests and connections.
     #[serde(flatten)]
-    pub outgoing: ObservedCounts,
+    pub outgoing: ObservedTraffic,
     /// Connections that it opened for each outgoing request.
     pub connections_per_request: Option<f64>,
     /// Complete inbound requests a second, the mean of the rounds.
@@ -72,12 +74,18 @@ impl BenchFacts {
         };
         let first = self.variants.first().map(rates).unwrap_or_default();
         let mut services = Vec::new();
+        let mut caveats: Vec<Caveat> = Vec::new();
         for (nth, variant) in (0u32..).zip(&self.variants) {
             let rounds = outgoing.iter().filter(|one| one.place.variant == nth);
             let rounds: Vec<&OutgoingRound> = rounds.collect();
             let own = rates(variant);
-            let counts = rounds.iter().map(|one| &one.traffic.totals.counts);
+            let counts = rounds.iter().map(|one| &one.traffic.totals.counted);
             let counts = ObservedCounts::sum(counts);
+            let in_vain = rounds
+                .iter()
+                .map(|one| one.traffic.totals.lookups_in_vain());
+            let missing = counts.unobserved.clone();
+            let outgoing = ObservedTraffic::of(counts, in_vain.sum(), &missing, 1.0);
             let gain = (nth > 0).then(|| gain(&first, &own));
             let mut findings: Vec<Finding> = Vec::new();
             for round in rounds.iter().rev() {
@@ -92,28 +100,33 @@ impl BenchFacts {
             for caveat in rounds.iter().flat_map(|one| &one.traffic.caveats) {
                 let words = format!("{}, outgoing: {}", variant.name, caveat.message);
                 let of_service = Caveat::new(&*caveat.id, words);
-                if !self.caveats.contains(&of_service) {
-                    self.caveats.push(of_service);
+                if !self.caveats.contains(&of_service) && !caveats.contains(&of_service) {
+                    caveats.push(of_service);
                 }
             }
             services.push(ServiceFacts {
                 variant: variant.name.clone(),
-                connections_per_request: share(counts.connections.opened, counts.requests.total),
+                connections_per_request: share(
+                    outgoing.counted.connections.opened,
+                    outgoing.counted.requests.total,
+                ),
                 throughput_per_s: average(&own),
                 throughput_gain: gain.and_then(Result::ok),
                 no_interval_reason: gain.and_then(Result::err),
                 findings,
-                outgoing: counts,
+                outgoing,
                 ledgers: rounds.iter().filter_map(|one| one.ledger.clone()).collect(),
             });
         }
-        self.caveats.push(Caveat::new(
+        caveats.push(Caveat::new(
             "service-watched",
             "the services ran under `watch`, which carries their outgoing connections: a new connection costs them more than without it, so a gain by reuse is somewhat larger",
         ));
+        self.add_caveats(caveats);
         let sentences = services.iter().filter_map(|one| sentence(one, &services));
-        let sentences: Vec<String> = sentences.collect();
-        self.verdict.splice(0..0, sentences);
+        let claims = sentences.map(|sentence| Claim::new(ClaimKind::Time, 0.0, sentence));
+        // before the comparisons of their latencies
+        self.verdict = Claims::ranked(claims.chain(self.verdict.iter().cloned()));
         self.services = services;
     }
 }
@@ -138,9 +151,13 @@ fn sentence(one: &ServiceFacts, all: &[ServiceFacts]) -> Option<String> {
     let name = &one.variant;
     let first = all.first()?;
     if all.len() == 1 {
-        let reuse = one.outgoing.reuse.map_or_else(String::new, |reuse| {
-            format!(", {} reused", whole_percent(reuse))
-        });
+        let reuse = one
+            .outgoing
+            .counted
+            .reuse
+            .map_or_else(String::new, |reuse| {
+                format!(", {} reused", whole_percent(reuse))
+            });
         return Some(format!(
             "Service \"{name}\": {throughput} inbound requests/s. It opened {}{reuse}.",
             opened(one)
@@ -172,8 +189,8 @@ fn sentence(one: &ServiceFacts, all: &[ServiceFacts]) -> Option<String> {
 fn opened(one: &ServiceFacts) -> String {
     format!(
         "{} for {}",
-        counted(one.outgoing.connections.opened, "connection"),
-        counted(one.outgoing.requests.total, "outgoing request")
+        counted(one.outgoing.counted.connections.opened, "connection"),
+        counted(one.outgoing.counted.requests.total, "outgoing request")
     )
 }
 

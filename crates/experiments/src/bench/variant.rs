@@ -5,23 +5,31 @@ use super::measured_rounds::MeasuredRounds;
 use super::open_loop::OpenLoopFacts;
 use super::populations;
 use super::saturation::Saturation;
+use crate::likeness::ConnectionBehaviour;
+use crate::traffic::{self, avoidable};
 use intact_document::error_responses::{ErrorResponses, ONLY_ERRORS};
 use intact_document::figures::{
-    Latency, NANOS_PER_MS, PhaseTime, Requests, TrafficCounts, embeds, share,
+    Latency, NANOS_PER_MS, PhaseTime, PhaseTimes, TrafficCounts, share,
 };
 use intact_document::first_calls::{CallEvidence, CallNoun, FirstCallTiers};
 use intact_document::population::buckets_ms;
+use intact_document::traffic_readings::TrafficReadings;
+use intact_document::unobserved::Unobserved;
 use intact_experiment::{AxisError, AxisValues, CacheUse, NameLookup, TlsChoice};
 use intact_ledger::{
-    Cell, Exchange, ExpectedStatus, Failure, Group, Histogram, Phase, Reuse, RoundSockets, Tally,
-    Variant,
+    Cell, Exchange, ExpectedStatus, Failure, Group, Histogram, Reuse, RoundSockets, Tally, Variant,
 };
+use intact_reading::{Reading, Why};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Why a variant has no success: see [`VariantFacts::no_success`].
-const NO_RESPONSE: &str = "no measured request succeeded";
+/// Why there is no success where the run ended before.
+const NOTHING_SENT: &str = "no request was measured";
+/// Why the wait of responses in the client is unknown.
+const NO_TIMESTAMPS: Why = Why::cannot_see("the kernel gave no receive timestamps");
+/// Why the CPU time of the server is unknown.
+const NO_SERVER: Why = Why::not_measured("name the server with --server-pid");
 
 /// How long responses waited in the kernel before the client read them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -32,7 +40,7 @@ pub struct ClientDelay {
     /// 99th percentile, in milliseconds.
     pub p99: Option<f64>,
     /// Sum of it as a share of the sum of latencies.
-    pub share: f64,
+    pub share: Reading,
 }
 
 /// What was done before measuring.
@@ -122,7 +130,7 @@ fn not_modified_share(status: &BTreeMap<u16, u64>) -> Option<f64> {
 }
 
 /// Mean bytes of an exchange on the wire, framing included, without TLS and TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BytesPerRequest {
     /// Request head.
@@ -133,27 +141,25 @@ pub struct BytesPerRequest {
     pub head: f64,
     /// Response body.
     pub body: f64,
+    /// Heads, both ways.
+    pub heads: Reading,
+    /// Everything, both ways.
+    pub total: Reading,
 }
 
 impl BytesPerRequest {
     fn of(group: &Group) -> BytesPerRequest {
         let mean = |bytes: u64| bytes as f64 / group.count() as f64;
+        let bytes = &group.bytes;
+        let heads = bytes.request_head + bytes.head;
         BytesPerRequest {
-            request_head: mean(group.bytes.request_head),
-            request_body: mean(group.bytes.request_body),
-            head: mean(group.bytes.head),
-            body: mean(group.bytes.body),
+            request_head: mean(bytes.request_head),
+            request_body: mean(bytes.request_body),
+            head: mean(bytes.head),
+            body: mean(bytes.body),
+            heads: Reading::known(mean(heads)),
+            total: Reading::known(mean(heads + bytes.request_body + bytes.body)),
         }
-    }
-
-    /// Heads, both ways.
-    pub fn heads(&self) -> f64 {
-        self.request_head + self.head
-    }
-
-    /// Everything, both ways.
-    pub fn total(&self) -> f64 {
-        self.heads() + self.request_body + self.body
     }
 }
 
@@ -181,11 +187,14 @@ pub struct VariantFacts {
     pub streams: u64,
     /// The open loop; absent in a closed one.
     pub open_loop: Option<OpenLoopFacts>,
-    /// The counts of measured requests.
+    /// Measured requests, and connections.
     #[serde(flatten)]
-    pub counts: TrafficCounts,
-    /// Share of TLS handshakes that resumed a session; absent when plain.
-    pub resumed_share: Option<f64>,
+    pub traffic: TrafficReadings,
+    /// What was counted of them, whatever is missing.
+    #[serde(skip)]
+    pub counted: TrafficCounts,
+    /// Share of TLS handshakes that resumed a session.
+    pub resumed_share: Reading,
     /// Share of TLS handshakes with a request in early data that the server accepted; absent where
     /// none was to be sent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -195,11 +204,11 @@ pub struct VariantFacts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_modified_share: Option<f64>,
     /// Complete exchanges a second.
-    pub rate_per_s: Option<f64>,
+    pub rate_per_s: Reading,
     /// New connections a second.
-    pub churn_per_s: Option<f64>,
+    pub churn_per_s: Reading,
     /// Mean exchanges per connection that ended.
-    pub requests_per_connection: Option<f64>,
+    pub requests_per_connection: Reading,
     /// Median exchanges on connections that the server ended; absent when it ended none.
     pub server_closed_after: Option<f64>,
     /// The fewest and the most exchanges on connections that the server ended; absent when it
@@ -225,7 +234,7 @@ pub struct VariantFacts {
     pub carried_beyond_closes: Option<u64>,
     /// Typical latency, setup included: the mean of that of the rounds, in milliseconds. Variants
     /// are compared by it.
-    pub typical_ms: Option<f64>,
+    pub typical_ms: Reading,
     /// Latency of complete exchanges, setup included. A percentile counts requests that timed out
     /// as longer than all others; mean and maximum are absent then. In an open loop it counts from
     /// the moment a request was due.
@@ -233,15 +242,15 @@ pub struct VariantFacts {
     /// The same without the setup that was waited for.
     pub latency_without_setup_ms: Latency,
     /// Phases.
-    pub phases_ms: BTreeMap<&'static str, Option<PhaseTime>>,
+    pub phases_ms: PhaseTimes,
     /// Setup per connection, in milliseconds, over those opened.
     pub setup_ms: Option<f64>,
-    /// Client delay; absent without kernel stamps.
-    pub client_delay_ms: Option<ClientDelay>,
+    /// Client delay; unknown without kernel timestamps.
+    pub client_delay_ms: ClientDelay,
     /// CPU of the engine's threads per measured request, in microseconds.
-    pub cpu_us_per_request: Option<f64>,
+    pub cpu_us_per_request: Reading,
     /// CPU of the server per request, warm-up included, in microseconds.
-    pub server_cpu_us_per_request: Option<f64>,
+    pub server_cpu_us_per_request: Reading,
     /// The CPU time of the client's threads over the time measured on them.
     pub client_busy: Option<f64>,
     /// The client's ceiling: requests a second at which its threads would be busy all the time, at
@@ -267,7 +276,10 @@ pub struct VariantFacts {
     #[serde(skip)]
     pub unreached_limit: Option<String>,
     /// Name lookups.
-    pub lookups: u64,
+    pub lookups: Reading,
+    /// Those that were seen.
+    #[serde(skip)]
+    pub lookups_seen: u64,
     /// Lookups that failed.
     pub lookups_failed: u64,
     /// Mean bytes on the wire.
@@ -296,12 +308,79 @@ pub struct VariantFacts {
     pub index: u32,
 }
 
-embeds!(VariantFacts, counts: TrafficCounts);
-
 impl VariantFacts {
     /// Whether there were responses and every one was an error.
     pub(crate) fn has_only_errors(&self) -> bool {
-        self.no_success.is_some() && self.requests.ok > 0
+        self.no_success.is_some() && self.counted.requests.ok > 0
+    }
+
+    /// Requests that were never sent, because no connection was free.
+    pub(crate) fn unsent(&self) -> u64 {
+        self.open_loop.as_ref().map_or(0, |open| open.unsent)
+    }
+
+    /// Makes the readings, of which this is missing.
+    pub(super) fn read(&mut self, missing: &Unobserved) {
+        let counts = &self.counted;
+        self.traffic = traffic::of_client(counts, avoidable(counts), self.unsent(), missing);
+        self.lookups = missing.lookups(self.lookups_seen);
+        if let Some(churn) = self.churn_per_s.value() {
+            self.churn_per_s = missing.at_least_connections(churn);
+        }
+        let each = |reading: &mut Reading| *reading = missing.statistic(reading.clone());
+        for reading in [
+            &mut self.resumed_share,
+            &mut self.rate_per_s,
+            &mut self.requests_per_connection,
+            &mut self.typical_ms,
+            &mut self.client_delay_ms.share,
+            &mut self.cpu_us_per_request,
+            &mut self.server_cpu_us_per_request,
+        ] {
+            each(reading);
+        }
+        if let Some(bytes) = &mut self.bytes_per_request {
+            each(&mut bytes.heads);
+            each(&mut bytes.total);
+        }
+        for time in self.phases_ms.values_mut().flatten() {
+            each(&mut time.mean);
+            each(&mut time.p50);
+        }
+        self.latency_ms = self.latency_ms.observed(missing);
+        self.latency_without_setup_ms = self.latency_without_setup_ms.observed(missing);
+        if let Some(open) = &mut self.open_loop {
+            each(&mut open.achieved);
+            each(&mut open.queued_share);
+            open.queued_ms = open.queued_ms.observed(missing);
+            open.scheduling_error_ms = open.scheduling_error_ms.observed(missing);
+            open.until_read_ms = open.until_read_ms.observed(missing);
+        }
+    }
+
+    /// How its measured requests use connections: those that a round opens for its warm-up are not
+    /// theirs. A closed loop lets a connection idle for no longer than its requests leave time for.
+    pub(super) fn behaviour(&self) -> ConnectionBehaviour {
+        let requests = self.counted.requests.total;
+        // each has one request of warm-up, as has each connection of the preflight
+        let warmed_up = (self.warmup.requests).saturating_sub(self.warmup.connections);
+        let opened = self.counted.connections.opened.saturating_sub(warmed_up);
+        let rate = self.rate_per_s.value();
+        let busy = rate.zip(self.latency_ms.mean.value());
+        let busy = busy.map(|(rate, latency)| rate * latency / 1e3);
+        let places = (self.concurrency * self.streams) as f64;
+        let idle = |(busy, rate): (f64, f64)| ((places - busy) / rate * 1e3).max(0.0);
+        let is_closed = self.open_loop.is_none() && self.counted.reused > 0;
+        ConnectionBehaviour {
+            name: self.name.clone(),
+            requests,
+            connections_per_request: share(opened, requests),
+            reuse: self.traffic.reuse.value(),
+            concurrency: busy,
+            idle_ms: busy.zip(rate).filter(|_| is_closed).map(idle),
+            resumed_share: self.resumed_share.value(),
+            http: Some(self.http.clone()),
+        }
     }
 
     /// Whether nothing but keep-alive distinguishes it from another.
@@ -336,12 +415,29 @@ impl VariantFacts {
         let calls: Vec<&Exchange> = calls.collect();
         let evidence = calls.iter().map(|call| CallEvidence::of(call));
         let evidence: Vec<CallEvidence> = evidence.collect();
+        let errors = ErrorResponses::among(&requests.status, expected);
+        let total = requests.total;
+        let per_second = |count: u64| {
+            let rate = seconds.map(|seconds| count as f64 / seconds);
+            Reading::of(rate, Why::NothingHappened)
+        };
+        let (rate_per_s, churn_per_s) = (per_second(requests.ok), per_second(connections.opened));
+        let not_modified_share = axes
+            .connection
+            .cache
+            .filter(|cache| *cache == CacheUse::Revalidate)
+            .and_then(|_| not_modified_share(&requests.status));
+        let counted = TrafficCounts {
+            reuse: share(reused, measured.reuse_known()),
+            reused,
+            requests,
+            connections,
+        };
         let mut facts = VariantFacts {
             name: variant.name.clone(),
-            no_success: no_success(
-                &requests,
-                &ErrorResponses::among(&requests.status, expected),
-            ),
+            no_success: no_success(&counted, &errors),
+            traffic: TrafficReadings::default(),
+            counted,
             keepalive: axes.keepalive,
             http: axes.http.as_str().to_owned(),
             tls: tls_version(axes.tls, all),
@@ -349,19 +445,18 @@ impl VariantFacts {
             dns: axes.dns.map(NameLookup::as_str),
             concurrency: axes.concurrency.into(),
             streams: axes.streams.into(),
-            resumed_share: share(resumed, handshakes),
+            resumed_share: Reading::of(share(resumed, handshakes), Why::NothingHappened),
             early_data_share: axes
                 .early_data
                 .filter(|on| *on)
                 .and_then(|_| share(all.connections.early_data(), handshakes)),
-            not_modified_share: axes
-                .connection
-                .cache
-                .filter(|cache| *cache == CacheUse::Revalidate)
-                .and_then(|_| not_modified_share(&requests.status)),
-            rate_per_s: seconds.map(|seconds| requests.ok as f64 / seconds),
-            churn_per_s: seconds.map(|seconds| connections.opened as f64 / seconds),
-            requests_per_connection: all.connections.exchanges.mean(),
+            not_modified_share,
+            rate_per_s,
+            churn_per_s,
+            requests_per_connection: Reading::of(
+                all.connections.exchanges.mean(),
+                Why::NothingHappened,
+            ),
             server_closed_after: all.connections.exchanges_until_server_closed.quantile(0.5),
             server_closed_between: {
                 let carried = &all.connections.exchanges_until_server_closed;
@@ -375,22 +470,25 @@ impl VariantFacts {
                 .filter(|&allowed| allowed < axes.streams),
             pause: axes.connection.idle,
             carried_beyond_closes: carried_beyond_closes(all),
-            typical_ms: measured.typical_ms(),
+            typical_ms: Reading::of(measured.typical_ms(), Why::NothingHappened),
             latency_ms: latency(ok.as_ref().map(|group| &group.latency), unfinished),
             latency_without_setup_ms: latency(
                 ok.as_ref().map(|group| &group.without_setup),
                 unfinished,
             ),
-            phases_ms: phases(ok.as_ref()),
+            phases_ms: PhaseTime::all(ok.as_ref()),
             setup_ms: mean_ms(all.connections.setup_total.mean()),
-            client_delay_ms: ok.as_ref().and_then(client_delay),
-            cpu_us_per_request: cpu_us(measured.client_cpu, requests.total),
-            server_cpu_us_per_request: cpu_us(
-                measured.server_cpu,
-                requests.total + measured.warmup_exchanges(),
+            client_delay_ms: ClientDelay::of(ok.as_ref()),
+            cpu_us_per_request: Reading::of(
+                cpu_us(measured.client_cpu, total),
+                Why::NothingHappened,
+            ),
+            server_cpu_us_per_request: Reading::of(
+                cpu_us(measured.server_cpu, total + measured.warmup_exchanges()),
+                NO_SERVER,
             ),
             client_busy: measured.client_busy(),
-            client_ceiling_per_s: measured.client_ceiling(requests.total),
+            client_ceiling_per_s: measured.client_ceiling(total),
             server_busy: measured.server_busy(),
             machine: measured.machine(),
             sockets: measured.sockets,
@@ -402,20 +500,16 @@ impl VariantFacts {
             histogram: [Reuse::Fresh, Reuse::Reused].map(|reuse| buckets(all, reuse)),
             tiers: FirstCallTiers::of(&evidence, CallNoun("the first", "calls")),
             first_calls: calls.iter().map(|call| FirstCall::of(call)).collect(),
-            lookups: all.lookups.count() + all.lookups_failed,
+            lookups: Reading::default(),
+            lookups_seen: all.lookups.count() + all.lookups_failed,
             lookups_failed: all.lookups_failed,
             unreached_limit: unreached_limit(&axes, all, measured.rounds.len()),
             open_loop,
-            counts: TrafficCounts {
-                reuse: share(reused, measured.reuse_known()),
-                reused,
-                requests,
-                connections,
-            },
             warmup: measured.warmup,
             rounds: measured.rounds,
             index,
         };
+        facts.read(&Unobserved::default());
         facts.saturation = Saturation::of(&facts);
         Ok(facts)
     }
@@ -480,10 +574,10 @@ fn tls_version(asked: TlsChoice, all: &Cell) -> Option<String> {
     )
 }
 
-/// Why these requests measure no success; `errors` are those among their responses.
-pub(crate) fn no_success(requests: &Requests, errors: &ErrorResponses) -> Option<&'static str> {
-    if requests.ok == 0 {
-        Some(NO_RESPONSE)
+/// Why this measures no success; `errors` are those among the responses.
+pub(crate) fn no_success(counts: &TrafficCounts, errors: &ErrorResponses) -> Option<&'static str> {
+    if counts.requests.ok == 0 {
+        Some(counts.no_response().unwrap_or(NOTHING_SENT))
     } else if errors.is_all() {
         Some(ONLY_ERRORS)
     } else {
@@ -495,12 +589,6 @@ pub(crate) fn no_success(requests: &Requests, errors: &ErrorResponses) -> Option
 fn latency(histogram: Option<&Histogram>, unfinished: u64) -> Latency {
     let latency = histogram.map(|all| Latency::beyond(all, unfinished));
     latency.unwrap_or_default()
-}
-
-fn phases(ok: Option<&Group>) -> BTreeMap<&'static str, Option<PhaseTime>> {
-    let time = |phase| ok.and_then(|group| PhaseTime::of(group.phase(phase)));
-    let each = Phase::ALL.iter();
-    each.map(|&phase| (phase.id(), time(phase))).collect()
 }
 
 fn buckets(all: &Cell, reuse: Reuse) -> Vec<(f64, f64, u64)> {
@@ -519,21 +607,17 @@ fn cpu_us(cpu: Option<u64>, count: u64) -> Option<f64> {
     Some(cpu as f64 / count as f64 / 1e3)
 }
 
-fn client_delay(group: &Group) -> Option<ClientDelay> {
-    let queue = &group.client_delay;
-    if queue.is_empty() || group.latency.sum() == 0 {
-        return None;
+impl ClientDelay {
+    fn of(ok: Option<&Group>) -> ClientDelay {
+        let ok = ok.filter(|ok| !ok.client_delay.is_empty() && ok.latency.sum() > 0);
+        let ms = |q| mean_ms(ok?.client_delay.supported_quantile(q));
+        let share = ok.map(|ok| ok.client_delay.sum() as f64 / ok.latency.sum() as f64);
+        ClientDelay {
+            p50: ms(0.5),
+            p99: ms(0.99),
+            share: Reading::of(share, NO_TIMESTAMPS),
+        }
     }
-    let ms = |q| {
-        queue
-            .supported_quantile(q)
-            .map(|nanos| nanos / NANOS_PER_MS)
-    };
-    Some(ClientDelay {
-        p50: ms(0.5),
-        p99: ms(0.99),
-        share: queue.sum() as f64 / group.latency.sum() as f64,
-    })
 }
 
 #[cfg(test)]

@@ -1,14 +1,27 @@
 //! What a rate has to meet: requirements, separated by commas. Must not judge.
 
-use intact_document::requirement::{
-    Document, LoadMetric, Metric, ParseError, Requirement, Statistic, TrafficMetric, Unit,
-};
+use intact_document::requirement::{DocumentKind, ParseError, Requirement, Unit};
 use std::fmt;
 
 /// Requests beyond a percentile that a step needs, so that the percentile has a value.
 const BEYOND: f64 = 10.0;
 /// Requests of a step whose conditions need no more.
 const LEAST_REQUESTS: f64 = 50.0;
+
+/// Figures of a bench that a step at one rate has not: they compare variants or need services, or
+/// are of its rounds.
+const OF_NO_STEP: [&str; 6] = [
+    "resumed-share",
+    "typical",
+    "saved",
+    "saved-share",
+    "unlike",
+    "throughput-gain",
+];
+/// Counts of findings, which a step has not either.
+const OF_FINDINGS: [&str; 3] = ["findings", "warnings", "errors"];
+/// Percentiles, and the share of the requests beyond each.
+const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.1), ("p99", 0.01), ("p999", 0.001)];
 
 /// Why conditions cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -51,17 +64,13 @@ impl Conditions {
         let mut all = Vec::new();
         for expression in expressions {
             let one: Requirement = expression.parse()?;
-            one.check_for(Document::Bench, |_| crate::bench::RULES.to_vec())?;
+            one.check_for(DocumentKind::Bench, |_| crate::bench::RULES.to_vec())?;
             if !one.selectors().is_empty() {
                 return Err(ConditionError::Selector(one.to_string()));
             }
-            let is_of_a_step = match one.metric() {
-                Metric::Latency(_) | Metric::WithoutSetup(_) | Metric::Phase(..) => true,
-                Metric::Traffic(metric) => !matches!(metric, TrafficMetric::ResumedShare),
-                Metric::Load(metric) => !matches!(metric, LoadMetric::Typical),
-                Metric::CpuPerRequest => true,
-                _ => false,
-            };
+            let name = one.name();
+            let is_of_findings = OF_FINDINGS.contains(&name) || name.starts_with("findings.");
+            let is_of_a_step = !is_of_findings && !OF_NO_STEP.contains(&name);
             if !is_of_a_step {
                 return Err(ConditionError::NotOfAStep(one.to_string()));
             }
@@ -85,10 +94,17 @@ impl Conditions {
 
     /// Requests that a step needs, so that each condition can be decided.
     pub fn least_requests(&self) -> u64 {
-        let needed = self.0.iter().map(|one| match one.metric() {
-            Metric::Latency(statistic) | Metric::WithoutSetup(statistic) => beyond(*statistic),
-            _ if one.value().unit() == Unit::Percent => 1.0 / one.value().base().max(1e-5),
-            _ => LEAST_REQUESTS,
+        let needed = self.0.iter().map(|one| {
+            let statistic = one.name();
+            let statistic = statistic
+                .strip_prefix("without-setup.")
+                .unwrap_or(statistic);
+            let percentile = PERCENTILES.iter().find(|(name, _)| *name == statistic);
+            match percentile {
+                Some((_, beyond)) => BEYOND / beyond,
+                None if one.value().unit() == Unit::Percent => 1.0 / one.value().base().max(1e-5),
+                None => LEAST_REQUESTS,
+            }
         });
         needed.fold(LEAST_REQUESTS, f64::max).ceil() as u64
     }
@@ -96,27 +112,9 @@ impl Conditions {
     /// Whether a condition is about failed requests, so that none is assumed.
     pub(super) fn name_failures(&self) -> bool {
         self.0.iter().any(|one| {
-            matches!(
-                one.metric(),
-                Metric::Traffic(
-                    TrafficMetric::Failed
-                        | TrafficMetric::FailedShare
-                        | TrafficMetric::FailedWith(_)
-                        | TrafficMetric::Ok
-                )
-            )
+            let name = one.name();
+            matches!(name, "failed" | "failed-share" | "ok") || name.starts_with("failed.")
         })
-    }
-}
-
-/// Requests of which ten lie beyond a statistic.
-fn beyond(statistic: Statistic) -> f64 {
-    match statistic {
-        Statistic::P50 => BEYOND / 0.5,
-        Statistic::P90 => BEYOND / 0.1,
-        Statistic::P99 => BEYOND / 0.01,
-        Statistic::P999 => BEYOND / 0.001,
-        Statistic::Mean | Statistic::Max => LEAST_REQUESTS,
     }
 }
 

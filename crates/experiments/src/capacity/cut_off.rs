@@ -18,11 +18,7 @@ pub(super) fn so_far(steps: &[StepFigures]) -> Option<CapacityInterval> {
         .map(|step| step.rate_per_s)
         .filter(below)
         .reduce(f64::max)?;
-    Some(CapacityInterval {
-        value: low,
-        low,
-        high,
-    })
+    Some(CapacityInterval { low, high })
 }
 
 /// What bounded the search from above, if it was not the server: the limit of the lowest step above

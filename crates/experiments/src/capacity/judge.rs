@@ -131,15 +131,16 @@ pub(super) fn figures(
         rate_per_s: load.rate,
         outcome,
         reason,
-        requests: variant.requests.total,
-        failed: variant.requests.failures(),
-        error_responses: ErrorResponses::among(&variant.requests.status, run.expect).count(),
-        connections: variant.connections.opened,
-        p50_ms: variant.latency_ms.p50,
-        p99_ms: variant.latency_ms.p99,
-        max_ms: variant.latency_ms.max,
-        queued_share: open.and_then(|open| open.queued_share()),
-        scheduling_error_p99_ms: open.and_then(|open| open.scheduling_error_ms.p99),
+        requests: variant.counted.requests.total,
+        failed: variant.counted.requests.failures(),
+        error_responses: ErrorResponses::among(&variant.counted.requests.status, run.expect)
+            .count(),
+        connections: variant.counted.connections.opened,
+        p50_ms: variant.latency_ms.p50.value(),
+        p99_ms: variant.latency_ms.p99.value(),
+        max_ms: variant.latency_ms.max.value(),
+        queued_share: open.and_then(|open| open.queued_share.value()),
+        scheduling_error_p99_ms: open.and_then(|open| open.scheduling_error_ms.p99.value()),
         client_busy: variant.client_busy,
         server_busy: variant.server_busy,
         machine: variant.machine,
@@ -183,17 +184,15 @@ fn missed(
     conditions: &Conditions,
     run: &Run,
 ) -> Option<String> {
-    let requests = &variant.requests;
+    let requests = &variant.counted.requests;
     if let Some(why) = variant.no_success {
         return Some(why.to_owned());
     }
     for requirement in conditions.requirements() {
         let verdict = requirement.evaluate(facts);
         if !verdict.passed() {
-            let held = verdict.held().iter().map(ToString::to_string);
-            let line = held.collect::<Vec<String>>().join("; ");
-            let prefix = format!("{}: ", variant.name);
-            return Some(line.strip_prefix(&prefix).unwrap_or(&line).to_owned());
+            let words = verdict.results().iter().map(|result| result.words());
+            return Some(words.collect::<Vec<&str>>().join("; "));
         }
     }
     let errors = ErrorResponses::among(&requests.status, run.expect);
@@ -220,7 +219,7 @@ fn growth(variant: &VariantFacts) -> Option<String> {
     let (first, last) = (variant.rounds.first()?, variant.rounds.last()?);
     let (early, late) = (first.p50_ms?, last.p50_ms?);
     let rate = first.requested_per_s.filter(|rate| *rate > 0.0)?;
-    let ms = variant.requests.total as f64 / rate * 1e3;
+    let ms = variant.counted.requests.total as f64 / rate * 1e3;
     let grows = late > GROWTH * early && late - early > GROWTH_SHARE * ms;
     grows.then(|| {
         format!(

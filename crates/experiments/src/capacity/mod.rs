@@ -6,8 +6,8 @@ mod conditions;
 mod cut_off;
 mod judge;
 mod machine;
-mod metrics;
 mod recovery;
+mod subjects;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -17,11 +17,16 @@ pub use judge::{StepFigures, judge};
 pub use recovery::{Recovery, RecoveryWindow};
 
 use crate::bench::{ErrorResponses, PortLimit, VariantFacts, no_success};
-use intact_document::figures::{TrafficCounts, embeds, share};
+use crate::traffic::{avoidable, of_client};
+use intact_document::Claims;
+use intact_document::figures::{TrafficCounts, share};
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{Value, statement};
+use intact_document::traffic_readings::TrafficReadings;
+use intact_document::unobserved::Unobserved;
 use intact_experiment::{Ceiling, RateInterval, RateSearch};
 use intact_ledger::{Caveat, Cell, LoadPurpose, Run, Sockets, Tally};
+use intact_reading::{Reading, Why};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -36,8 +41,8 @@ const QUEUED: f64 = 0.01;
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CapacityFacts {
-    /// The capacities, their ratio, and the recoveries, in sentences.
-    pub verdict: Vec<String>,
+    /// The capacities, their ratio, and the recoveries.
+    pub verdict: Claims,
     /// The conditions that a rate had to meet.
     pub conditions: Vec<String>,
     /// The variants, in the run's order.
@@ -46,7 +51,10 @@ pub struct CapacityFacts {
     pub ratios: Vec<CapacityRatio>,
     /// All requests and connections, also of a step that was cut off.
     #[serde(flatten)]
-    pub counts: TrafficCounts,
+    pub traffic: TrafficReadings,
+    /// What was counted of them, whatever is missing.
+    #[serde(skip)]
+    pub counted: TrafficCounts,
     /// What stands out.
     pub findings: Vec<Finding>,
     /// What limits the figures.
@@ -59,18 +67,24 @@ pub struct CapacityFacts {
     errors: ErrorResponses,
 }
 
-embeds!(CapacityFacts, counts: TrafficCounts);
+/// Requests have no conditions.
+const NOT_SEARCHED: Why = Why::not_measured("name the conditions with --find-max");
+/// Not one step is complete.
+const NO_STEP: Why = Why::cannot_see("the search ended in its first step");
+/// The conditions did not hold at any rate.
+const NO_RATE: Why = Why::cannot_see("no rate met the conditions");
+/// Steps of the search are no fresh runs.
+const NOT_CONFIRMED: Why = Why::cannot_see("no fresh runs confirmed it: the search ended before");
+/// There was no overload.
+const NO_OVERLOAD: Why = Why::not_measured("add --overload");
 
-/// The highest rate that met the conditions, in requests a second.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+/// The ends of the highest rate that met the conditions, in requests a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CapacityInterval {
-    /// The highest rate at which fresh runs met the conditions.
-    pub value: f64,
-    /// The same: the lower end of the interval.
+    /// The highest rate at which the conditions were met.
     pub low: f64,
-    /// The lowest rate at which fresh runs missed them; absent where no rate of the server's is
-    /// known to miss them.
+    /// The lowest rate at which they were missed; absent where no rate of the server's is known to
+    /// miss them.
     pub high: Option<f64>,
 }
 
@@ -94,8 +108,13 @@ pub struct VariantCapacity {
     pub keepalive: bool,
     /// Connections at once, at the most.
     pub concurrency: u64,
-    /// The highest rate that met the conditions; absent where none did, or none was looked for.
-    pub capacity_per_s: Option<CapacityInterval>,
+    /// The highest rate that met the conditions in fresh runs; its upper bound is the lowest rate
+    /// that did not.
+    pub capacity_per_s: Reading,
+    /// The ends that were found, whether or not fresh runs confirmed them; absent where no rate
+    /// met the conditions, or none was looked for.
+    #[serde(skip)]
+    pub interval: Option<CapacityInterval>,
     /// What bounds it from above: `server` (the conditions did not hold there), `client` or
     /// `machine` (the client was the limit, or processors that client, server and other
     /// processes share, which says nothing about the server), `most-rate` (no higher rate was to
@@ -115,6 +134,12 @@ pub struct VariantCapacity {
     pub recovery: Option<Recovery>,
     /// The steps of the search, in their order.
     pub steps: Vec<StepFigures>,
+    /// All its requests and connections, also of a step that was cut off.
+    #[serde(skip)]
+    counted: TrafficCounts,
+    /// Requests that were never sent, because no connection was free.
+    #[serde(skip)]
+    unsent: u64,
     /// Whether a rate was looked for.
     #[serde(skip)]
     is_searched: bool,
@@ -128,7 +153,7 @@ pub struct CapacityRatio {
     pub a: String,
     /// The other one.
     pub b: String,
-    /// The multiple.
+    /// The multiple, of the lower ends.
     pub value: f64,
     /// The smallest that the two intervals allow.
     pub low: f64,
@@ -151,11 +176,10 @@ impl CapacityFacts {
         let expressions = terms.conditions.iter().map(String::as_str);
         let conditions = Conditions::of(expressions);
         let mut variants = Vec::new();
-        let mut counts = TrafficCounts::default();
         match &conditions {
             Ok(conditions) => {
                 for index in 0..run.variants.len() as u32 {
-                    let one = VariantCapacity::new(run, tally, conditions, index, &mut counts);
+                    let one = VariantCapacity::new(run, tally, conditions, index);
                     variants.extend(one);
                 }
             }
@@ -164,29 +188,44 @@ impl CapacityFacts {
                 format!("the conditions of this run cannot be read: {error}"),
             )),
         }
-        let known = counts.requests.total;
-        counts.reuse = share(counts.reused, known);
-        let errors = ErrorResponses::among(&counts.requests.status, run.expect);
+        let mut counted = TrafficCounts::default();
+        let mut unsent = 0;
+        for one in &variants {
+            counted.requests.add(&one.counted.requests);
+            counted.connections.add(&one.counted.connections);
+            counted.reused += one.counted.reused;
+            unsent += one.unsent;
+        }
+        let errors = ErrorResponses::among(&counted.requests.status, run.expect);
         let mut facts = CapacityFacts {
-            verdict: Vec::new(),
+            verdict: Claims::default(),
             conditions: terms.conditions,
             ratios: ratios(&variants),
             findings: findings(&variants),
             variants,
-            counts,
+            traffic: TrafficReadings::default(),
+            counted,
             caveats,
             sockets: tally.sockets.clone(),
             ports: PortLimit::of(run),
             errors,
         };
         facts.caveats.extend(facts.limits());
-        facts.verdict = verdict::sentences(&facts, tally);
+        let missing = Unobserved::by_caveats(&facts.caveats);
+        let counted = &facts.counted;
+        facts.traffic = of_client(counted, avoidable(counted), unsent, &missing);
+        facts.verdict = verdict::claims(&facts, tally);
         facts
     }
 
     /// Whether any request had a response that is no error page.
     pub fn any_success(&self) -> bool {
-        no_success(&self.requests, &self.errors).is_none()
+        self.no_success().is_none()
+    }
+
+    /// Why nothing succeeded, if nothing did.
+    fn no_success(&self) -> Option<&'static str> {
+        no_success(&self.counted, &self.errors)
     }
 
     fn limits(&self) -> Vec<Caveat> {
@@ -207,7 +246,7 @@ impl CapacityFacts {
             limits.extend(machine::limit(one));
             limits.extend(machine::busy(one));
             limits.extend(machine::unobserved(one));
-            if one.capacity_per_s.is_some() && !one.confirmed {
+            if one.interval.is_some() && !one.confirmed {
                 limits.push(Caveat::new(
                     "not-confirmed",
                     format!(
@@ -233,7 +272,6 @@ impl VariantCapacity {
         tally: &Tally,
         conditions: &Conditions,
         index: u32,
-        counts: &mut TrafficCounts,
     ) -> Option<VariantCapacity> {
         let variant = run.variants.get(index as usize)?;
         let measured = tally.of_variant(index);
@@ -241,9 +279,8 @@ impl VariantCapacity {
         // the rate is that of a step, but these counts have none
         let whole = judge::facts_of(run, tally, &measured, 1.0);
         let whole = whole.and_then(|facts| facts.variants.into_iter().next());
-        if let Some(whole) = &whole {
-            add(counts, whole);
-        }
+        let unsent = whole.as_ref().map_or(0, VariantFacts::unsent);
+        let counted = whole.map_or_else(TrafficCounts::default, |whole| whole.counted);
         let steps: BTreeSet<u32> = measured
             .iter()
             .filter_map(|cell| judge::load(cell))
@@ -264,11 +301,8 @@ impl VariantCapacity {
         });
         let (interval, bounded_by) = match found {
             Some(found) if found.is_confirmed => {
-                let interval = found.low.map(|low| CapacityInterval {
-                    value: low,
-                    low,
-                    high: found.high,
-                });
+                let high = found.high;
+                let interval = found.low.map(|low| CapacityInterval { low, high });
                 (interval, bound(found))
             }
             Some(found) => {
@@ -288,20 +322,32 @@ impl VariantCapacity {
                 runs: runs.all,
             }
         };
+        let is_confirmed = found.is_some_and(|found| found.is_confirmed);
+        let capacity_per_s = match interval {
+            _ if terms.is_none() => Reading::unknown(NOT_SEARCHED),
+            _ if steps.is_empty() => Reading::unknown(NO_STEP),
+            None => Reading::unknown(NO_RATE),
+            Some(one) if !is_confirmed => Reading::unknown(NOT_CONFIRMED).inferred(one.low),
+            Some(CapacityInterval { low, high }) => high.map_or_else(
+                || Reading::at_least(low, Why::LimitNotReached),
+                |high| Reading::between(low, high, Why::OnlyRange),
+            ),
+        };
         let axis = |name: &str| variant.axes.get(name).map(String::as_str);
         Some(VariantCapacity {
             name: variant.name.clone(),
             keepalive: axis("keepalive") == Some("on"),
             concurrency: axis("c").and_then(|c| c.parse().ok()).unwrap_or(1),
-            capacity_per_s: interval,
+            capacity_per_s,
+            interval,
             bounded_by,
-            confirmed: found.is_some_and(|found| found.is_confirmed),
+            confirmed: is_confirmed,
             fresh_at_low: fresh(found.map(|found| found.at_low)),
             fresh_at_high: fresh(found.map(|found| found.at_high)),
             at_capacity: at_capacity.cloned(),
-            connections_per_request: whole
-                .as_ref()
-                .and_then(|one| share(one.connections.opened, one.requests.total)),
+            connections_per_request: share(counted.connections.opened, counted.requests.total),
+            counted,
+            unsent,
             recovery: Recovery::of(run, tally, conditions, index),
             steps,
             is_searched: terms.is_some(),
@@ -323,18 +369,9 @@ fn ceiling(of: Ceiling) -> &'static str {
     }
 }
 
-fn add(counts: &mut TrafficCounts, one: &VariantFacts) {
-    counts.requests.add(&one.requests);
-    counts.connections.add(&one.connections);
-    counts.reused += one.reused;
-}
-
 /// Each capacity as a multiple of the lowest one.
 fn ratios(variants: &[VariantCapacity]) -> Vec<CapacityRatio> {
-    let with = |one: &VariantCapacity| {
-        one.capacity_per_s
-            .map(|capacity| (one.name.clone(), capacity))
-    };
+    let with = |one: &VariantCapacity| one.interval.map(|capacity| (one.name.clone(), capacity));
     let known: Vec<(String, CapacityInterval)> = variants
         .iter()
         .filter(|one| one.confirmed)
@@ -352,7 +389,7 @@ fn ratios(variants: &[VariantCapacity]) -> Vec<CapacityRatio> {
     let ratio = |(name, one): &(String, CapacityInterval)| CapacityRatio {
         a: a.clone(),
         b: name.clone(),
-        value: one.value / base.value,
+        value: one.low / base.low,
         low: one.low / base_high,
         high: one.high.map(|high| high / base.low),
     };

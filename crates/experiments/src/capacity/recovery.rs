@@ -4,7 +4,16 @@
 use super::judge::{StepFigures, figures, judge, load};
 use super::{Conditions, ceiling};
 use intact_ledger::{Cell, LoadPurpose, Run, Tally};
+use intact_reading::{Reading, Why};
 use serde::Serialize;
+
+/// The conditions are no measure of the server.
+const NEVER_HELD: Why = Why::cannot_see("the conditions did not hold before the overload either");
+/// There was nothing to recover from.
+const UNBROKEN: Why = Why::cannot_see("the overload broke no condition; raise --overload");
+/// The server may have recovered.
+const NOT_THE_SERVER: Why =
+    Why::cannot_see("the client or its machine was the limit after the overload");
 
 /// A part of the overload's step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,8 +44,11 @@ pub struct Recovery {
     /// Whether the overload broke the conditions.
     pub broke: bool,
     /// From the end of the overload until the begin of the first window from which on the
-    /// conditions held, in seconds; absent where they did not hold again.
-    pub recovered_after_s: Option<f64>,
+    /// conditions held, in seconds.
+    pub recovered_after_s: Reading,
+    /// The same, whatever it says of the server; absent where the conditions did not hold again.
+    #[serde(skip)]
+    pub(super) held_again_s: Option<f64>,
     /// What kept the conditions from holding last, after the overload, if it was not the server:
     /// `client` or `machine`. The server may then have recovered before.
     pub limited_by: Option<&'static str>,
@@ -52,7 +64,12 @@ pub struct Recovery {
 impl Recovery {
     /// Whether the server did not recover before the watch ended.
     pub fn is_lost(&self) -> bool {
-        self.held_before && self.recovered_after_s.is_none() && self.limited_by.is_none()
+        self.held_before && self.held_again_s.is_none() && self.limited_by.is_none()
+    }
+
+    /// Whether the conditions held all the time.
+    pub(super) fn has_broken_nothing(&self) -> bool {
+        self.held_before && !self.broke && self.held_again_s.is_some()
     }
 
     /// The overload of a variant; absent where there was none, or it was cut off.
@@ -91,25 +108,37 @@ impl Recovery {
         let restart = restart.first().and_then(|cell| load(cell));
         let held_after_pause =
             restart.and_then(|load| Some(judge(run, tally, conditions, load.step)?.is_met()));
-        let mut recovered_after_s = None;
+        let mut held_again_s = None;
         for window in part(LoadPurpose::After).rev() {
             if !window.figures.is_met() {
                 break;
             }
-            recovered_after_s = Some(window.from_s);
+            held_again_s = Some(window.from_s);
         }
         let unmet = part(LoadPurpose::After).rfind(|one| !one.figures.is_met());
         let limited_by = unmet.and_then(|one| one.figures.step_outcome().other_limit());
         let last = part(LoadPurpose::After).next_back()?;
+        let watched_s = last.from_s + last.seconds;
+        let held_before = part(LoadPurpose::Before).all(|one| one.figures.is_met());
+        let broke = part(LoadPurpose::Overload).any(|one| !one.figures.is_met());
+        let recovered_after_s = match (held_again_s, limited_by) {
+            _ if !held_before => Reading::unknown(NEVER_HELD),
+            _ if !broke => Reading::unknown(UNBROKEN),
+            (None, Some(_)) => Reading::unknown(NOT_THE_SERVER),
+            (Some(seconds), Some(_)) => Reading::between(0.0, seconds, NOT_THE_SERVER),
+            (Some(seconds), None) => Reading::known(seconds),
+            (None, None) => Reading::at_least(watched_s, Why::LimitNotReached),
+        };
         Some(Recovery {
             overload_per_s: part(LoadPurpose::Overload).next()?.figures.rate_per_s,
             overload_s: end.since(begin) as f64 / 1e9,
             rate_per_s: last.figures.rate_per_s,
-            held_before: part(LoadPurpose::Before).all(|one| one.figures.is_met()),
-            broke: part(LoadPurpose::Overload).any(|one| !one.figures.is_met()),
+            held_before,
+            broke,
             recovered_after_s,
+            held_again_s,
             limited_by: limited_by.map(ceiling),
-            watched_s: last.from_s + last.seconds,
+            watched_s,
             held_after_pause,
             windows,
         })

@@ -8,6 +8,7 @@ use intact_ledger::{
     OverloadTerms, Producer, Protocol, Reuse, Round, RoundSchedule, Run, SearchTerms, Sink, Span,
     Tally, Vantage, Variant,
 };
+use intact_reading::Reading;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -197,7 +198,7 @@ fn the_facts_of_a_ledger_are_those_of_the_search() {
     });
     let facts = CapacityFacts::new(&run, &tally);
     let kept = &facts.variants[0];
-    let found = kept.capacity_per_s.unwrap();
+    let found = kept.interval.unwrap();
     assert!(found.low <= 480.0 && found.high.unwrap() > 480.0);
     assert!(found.high.unwrap() / found.low < 1.06, "{found:?}");
     assert_eq!((kept.bounded_by, kept.confirmed), ("server", true));
@@ -208,9 +209,9 @@ fn the_facts_of_a_ledger_are_those_of_the_search() {
     assert!(!passes(&facts, "capacity >= 480/s"));
     assert!(!passes(&facts, "capacity < 480/s"));
     assert!(!passes(&facts, "recovery < 1h"));
-    assert_eq!(facts.requests.total, 200 * kept.steps.len() as u64);
+    assert_eq!(facts.counted.requests.total, 200 * kept.steps.len() as u64);
     assert!(
-        facts.verdict[0].contains("fresh runs"),
+        facts.verdict[0].statement.contains("fresh runs"),
         "{:?}",
         facts.verdict
     );
@@ -226,9 +227,11 @@ fn a_client_that_is_late_is_never_called_the_capacity_of_the_server() {
     let facts = CapacityFacts::new(&run, &tally);
     let kept = &facts.variants[0];
     assert_eq!(kept.bounded_by, "client");
-    assert_eq!(kept.capacity_per_s.unwrap().high, None);
+    assert_eq!(kept.interval.unwrap().high, None);
     assert!(
-        facts.verdict[0].contains("the client's limit, not the server's"),
+        facts.verdict[0]
+            .statement
+            .contains("the client's limit, not the server's"),
         "{:?}",
         facts.verdict
     );
@@ -257,8 +260,8 @@ fn a_machine_that_others_use_is_the_limit_and_the_server_is_not_blamed() {
         let facts = CapacityFacts::new(&run, &tally);
         let kept = &facts.variants[0];
         assert_eq!(kept.bounded_by, "machine");
-        assert_eq!(kept.capacity_per_s.unwrap().high, None);
-        let sentence = &facts.verdict[0];
+        assert_eq!(kept.interval.unwrap().high, None);
+        let sentence = &*facts.verdict[0].statement;
         assert!(sentence.contains("the machine is the limit"), "{sentence}");
         let missed = kept.steps.iter().filter(|step| !step.is_met());
         assert!(missed.clone().count() > 0);
@@ -287,7 +290,7 @@ fn a_machine_that_others_use_is_the_limit_and_the_server_is_not_blamed() {
     );
     let facts = CapacityFacts::new(&run, &tally);
     assert_eq!(facts.variants[0].bounded_by, "machine");
-    assert_eq!(facts.variants[0].capacity_per_s.unwrap().high, None);
+    assert_eq!(facts.variants[0].interval.unwrap().high, None);
 }
 
 #[test]
@@ -324,8 +327,8 @@ fn no_rate_on_a_busy_machine_is_not_the_servers_either() {
     let (run, tally) = searched_on(100, |_| BUSY, |_, one, nth| slow(one, nth));
     let facts = CapacityFacts::new(&run, &tally);
     assert_eq!(facts.variants[0].bounded_by, "machine");
-    assert_eq!(facts.variants[0].capacity_per_s, None);
-    let sentence = &facts.verdict[0];
+    assert_eq!(facts.variants[0].interval, None);
+    let sentence = &*facts.verdict[0].statement;
     assert!(sentence.contains("the machine is the limit"), "{sentence}");
     assert!(!passes(&facts, "capacity >= 1/s"));
     // one that was cut off has no upper end that the server would have
@@ -341,9 +344,9 @@ fn no_rate_on_a_busy_machine_is_not_the_servers_either() {
     let facts = CapacityFacts::new(&run, &tally);
     let kept = &facts.variants[0];
     assert!(!kept.confirmed);
-    assert_eq!(kept.capacity_per_s.unwrap().high, None);
+    assert_eq!(kept.interval.unwrap().high, None);
     assert_eq!(kept.bounded_by, "machine");
-    let sentence = &facts.verdict[0];
+    let sentence = &*facts.verdict[0].statement;
     for words in ["not confirmed", "the machine was the limit"] {
         assert!(sentence.contains(words), "{sentence}");
     }
@@ -356,7 +359,7 @@ fn error_pages_are_no_capacity_whatever_the_machine_does() {
         let facts = CapacityFacts::new(&run, &tally);
         let steps = facts.variants[0].steps.iter();
         assert!(steps.map(|step| step.outcome).all(|one| one == "missed"));
-        let sentence = &facts.verdict[0];
+        let sentence = &*facts.verdict[0].statement;
         assert!(sentence.starts_with("Every response was 503"), "{sentence}");
         assert!(!facts.any_success() && !passes(&facts, "capacity >= 1/s"));
     }
@@ -368,7 +371,7 @@ fn error_pages_are_no_capacity_whatever_the_machine_does() {
     });
     let facts = CapacityFacts::new(&run, &tally);
     let kept = &facts.variants[0];
-    assert!(kept.capacity_per_s.unwrap().low <= 480.0);
+    assert!(kept.interval.unwrap().low <= 480.0);
     let missed = kept.steps.iter().find(|step| !step.is_met()).unwrap();
     assert_eq!(missed.error_responses, 40);
     let reason = missed.reason.as_deref().unwrap();
@@ -376,7 +379,7 @@ fn error_pages_are_no_capacity_whatever_the_machine_does() {
         reason.contains("20 %") && reason.contains("(503)"),
         "{reason}"
     );
-    let share = facts.verdict.last().unwrap();
+    let share = &*facts.verdict.last().unwrap().statement;
     assert!(share.ends_with("had the status 503."), "{share}");
     assert!(facts.any_success());
 }
@@ -407,7 +410,11 @@ fn a_search_that_was_cut_off_names_the_limit_of_the_lowest_step_that_missed() {
     // at a quiet machine it is the server's
     let facts = with_busy(0.0, 4);
     assert_eq!(facts.variants[0].bounded_by, "server");
-    assert!(!facts.verdict[0].contains("machine"), "{:?}", facts.verdict);
+    assert!(
+        !facts.verdict[0].statement.contains("machine"),
+        "{:?}",
+        facts.verdict
+    );
 }
 
 #[test]
@@ -431,7 +438,7 @@ fn a_step_that_others_disturbed_does_not_lower_the_rate_that_was_found() {
     let kept = &facts.variants[0];
     let rates: Vec<f64> = kept.steps.iter().map(|step| step.rate_per_s).collect();
     assert_eq!(rates[0], rates[1], "it is tried again");
-    assert_eq!(kept.capacity_per_s.unwrap().low, rates[2]);
+    assert_eq!(kept.interval.unwrap().low, rates[2]);
     assert_eq!(kept.bounded_by, "unknown");
 }
 
@@ -477,9 +484,9 @@ fn the_requests_of_a_step_that_was_cut_off_are_counted() {
     // the run ended before the end of the round was recorded
     tally.cell(Some(0), Some(1)).bounds = None;
     let facts = CapacityFacts::new(&run, &tally);
-    assert_eq!(facts.requests.total, 200);
+    assert_eq!(facts.counted.requests.total, 200);
     assert!(facts.any_success() && facts.variants[0].steps.is_empty());
-    let sentence = &facts.verdict[0];
+    let sentence = &*facts.verdict[0].statement;
     assert!(
         sentence.contains("before its first step was over"),
         "{sentence}"
@@ -503,8 +510,9 @@ fn a_server_that_stops_responding_during_the_search_is_named() {
         },
     );
     let facts = CapacityFacts::new(&run, &tally);
-    assert_eq!(facts.variants[0].capacity_per_s, None);
-    let [changed, stopped, ..] = &facts.verdict[..] else {
+    assert_eq!(facts.variants[0].interval, None);
+    let sentences: Vec<&str> = facts.verdict.sentences().collect();
+    let [stopped, changed, ..] = sentences[..] else {
         panic!("{:?}", facts.verdict);
     };
     for words in ["198 requests/s met", "in step 2, and no longer did"] {
@@ -522,7 +530,7 @@ fn a_server_that_stops_responding_during_the_search_is_named() {
         }
     });
     let facts = CapacityFacts::new(&run, &tally);
-    let verdict = facts.verdict.join(" ");
+    let verdict: String = facts.verdict.sentences().collect();
     assert!(!verdict.contains("stopped responding"), "{verdict}");
 }
 
@@ -534,7 +542,7 @@ fn a_search_that_was_cut_off_passes_no_requirement() {
         }
     });
     let facts = CapacityFacts::new(&run, &tally);
-    assert!(facts.variants[0].capacity_per_s.is_some());
+    assert!(facts.variants[0].interval.is_some());
     assert!(!facts.variants[0].confirmed);
     assert!(!passes(&facts, "capacity >= 1/s"));
     let ids = facts.caveats.iter().map(|one| &*one.id);
@@ -624,14 +632,16 @@ fn the_recovery_takes_until_the_conditions_hold_for_good() {
     let (run, tally) = overloaded(&[false, true, false, true, true]);
     let facts = CapacityFacts::new(&run, &tally);
     let recovery = facts.variants[0].recovery.as_ref().unwrap();
-    assert_eq!(recovery.recovered_after_s, Some(3.0));
+    assert_eq!(recovery.recovered_after_s, Reading::known(3.0));
     assert!(recovery.held_before && recovery.broke);
     assert!(passes(&facts, "recovery <= 3s"));
     assert!(!passes(&facts, "recovery < 3s"));
     assert!(!passes(&facts, "capacity >= 1/s"));
     assert!(facts.findings.is_empty());
     assert!(
-        facts.verdict[0].contains("held again 3.00 s later"),
+        facts.verdict[0]
+            .statement
+            .contains("held again 3.00 s later"),
         "{:?}",
         facts.verdict
     );
@@ -644,7 +654,7 @@ fn a_server_that_does_not_recover_is_an_error_and_passes_no_requirement() {
     window(&mut tally, 9, restart, |_, _| {});
     let facts = CapacityFacts::new(&run, &tally);
     let recovery = facts.variants[0].recovery.as_ref().unwrap();
-    assert_eq!(recovery.recovered_after_s, None);
+    assert_eq!(recovery.recovered_after_s.low(), 3.0);
     assert_eq!(
         (recovery.watched_s, recovery.held_after_pause),
         (3.0, Some(true))
@@ -652,7 +662,9 @@ fn a_server_that_does_not_recover_is_an_error_and_passes_no_requirement() {
     assert!(!passes(&facts, "recovery < 1h"));
     assert!(!passes(&facts, "findings.did-not-recover == 0"));
     assert!(
-        facts.verdict[0].contains("did not recover within 3.00 s"),
+        facts.verdict[0]
+            .statement
+            .contains("did not recover within 3.00 s"),
         "{:?}",
         facts.verdict
     );
@@ -666,7 +678,7 @@ fn a_machine_that_is_busy_after_an_overload_hides_the_recovery() {
     assert_eq!(recovery.limited_by, Some("machine"));
     assert!(facts.findings.is_empty(), "{:?}", facts.findings);
     assert!(!passes(&facts, "recovery < 1h"));
-    let sentence = &facts.verdict[0];
+    let sentence = &*facts.verdict[0].statement;
     assert!(
         sentence.contains("nothing is known of a recovery"),
         "{sentence}"
@@ -676,6 +688,6 @@ fn a_machine_that_is_busy_after_an_overload_hides_the_recovery() {
     let facts = CapacityFacts::new(&run, &tally);
     assert!(passes(&facts, "recovery <= 2s"));
     assert!(!passes(&facts, "recovery >= 2s"));
-    let sentence = &facts.verdict[0];
+    let sentence = &*facts.verdict[0].statement;
     assert!(sentence.contains("may have recovered before"), "{sentence}");
 }

@@ -4,34 +4,54 @@
 use super::{
     CapacityFacts, CapacityInterval, CapacityRatio, Recovery, StepFigures, VariantCapacity,
 };
-use crate::bench::{SHARED, no_success_verdict};
+use crate::bench::{SHARED, no_success_claim};
+use intact_document::{Claim, ClaimKind, Claims};
 use intact_ledger::Tally;
 use intact_units::number::{per_second, time};
 
-/// The sentences, the one that matters most first.
-pub(super) fn sentences(facts: &CapacityFacts, tally: &Tally) -> Vec<String> {
+/// What is claimed of the capacities.
+pub(super) fn claims(facts: &CapacityFacts, tally: &Tally) -> Claims {
     let errors = &facts.errors;
-    if let Some(verdict) = no_success_verdict(&facts.requests, errors, tally, &[]) {
-        return vec![verdict];
+    if let Some(claim) = no_success_claim(&facts.counted, errors, tally, &[]) {
+        return Claims::ranked([claim]);
     }
-    let mut sentences: Vec<String> = facts.ratios.iter().map(ratio).collect();
+    let of = |kind: ClaimKind, sentence: String| Claim::new(kind, 0.0, sentence);
+    let ratios = facts.ratios.iter().map(ratio);
+    let mut claims: Vec<Claim> = ratios.map(|one| of(ClaimKind::Time, one)).collect();
     let conditions = facts.conditions.join(", ");
     for one in &facts.variants {
         if one.is_searched {
-            sentences.push(capacity(one, &conditions));
-            sentences.extend(stopped(one));
+            let kind = match one.confirmed {
+                true => ClaimKind::Time,
+                false => ClaimKind::Unseen,
+            };
+            claims.push(of(kind, capacity(one, &conditions)));
+            claims.extend(stopped(one).map(|sentence| of(ClaimKind::Failed, sentence)));
         }
         match &one.recovery {
-            Some(recovery) => sentences.push(recovered(one, recovery)),
-            None if !one.is_searched => sentences.push(format!(
-                "{}: the run ended before the overload was over, so nothing is known of a recovery.",
-                one.name
+            Some(recovery) => {
+                let kind = match recovery {
+                    recovery if recovery.is_lost() => ClaimKind::Failed,
+                    recovery if recovery.has_broken_nothing() => ClaimKind::Well,
+                    recovery if recovery.recovered_after_s.is_unknown() => ClaimKind::Unseen,
+                    _ => ClaimKind::Time,
+                };
+                claims.push(of(kind, recovered(one, recovery)));
+            }
+            None if !one.is_searched => claims.push(of(
+                ClaimKind::Unseen,
+                format!(
+                    "{}: the run ended before the overload was over, so nothing is known of a recovery.",
+                    one.name
+                ),
             )),
             None => {}
         }
     }
-    sentences.extend(errors.share().map(|share| format!("{share}.")));
-    sentences
+    // a search looks for the rate at which there are some
+    let share = errors.share();
+    claims.extend(share.map(|share| of(ClaimKind::Note, format!("{share}."))));
+    Claims::ranked(claims)
 }
 
 fn rate(per_s: f64) -> String {
@@ -54,7 +74,7 @@ fn capacity(one: &VariantCapacity, conditions: &str) -> String {
             "{name}: the search ended before its first step was over, so it is not known which rate meets {conditions}."
         );
     }
-    let Some(CapacityInterval { low, high, .. }) = one.capacity_per_s else {
+    let Some(CapacityInterval { low, high }) = one.interval else {
         let lowest = one.steps.iter().map(|step| step.rate_per_s);
         let lowest = lowest.fold(f64::INFINITY, f64::min);
         return match one.bounded_by {
@@ -174,7 +194,7 @@ fn recovered(one: &VariantCapacity, recovery: &Recovery) -> String {
         "machine" => "the machine, whose processors client, server and other processes share",
         _ => "the client",
     });
-    let Some(after) = recovery.recovered_after_s else {
+    let Some(after) = recovery.held_again_s else {
         if let Some(limit) = limit {
             return format!(
                 "{name}: nothing is known of a recovery after {overload}: at {lower}, {limit}, was the limit until the traffic stopped."
@@ -192,7 +212,7 @@ fn recovered(one: &VariantCapacity, recovery: &Recovery) -> String {
             time(recovery.watched_s * 1e3)
         );
     };
-    if !recovery.broke {
+    if recovery.has_broken_nothing() {
         return format!(
             "{name}: {overload} broke no condition, so there was nothing to recover from."
         );

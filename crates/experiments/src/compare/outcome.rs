@@ -92,7 +92,7 @@ fn figures(
         .filter(|one| wall.is_none_or(|wall| is_shown(one) && !is_shown(wall)));
     let times = [wall, cpu, waiting].into_iter().flatten();
     let mut all: Vec<FigureChange> = times.map(FigureChange::of_time).collect();
-    let observed = [first, other].map(|one| one.unobserved.has_all_connections());
+    let observed = [first, other].map(|one| one.counted.unobserved.has_all_connections());
     if observed == [true, true] {
         let connections = counts
             .iter()
@@ -120,7 +120,7 @@ fn unlike(first: &ProgramFacts, other: &ProgramFacts) -> Vec<String> {
     }
     let share = |one: &ProgramFacts| {
         let unsuccessful = one.unsuccessful();
-        unsuccessful as f64 / one.requests.total.max(1) as f64
+        unsuccessful as f64 / one.counted.requests.total.max(1) as f64
     };
     if share(other) - share(first) > ALIKE.0 {
         reasons.push(format!(
@@ -129,8 +129,8 @@ fn unlike(first: &ProgramFacts, other: &ProgramFacts) -> Vec<String> {
             whole_percent(share(first))
         ));
     }
-    let seen = [first, other].map(|one| one.unobserved.has_all_requests());
-    let [ours, theirs] = [first, other].map(|one| one.each_run(one.requests.total));
+    let seen = [first, other].map(|one| one.counted.unobserved.has_all_requests());
+    let [ours, theirs] = [first, other].map(|one| one.each_run(one.counted.requests.total));
     if seen == [true, true] && (theirs - ours).abs() > ALIKE.1 * ours {
         let (ours, theirs) = (mean(ours), mean(theirs));
         reasons.push(format!("{b} sends {theirs} requests, {a} sends {ours}"));
@@ -140,31 +140,32 @@ fn unlike(first: &ProgramFacts, other: &ProgramFacts) -> Vec<String> {
 
 impl ProgramFacts {
     /// A sum over the rounds, for one run.
-    pub fn each_run(&self, sum: u64) -> f64 {
+    pub(super) fn each_run(&self, sum: u64) -> f64 {
         sum as f64 / self.rounds.len().max(1) as f64
     }
 
     /// Why no figure of the program describes successful work: it sent requests, and none had a
     /// successful response.
     pub fn no_success(&self) -> Option<&'static str> {
-        let errors = ErrorResponses::among(&self.requests.status, None);
+        let errors = ErrorResponses::among(&self.counted.requests.status, None);
         let only_errors = errors.is_all();
-        self.counts
+        self.counted
             .no_response()
             .or(only_errors.then_some("every response was 4xx or 5xx"))
     }
 
     /// Whether it sends fewer requests than the other program, by those that were seen.
     pub(super) fn sends_fewer(&self, other: &ProgramFacts) -> bool {
-        let are_seen = [self, other].map(|one| one.unobserved.has_all_requests()) == [true, true];
-        let [ours, theirs] = [self, other].map(|one| one.each_run(one.requests.total));
+        let are_seen =
+            [self, other].map(|one| one.counted.unobserved.has_all_requests()) == [true, true];
+        let [ours, theirs] = [self, other].map(|one| one.each_run(one.counted.requests.total));
         are_seen && is_fewer(ours, theirs)
     }
 
     /// Requests that failed, and those with an error response.
     fn unsuccessful(&self) -> u64 {
-        let errors = ErrorResponses::among(&self.requests.status, None);
-        self.requests.failures() + errors.count()
+        let errors = ErrorResponses::among(&self.counted.requests.status, None);
+        self.counted.requests.failures() + errors.count()
     }
 }
 

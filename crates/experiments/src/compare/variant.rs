@@ -2,29 +2,45 @@
 //! rounds they stood.
 
 use super::WARMUP;
-use intact_document::figures::{NANOS_PER_MS, ObservedCounts, embeds};
+use crate::traffic::ObservedTraffic;
+use intact_document::figures::{NANOS_PER_MS, embeds, resumed_range};
 use intact_document::finding::Finding;
 use intact_document::unobserved::Unobserved;
 use intact_ledger::{Event, Failure, Handshake, Round, Run, Sink};
+use intact_reading::Reading;
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// TLS handshakes by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// TLS handshakes of one run by kind: means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Handshakes {
     /// Full ones.
-    pub full: u64,
+    pub full: f64,
     /// Resumed ones, with or without early data.
-    pub resumed: u64,
+    pub resumed: f64,
     /// Of a kind that was not seen.
-    pub unknown: u64,
+    pub unknown: f64,
 }
 
 impl Handshakes {
     /// All of them.
-    pub fn total(&self) -> u64 {
+    pub fn total(&self) -> f64 {
+        self.full + self.resumed + self.unknown
+    }
+}
+
+/// TLS handshakes that were seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SeenHandshakes {
+    full: u64,
+    resumed: u64,
+    unknown: u64,
+}
+
+impl SeenHandshakes {
+    fn total(&self) -> u64 {
         self.full + self.resumed + self.unknown
     }
 }
@@ -79,15 +95,23 @@ pub struct ProgramFacts {
     pub wall_ms: Option<Spread>,
     /// CPU time of a run.
     pub cpu_ms: Option<Spread>,
-    /// Counts of all rounds; `needed` is the sum over the rounds.
+    /// Requests and connections of one run: means.
     #[serde(flatten)]
-    pub counts: ObservedCounts,
-    /// TLS handshakes of all rounds.
+    pub observed: ObservedTraffic,
+    /// TLS handshakes of one run.
     pub handshakes: Handshakes,
-    /// Names looked up in all rounds.
-    pub lookups: u64,
-    /// Lookups that failed.
-    pub lookups_failed: u64,
+    /// Share of them that resumed a session.
+    pub resumed_share: Reading,
+    /// Names looked up in one run: the mean.
+    pub lookups: Reading,
+    /// Lookups of one run that failed: the mean.
+    pub lookups_failed: Reading,
+    /// Handshakes of all rounds.
+    #[serde(skip)]
+    pub(crate) handshakes_seen: SeenHandshakes,
+    /// Lookups of all rounds, and those that failed.
+    #[serde(skip)]
+    pub(crate) lookups_seen: (u64, u64),
     /// Those of them that a request waited for.
     #[serde(skip)]
     pub(crate) lookups_in_vain: u64,
@@ -100,7 +124,7 @@ pub struct ProgramFacts {
     pub(crate) destinations: BTreeMap<String, Unobserved>,
 }
 
-embeds!(ProgramFacts, counts: ObservedCounts);
+embeds!(ProgramFacts, observed: ObservedTraffic);
 
 /// A finding and how often it was made.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -192,7 +216,8 @@ impl Program {
         let ours = &mut self.facts;
         let totals = &facts.totals;
         let ms = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64 / NANOS_PER_MS);
-        let mut handshakes = Handshakes::default();
+        let counted = &totals.counted;
+        let mut handshakes = SeenHandshakes::default();
         for kind in facts.destinations.iter().flat_map(|one| &one.tls) {
             *match kind.handshake {
                 Some(Handshake::Full) => &mut handshakes.full,
@@ -205,24 +230,24 @@ impl Program {
             wall_ms: ms(wall),
             cpu_ms: ms(cpu),
             outbound_ms: totals.outbound_ms,
-            requests: totals.requests.total,
-            failed: totals.requests.failures(),
-            stale: totals.requests.failed_with(Failure::Stale),
-            connections: totals.connections.opened,
-            avoidable: totals.avoidable,
+            requests: counted.requests.total,
+            failed: counted.requests.failures(),
+            stale: counted.requests.failed_with(Failure::Stale),
+            connections: counted.connections.opened,
+            avoidable: counted.avoidable,
             handshakes: handshakes.total(),
-            lookups: totals.lookups.total,
+            lookups: totals.lookups.seen,
         });
-        ours.counts.add(&totals.counts);
-        ours.handshakes.full += handshakes.full;
-        ours.handshakes.resumed += handshakes.resumed;
-        ours.handshakes.unknown += handshakes.unknown;
-        ours.lookups += totals.lookups.total;
-        ours.lookups_failed += totals.lookups.failed;
-        ours.lookups_in_vain += totals.lookups.in_vain;
+        ours.observed.counted.add(counted);
+        ours.handshakes_seen.full += handshakes.full;
+        ours.handshakes_seen.resumed += handshakes.resumed;
+        ours.handshakes_seen.unknown += handshakes.unknown;
+        ours.lookups_seen.0 += totals.lookups.seen;
+        ours.lookups_seen.1 += totals.lookups.failed;
+        ours.lookups_in_vain += totals.lookups_in_vain();
         for one in &facts.destinations {
             let known = ours.destinations.entry(one.origin.clone()).or_default();
-            known.add(&one.figures.unobserved);
+            known.add(&one.figures.counted.unobserved);
         }
         self.find(&facts.findings);
     }
@@ -251,11 +276,30 @@ impl Program {
         }
     }
 
-    pub(super) fn facts(&self) -> ProgramFacts {
+    /// What is known so far, where this is `missing` in addition.
+    pub(super) fn facts(&self, missing: &Unobserved) -> ProgramFacts {
         let mut facts = self.facts.clone();
         let rounds = &facts.rounds;
         facts.wall_ms = Spread::of(rounds.iter().filter_map(|round| round.wall_ms));
         facts.cpu_ms = Spread::of(rounds.iter().filter_map(|round| round.cpu_ms));
+        let runs = rounds.len().max(1) as f64;
+        let mut unobserved = facts.counted.unobserved.clone();
+        unobserved.add(missing);
+        let lookups = |count: u64| unobserved.lookups(count).times(1.0 / runs);
+        let seen = facts.handshakes_seen;
+        facts.handshakes = Handshakes {
+            full: seen.full as f64 / runs,
+            resumed: seen.resumed as f64 / runs,
+            unknown: seen.unknown as f64 / runs,
+        };
+        facts.resumed_share = resumed_range(seen.resumed, seen.unknown, seen.total())
+            .map_or_else(Reading::default, |range| {
+                unobserved.share_of_connections(range)
+            });
+        facts.lookups = lookups(facts.lookups_seen.0);
+        facts.lookups_failed = lookups(facts.lookups_seen.1);
+        let in_vain = facts.lookups_in_vain;
+        facts.observed = ObservedTraffic::of(facts.observed.counted, in_vain, &unobserved, runs);
         facts
     }
 }

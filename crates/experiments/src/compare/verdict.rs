@@ -6,68 +6,99 @@ use super::finding_change::{FindingChange, FindingState};
 use super::outcome::{FigureChange, Outcome};
 use super::variant::ProgramFacts;
 use intact_document::finding::Severity;
+use intact_document::{Claim, ClaimKind, Claims};
 use intact_statistics::{MIN_ROUNDS, NoInterval};
 use intact_units::number::{mean, whole_percent};
 
 /// Shares of reused requests that differ by less are alike.
 const ALIKE: f64 = 0.1;
 
-pub(super) fn sentences(
+pub(super) fn claims(
     programs: &[ProgramFacts],
     outcomes: &[Outcome],
     counts: &[CountDifference],
     changes: &[FindingChange],
     is_experiment: bool,
-) -> Vec<String> {
-    let nothing =
-        || vec!["No program has come to the end of a round: nothing to compare".to_owned()];
+) -> Claims {
     // a foreign ledger may name no program at all
-    let Some((first, others)) = programs.split_first() else {
-        return nothing();
+    let complete = programs.split_first();
+    let complete = complete.filter(|_| programs.iter().all(|one| !one.rounds.is_empty()));
+    let Some((first, others)) = complete else {
+        let text = "No program has come to the end of a round: nothing to compare";
+        return Claims::ranked([of(ClaimKind::Unseen, text)]);
     };
-    if programs.iter().any(|one| one.rounds.is_empty()) {
-        return nothing();
+    if let Some(nothing) = nothing_succeeded(programs) {
+        let lookups = others
+            .iter()
+            .filter_map(|other| failed_lookups(first, other));
+        return Claims::ranked(std::iter::once(nothing).chain(lookups));
     }
-    let mut said = Vec::new();
+    let mut claims = Vec::new();
     for (outcome, other) in outcomes.iter().zip(others) {
         if is_experiment {
-            said.extend(unlike(outcome));
-            said.extend(shown(outcome));
-            said.extend(not_shown(outcome));
-            said.extend(few_rounds(outcome, other.rounds.len()));
+            let has_failed = [first, other].iter().any(|one| one.no_success().is_some());
+            let kind = match has_failed {
+                true => ClaimKind::Failed,
+                false => ClaimKind::Unseen,
+            };
+            claims.extend(unlike(outcome).map(|text| of(kind, text)));
+            let times = [
+                shown(outcome),
+                not_shown(outcome),
+                few_rounds(outcome, other.rounds.len()),
+            ];
+            let times = times.into_iter().flatten();
+            claims.extend(times.map(|text| of(ClaimKind::Time, text)));
         } else {
-            said.push(behaviour(first, other));
+            claims.push(behaviour(first, other));
         }
-        said.extend(failed_lookups(first, other));
+        claims.extend(failed_lookups(first, other));
+        let whose = (others.len() > 1).then_some(&*other.name);
         let further = counts.iter().filter(|one| one.b == other.name);
-        said.extend(further_counts(further, is_experiment));
-        said.extend(findings(outcome, changes, is_experiment));
+        let further = further_counts(further, whose, is_experiment);
+        claims.extend(further.map(|text| of(ClaimKind::Where, text)));
+        claims.extend(findings(outcome, changes, is_experiment));
     }
     if !is_experiment {
-        said.push(
-            "The ledgers were recorded separately, so their load may differ: `intact compare -- CMD_A -- CMD_B` measures what a change does"
-                .to_owned(),
-        );
+        claims.push(of(
+            ClaimKind::Note,
+            "The ledgers were recorded separately, so their load may differ: `intact compare -- CMD_A -- CMD_B` measures what a change does",
+        ));
     }
-    said
+    Claims::ranked(claims)
 }
 
-/// What the sentences of a likeness leave out and no table of the page has.
-pub(super) fn with_production(programs: &[ProgramFacts]) -> Vec<String> {
+fn of(kind: ClaimKind, text: impl Into<String>) -> Claim {
+    Claim::new(kind, 0.0, text.into())
+}
+
+/// That no program had a success, and why.
+fn nothing_succeeded(programs: &[ProgramFacts]) -> Option<Claim> {
+    let reason = |one: &ProgramFacts| Some(format!("{}: {}", one.name, one.no_success()?));
+    let reasons: Vec<String> = programs.iter().map(reason).collect::<Option<_>>()?;
+    let text = format!("No program had a success: {}", reasons.join("; "));
+    Some(Claim::new(ClaimKind::Failed, 1.0, text))
+}
+
+/// What the claims of a likeness leave out and no table of the page has.
+pub(super) fn with_production(programs: &[ProgramFacts]) -> Vec<Claim> {
     let Some((first, others)) = programs.split_first() else {
         return Vec::new();
     };
-    let mut said = Vec::new();
+    let mut claims = Vec::new();
     for other in others {
-        said.extend(no_requests(first, other));
-        said.extend(failed_lookups(first, other));
+        let nothing = no_requests(first, other);
+        claims.extend(nothing.map(|text| of(ClaimKind::Unseen, text)));
+        claims.extend(failed_lookups(first, other));
     }
-    said
+    claims
 }
 
 fn no_requests(first: &ProgramFacts, other: &ProgramFacts) -> Option<String> {
     let programs = [first, other];
-    let empty = programs.iter().find(|one| one.requests.total == 0)?;
+    let empty = programs
+        .iter()
+        .find(|one| one.counted.requests.total == 0)?;
     Some(format!(
         "{} has no requests: nothing to compare",
         empty.name
@@ -82,11 +113,16 @@ fn shown(outcome: &Outcome) -> Option<String> {
 }
 
 /// Lookups that failed, where any did: a program that opens fewer connections needs fewer.
-fn failed_lookups(first: &ProgramFacts, other: &ProgramFacts) -> Option<String> {
-    let of =
-        |one: &ProgramFacts| format!("{} of {} in {}", one.lookups_failed, one.lookups, one.name);
-    (first.lookups_failed + other.lookups_failed > 0)
-        .then(|| format!("Failed lookups: {}, {}", of(first), of(other)))
+fn failed_lookups(first: &ProgramFacts, other: &ProgramFacts) -> Option<Claim> {
+    let words = |one: &ProgramFacts| {
+        let (all, failed) = one.lookups_seen;
+        format!("{failed} of {all} in {}", one.name)
+    };
+    let any = first.lookups_seen.1 + other.lookups_seen.1 > 0;
+    any.then(|| {
+        let text = format!("Failed lookups: {}, {}", words(first), words(other));
+        of(ClaimKind::Failed, text)
+    })
 }
 
 fn difference(one: &FigureChange) -> String {
@@ -146,39 +182,38 @@ fn few_rounds(outcome: &Outcome, rounds: usize) -> Option<String> {
 }
 
 /// Whether two ledgers show the same use of connections: a difference may be that of their load.
-fn behaviour(first: &ProgramFacts, other: &ProgramFacts) -> String {
+fn behaviour(first: &ProgramFacts, other: &ProgramFacts) -> Claim {
     let (a, b) = (&first.name, &other.name);
     if let Some(empty) = no_requests(first, other) {
-        return empty;
+        return of(ClaimKind::Unseen, empty);
     }
-    let unknown = |name: &str| format!("Whether {name}'s requests reused a connection is unknown");
-    let per_request = |one: &ProgramFacts| {
-        let requests = one.requests.total.max(1) as f64;
-        format!("{:.2}", one.connections.opened as f64 / requests)
+    let (Some(ours), Some(theirs)) = (first.counted.reuse, other.counted.reuse) else {
+        let name = if first.counted.reuse.is_none() { a } else { b };
+        let text = format!("Whether {name}'s requests reused a connection is unknown");
+        return of(ClaimKind::Unseen, text);
     };
-    match (first.reuse, other.reuse) {
-        (None, _) => unknown(a),
-        (_, None) => unknown(b),
-        (Some(ours), Some(theirs)) => {
-            let does = if (theirs - ours).abs() < ALIKE {
-                "behaves like"
-            } else {
-                "does not behave like"
-            };
-            format!(
-                "{b} {does} {a}: {} of its requests reused a connection, {} of {a}'s; it opens {} connections per request, {a} opens {}",
-                whole_percent(theirs),
-                whole_percent(ours),
-                per_request(other),
-                per_request(first)
-            )
-        }
-    }
+    let per_request = |one: &ProgramFacts| {
+        let requests = one.counted.requests.total.max(1) as f64;
+        format!("{:.2}", one.counted.connections.opened as f64 / requests)
+    };
+    let does = match (theirs - ours).abs() < ALIKE {
+        true => "behaves like",
+        false => "does not behave like",
+    };
+    let text = format!(
+        "{b} {does} {a}: {} of its requests reused a connection, {} of {a}'s; it opens {} connections per request, {a} opens {}",
+        whole_percent(theirs),
+        whole_percent(ours),
+        per_request(other),
+        per_request(first)
+    );
+    of(ClaimKind::Opened, text)
 }
 
 /// The counts that the first sentence does not have.
 fn further_counts<'a>(
     counts: impl Iterator<Item = &'a CountDifference>,
+    whose: Option<&str>,
     is_experiment: bool,
 ) -> Option<String> {
     let differ = counts.filter(|one| {
@@ -191,17 +226,18 @@ fn further_counts<'a>(
             format!("{} {a} → {b}", one.count.words())
         })
         .collect();
-    let whose = if is_experiment {
-        "In each run also"
-    } else {
-        "Counts"
+    let begin = match (whose, is_experiment) {
+        (None, true) => "In each run also".to_owned(),
+        (Some(name), true) => format!("{name}, in each run also"),
+        (None, false) => "Counts".to_owned(),
+        (Some(name), false) => format!("Counts of {name}"),
     };
-    (!all.is_empty()).then(|| format!("{whose}: {}", all.join(", ")))
+    (!all.is_empty()).then(|| format!("{begin}: {}", all.join(", ")))
 }
 
-fn findings(outcome: &Outcome, changes: &[FindingChange], is_experiment: bool) -> Vec<String> {
+fn findings(outcome: &Outcome, changes: &[FindingChange], is_experiment: bool) -> Vec<Claim> {
     let (a, b) = (&outcome.a, &outcome.b);
-    let mut said = Vec::new();
+    let mut claims = Vec::new();
     for fate in [
         FindingState::Gone,
         FindingState::New,
@@ -214,16 +250,16 @@ fn findings(outcome: &Outcome, changes: &[FindingChange], is_experiment: bool) -
             .map(|change| change.finding.rule)
             .collect();
         rules.dedup();
-        let label = match (fate, is_experiment) {
-            (FindingState::Gone, true) => format!("Gone with {b}"),
-            (FindingState::Gone, false) => format!("Only in {a}"),
-            (FindingState::New, true) => format!("New with {b}"),
-            (FindingState::New, false) => format!("Only in {b}"),
-            _ => format!("Not tested with {b}"),
+        let (kind, label) = match (fate, is_experiment) {
+            (FindingState::Gone, true) => (ClaimKind::Well, format!("Gone with {b}")),
+            (FindingState::Gone, false) => (ClaimKind::Well, format!("Only in {a}")),
+            (FindingState::New, true) => (ClaimKind::Warned, format!("New with {b}")),
+            (FindingState::New, false) => (ClaimKind::Warned, format!("Only in {b}")),
+            _ => (ClaimKind::Note, format!("Not tested with {b}")),
         };
         if !rules.is_empty() {
-            said.push(format!("{label}: {}", rules.join(", ")));
+            claims.push(of(kind, format!("{label}: {}", rules.join(", "))));
         }
     }
-    said
+    claims
 }

@@ -1,7 +1,8 @@
 //! Invocations and connections made by hand, and what must be found in them.
 
 use super::*;
-use intact_document::requirement::{MetricSource, Requirement};
+use intact_document::Facts;
+use intact_document::requirement::Requirement;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Evidence,
     Exchange, Failure, Fingerprint, InvocationOutcome, Nanos, Outcome, Producer, Reuse, Side, Span,
@@ -70,8 +71,8 @@ fn cold_calls_are_kept_out_of_what_is_compared() {
     let facts = facts(&["off", "on"], &all);
     let saved = facts.comparisons[0].saved_ms.unwrap();
     assert!((saved.value - 64.5).abs() < 0.01, "{saved:?}");
-    assert_eq!(facts.variants[0].cold_start_ms, Some(1500.0));
-    let first = &facts.verdict[0];
+    assert_eq!(facts.variants[0].cold_start_ms.value(), Some(1500.0));
+    let first = &*facts.verdict[0].statement;
     assert!(first.starts_with("on saves 64.5 ms"), "{first}");
 }
 
@@ -90,11 +91,7 @@ fn what_fails_after_a_freeze_is_grouped_by_the_freeze() {
         .collect();
     assert_eq!(kinds, [("cold", 0), ("warm", 0), ("frozen 3 s", 1)]);
     let words = "1 of 1 frozen 3 s invocations failed: error: Error: socket hang up";
-    assert!(
-        facts.verdict.contains(&words.to_owned()),
-        "{:?}",
-        facts.verdict
-    );
+    assert_eq!(&*facts.verdict[0].statement, words);
     assert_eq!((facts.counts.ok, facts.counts.failed["error"]), (2, 1));
 }
 
@@ -274,7 +271,9 @@ fn a_variant_that_sends_fewer_requests_saves_nothing() {
         let fewer = facts(without);
         assert!(!held(&fewer), "{:?}", gate.evaluate(&fewer));
         assert!(
-            fewer.verdict[0].contains("did not do the same work"),
+            fewer.verdict[0]
+                .statement
+                .contains("did not do the same work"),
             "{:?}",
             fewer.verdict
         );
@@ -290,7 +289,7 @@ fn connections_without_a_watcher_are_not_judged() {
     )));
     invoked.record(Event::Invocation(&invocation(0, 1, 0, 2)));
     let facts = invoked.facts();
-    assert_eq!(facts.connections, None);
+    assert!(facts.traffic.connections.opened.is_unknown());
     assert_eq!(facts.invocations[0].connections, None);
     assert!(facts.variants[0].sent.is_none());
     assert_eq!(
@@ -338,11 +337,12 @@ fn each_environment_needs_connections_of_its_own() {
     }
     let facts = invoked.facts();
     let sent = facts.variants[0].sent.as_ref().unwrap();
-    assert_eq!((sent.connections, sent.avoidable), (5, 0));
+    let counts = [&sent.connections, &sent.avoidable].map(|count| count.value());
+    assert_eq!(counts, [Some(5.0), Some(0.0)]);
     assert!(facts.findings.is_empty(), "{:?}", facts.findings);
-    let is_avoidable = |sentence: &String| sentence.contains("would do");
+    let is_avoidable = |sentence: &str| sentence.contains("would do");
     assert!(
-        !facts.verdict.iter().any(is_avoidable),
+        !facts.verdict.sentences().any(is_avoidable),
         "{:?}",
         facts.verdict
     );
@@ -363,7 +363,9 @@ fn avoidable_connections_come_first_in_the_verdict() {
     }
     let facts = invoked.facts();
     assert!(
-        facts.verdict[0].contains("5 connections were opened where 1 would do"),
+        facts.verdict[0]
+            .statement
+            .contains("5 connections were opened where 1 would do"),
         "{:?}",
         facts.verdict
     );

@@ -8,6 +8,7 @@ use crate::time_difference::Rounds;
 use intact_document::figures::{Latency, NANOS_PER_MS};
 use intact_document::population::buckets_ms;
 use intact_ledger::Histogram;
+use intact_reading::{Reading, Why};
 use intact_traffic::ObservedFacts;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,17 +81,17 @@ impl Rounds for VariantFacts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sent {
     /// Requests.
-    pub requests: u64,
+    pub requests: Reading,
     /// Those on a connection that was there already.
-    pub reused: u64,
-    /// Their share of those of which it is known.
-    pub reuse: Option<f64>,
+    pub reused: Reading,
+    /// Their share of all requests.
+    pub reuse: Reading,
     /// Connections opened.
-    pub connections: u64,
+    pub connections: Reading,
     /// Of these, more than the environments needed.
-    pub avoidable: u64,
+    pub avoidable: Reading,
     /// Opened for each invocation that found its environment there.
-    pub connections_per_invocation: Option<f64>,
+    pub connections_per_invocation: Reading,
     /// Opened for each environment.
     pub connections_per_environment: Option<f64>,
     /// Why figures are inferred; empty when all were observed.
@@ -108,7 +109,7 @@ pub struct VariantFacts {
     /// Environments that were started.
     pub environments: u64,
     /// The mean of the first calls, the start of the environment included, in milliseconds.
-    pub cold_start_ms: Option<f64>,
+    pub cold_start_ms: Reading,
     /// The function's own time of all that were answered and not cold.
     pub warm_ms: Latency,
     /// What it sent; absent where connections were not watched.
@@ -126,7 +127,7 @@ impl VariantFacts {
     /// Its traffic, if connections were avoidable.
     pub fn wasteful(&self) -> Option<&ObservedFacts> {
         let observed = self.observed.as_deref();
-        observed.filter(|observed| observed.totals.avoidable > 0)
+        observed.filter(|observed| observed.totals.counted.avoidable > 0)
     }
 
     /// Requests per invocation, over all kinds; absent where connections were not watched.
@@ -176,7 +177,7 @@ impl VariantFacts {
             name: name.to_owned(),
             outcomes,
             environments,
-            cold_start_ms: mean(&first),
+            cold_start_ms: Reading::of(mean(&first), Why::NothingHappened),
             warm_ms: latency(calls.iter().filter(warm).map(|call| call.duration_ms)),
             sent: observed
                 .as_ref()
@@ -203,14 +204,17 @@ impl Sent {
         let warm: Vec<f64> = warm
             .filter_map(|call| call.connections.map(|count| count as f64))
             .collect();
-        let opened = facts.connections.opened;
+        let totals = &facts.totals;
+        let traffic = &totals.traffic;
+        let opened = totals.counted.connections.opened;
+        let each = mean(&warm).map(|each| totals.counted.unobserved.at_least_connections(each));
         Sent {
-            requests: facts.requests.total,
-            reused: facts.reused,
-            reuse: facts.reuse,
-            connections: opened,
-            avoidable: facts.totals.avoidable,
-            connections_per_invocation: mean(&warm),
+            requests: traffic.requests.total.clone(),
+            reused: traffic.reused.clone(),
+            reuse: traffic.reuse.clone(),
+            connections: traffic.connections.opened.clone(),
+            avoidable: traffic.avoidable.clone(),
+            connections_per_invocation: each.unwrap_or_default(),
             connections_per_environment: (environments > 0)
                 .then(|| opened as f64 / environments as f64),
             inferred: facts.totals.inferred.clone(),

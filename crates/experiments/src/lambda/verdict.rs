@@ -3,23 +3,24 @@
 use super::frozen::FreezeEffect;
 use super::variant::{Kind, VariantFacts};
 use crate::time_difference::TimeDifference;
+use intact_document::{Claim, ClaimKind, Claims};
 use intact_statistics::Interval;
+use intact_traffic::ObservedFacts;
 use intact_units::number::{mean, time};
 
-pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[TimeDifference]) -> Vec<String> {
-    let mut ordered: Vec<&TimeDifference> = comparisons.iter().collect();
-    // what differs most comes first; where nothing is shown the order stays
-    let shown = |one: &TimeDifference| {
-        let saved = one.saved_ms.filter(Interval::excludes_zero);
-        saved.map_or(0.0, |saved| saved.value.abs())
-    };
-    ordered.sort_by(|a, b| shown(b).total_cmp(&shown(a)));
-    let mut sentences = unlike(variants);
+pub(super) fn claims(variants: &[VariantFacts], comparisons: &[TimeDifference]) -> Claims {
+    let of = |kind: ClaimKind, sentence: String| Claim::new(kind, 0.0, sentence);
+    let unlike = unlike(variants).into_iter();
+    let mut claims: Vec<Claim> = unlike.map(|one| of(ClaimKind::Unseen, one)).collect();
     if let [only] = variants {
-        let wasteful = only.wasteful();
-        sentences.extend(wasteful.and_then(|observed| observed.verdict.first().cloned()));
+        claims.extend(only.wasteful().and_then(waste));
     }
-    sentences.extend(ordered.into_iter().map(sentence));
+    claims.extend(comparisons.iter().map(|one| {
+        // what differs most comes first
+        let shown = one.saved_ms.filter(Interval::excludes_zero);
+        let share = shown.map_or(0.0, |saved| saved.value.abs() / one.a_ms);
+        Claim::new(ClaimKind::Time, share, sentence(one))
+    }));
     for variant in variants {
         let whose = if variants.len() > 1 {
             format!("{}: ", variant.name)
@@ -27,30 +28,46 @@ pub(super) fn sentences(variants: &[VariantFacts], comparisons: &[TimeDifference
             String::new()
         };
         for kind in &variant.kinds {
-            // that invocations fail comes before the reason
-            if let (true, Some((words, count))) = (kind.failed > 0, kind.failures.first()) {
-                let of_them = match *count < kind.failed {
-                    true => format!(", {count} of them"),
-                    false => String::new(),
-                };
-                sentences.push(format!(
-                    "{whose}{} of {} {} invocations failed{of_them}: {words}",
-                    kind.failed, kind.count, kind.name
-                ));
-            }
-            sentences.extend(pauses(&whose, kind));
+            claims.extend(failed(&whose, kind));
+            claims.extend(pauses(&whose, kind).map(|one| of(ClaimKind::Where, one)));
         }
-        if comparisons.is_empty()
-            && let (Some(first), Some(warm)) = (variant.cold_start_ms, variant.warm_ms.mean)
+        let (first, warm) = (&variant.cold_start_ms, &variant.warm_ms.mean);
+        if let (true, Some((first, warm))) =
+            (comparisons.is_empty(), first.value().zip(warm.value()))
         {
-            sentences.push(format!(
-                "{whose}a first call takes {} with the start of its environment, later ones {}",
-                time(first),
-                time(warm)
+            claims.push(of(
+                ClaimKind::Note,
+                format!(
+                    "{whose}a first call takes {} with the start of its environment, later ones {}",
+                    time(first),
+                    time(warm)
+                ),
             ));
         }
     }
-    sentences
+    Claims::ranked(claims)
+}
+
+/// What a function lost by avoidable connections.
+fn waste(observed: &ObservedFacts) -> Option<Claim> {
+    let mut claims = observed.verdict.iter();
+    let is_waste = |claim: &&Claim| matches!(claim.kind, ClaimKind::Time | ClaimKind::Opened);
+    claims.find(is_waste).cloned()
+}
+
+/// The invocations of a kind that failed.
+fn failed(whose: &str, kind: &Kind) -> Option<Claim> {
+    let (words, count) = kind.failures.first().filter(|_| kind.failed > 0)?;
+    let of_them = match *count < kind.failed {
+        true => format!(", {count} of them"),
+        false => String::new(),
+    };
+    let text = format!(
+        "{whose}{} of {} {} invocations failed{of_them}: {words}",
+        kind.failed, kind.count, kind.name
+    );
+    let share = kind.failed as f64 / kind.count as f64;
+    Some(Claim::new(ClaimKind::Failed, share, text))
 }
 
 /// Variants that send fewer requests than the first: their times are not of the same work.

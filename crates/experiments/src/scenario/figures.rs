@@ -2,35 +2,31 @@
 
 use super::{Clients, connections};
 use crate::bench::{Mode, modes};
-use intact_document::figures::{Latency, PhaseTime, Requests, TrafficCounts, embeds, share};
-use intact_ledger::{Cell, Failure, Group, Phase, TagCell, Variant};
+use crate::traffic::{avoidable, of_client};
+use intact_document::figures::{Latency, PhaseTime, PhaseTimes, Requests, TrafficCounts, share};
+use intact_document::traffic_readings::{RequestReadings, TrafficReadings};
+use intact_document::unobserved::Unobserved;
+use intact_ledger::{Cell, Failure, Group, Histogram, TagCell, Variant};
+use intact_reading::{Reading, Why};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The figures of some requests.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RequestFigures {
-    /// Requests.
-    pub requests: Requests,
-    /// Requests on a connection that an earlier request of the same client had used.
-    pub reused: u64,
-    /// Their share of the requests whose state is known.
-    pub reuse: Option<f64>,
-    /// Latency of complete requests, setup included; a percentile counts timeouts as longer than
-    /// all others.
-    pub latency_ms: Latency,
-    /// The same without the setup that was waited for.
-    pub latency_without_setup_ms: Latency,
+/// Requests, and how long they took.
+pub(super) struct MeasuredRequests {
+    /// Without connections.
+    pub(super) counted: TrafficCounts,
+    pub(super) latency_ms: Latency,
+    pub(super) latency_without_setup_ms: Latency,
+    ok: Option<Group>,
 }
 
-impl RequestFigures {
-    pub(super) fn of_cell(cell: &Cell) -> RequestFigures {
+impl MeasuredRequests {
+    pub(super) fn of_cell(cell: &Cell) -> MeasuredRequests {
         let ok = cell.merged(|key| key.outcome.is_ok());
-        RequestFigures::new(&cell.groups, &cell.status, ok.as_ref())
+        MeasuredRequests::new(&cell.groups, &cell.status, ok)
     }
 
-    fn new(groups: &[Group], status: &BTreeMap<u16, u64>, ok: Option<&Group>) -> RequestFigures {
+    fn new(groups: &[Group], status: &BTreeMap<u16, u64>, ok: Option<Group>) -> MeasuredRequests {
         let mut requests = Requests {
             status: status.clone(),
             ..Requests::default()
@@ -38,18 +34,29 @@ impl RequestFigures {
         let reused = groups.iter().map(|group| requests.add_group(group)).sum();
         let known = groups.iter().filter(|group| group.key.reuse.is_some());
         let known = known.map(Group::count).sum();
+        // a percentile counts timeouts as longer than all others
         let unfinished = requests.failed_with(Failure::Timeout);
-        let latency = |pick: fn(&Group) -> &intact_ledger::Histogram| {
-            ok.map_or_else(Latency::default, |ok| Latency::beyond(pick(ok), unfinished))
+        let latency = |of: fn(&Group) -> &Histogram| {
+            let latency = ok.as_ref().map(|ok| Latency::beyond(of(ok), unfinished));
+            latency.unwrap_or_default()
         };
-        RequestFigures {
-            reused,
-            reuse: share(reused, known),
+        MeasuredRequests {
             latency_ms: latency(|group| &group.latency),
             latency_without_setup_ms: latency(|group| &group.without_setup),
-            requests,
+            counted: TrafficCounts {
+                requests,
+                reused,
+                reuse: share(reused, known),
+                ..TrafficCounts::default()
+            },
+            ok,
         }
     }
+}
+
+/// The readings of counts of which this is `missing`.
+pub(super) fn traffic(counts: &TrafficCounts, missing: &Unobserved) -> TrafficReadings {
+    of_client(counts, avoidable(counts), 0, missing)
 }
 
 /// One tag of one session.
@@ -59,31 +66,43 @@ pub struct TagFacts {
     /// The tag; without one, method and path.
     pub tag: String,
     /// Its requests.
-    #[serde(flatten)]
-    pub figures: RequestFigures,
+    pub requests: RequestReadings,
+    /// Requests on a connection that an earlier request of the same client had used.
+    pub reused: Reading,
+    /// Their share of all requests.
+    pub reuse: Reading,
+    /// What was counted, whatever is missing; connections are counted by session.
+    #[serde(skip)]
+    pub counted: TrafficCounts,
+    /// Latency of complete requests, setup included; a percentile counts timeouts as longer than
+    /// all others.
+    pub latency_ms: Latency,
+    /// The same without the setup that was waited for.
+    pub latency_without_setup_ms: Latency,
     /// Phases of complete requests.
-    pub phases_ms: BTreeMap<&'static str, Option<PhaseTime>>,
+    pub phases_ms: PhaseTimes,
+    /// Of its requests and no connections.
+    #[serde(skip)]
+    pub(super) traffic: TrafficReadings,
 }
-
-embeds!(TagFacts, figures: RequestFigures);
 
 impl TagFacts {
-    fn new(cell: &TagCell) -> TagFacts {
+    fn new(cell: &TagCell, missing: &Unobserved) -> TagFacts {
         let ok = cell.merged(|key| key.outcome.is_ok());
+        let measured = MeasuredRequests::new(&cell.groups, &cell.status, ok);
+        let traffic = traffic(&measured.counted, missing);
         TagFacts {
             tag: cell.tag.to_string(),
-            figures: RequestFigures::new(&cell.groups, &cell.status, ok.as_ref()),
-            phases_ms: phases(ok.as_ref()),
+            requests: traffic.requests.clone(),
+            reused: traffic.reused.clone(),
+            reuse: traffic.reuse.clone(),
+            traffic,
+            latency_ms: measured.latency_ms.observed(missing),
+            latency_without_setup_ms: measured.latency_without_setup_ms.observed(missing),
+            phases_ms: PhaseTime::all(measured.ok.as_ref()),
+            counted: measured.counted,
         }
     }
-}
-
-fn phases(ok: Option<&Group>) -> BTreeMap<&'static str, Option<PhaseTime>> {
-    let time = |phase: Phase| ok.and_then(|ok| PhaseTime::of(ok.phase(phase)));
-    Phase::ALL
-        .iter()
-        .map(|&phase| (phase.id(), time(phase)))
-        .collect()
 }
 
 /// One session.
@@ -98,9 +117,14 @@ pub struct SessionFacts {
     pub clients: Option<Clients>,
     /// Its requests and connections.
     #[serde(flatten)]
-    pub counts: TrafficCounts,
+    pub traffic: TrafficReadings,
+    /// What was counted of them, whatever is missing.
+    #[serde(skip)]
+    pub counted: TrafficCounts,
     /// Mean exchanges per connection that ended.
-    pub requests_per_connection: Option<f64>,
+    pub requests_per_connection: Reading,
+    /// New connections a second.
+    pub churn_per_s: Reading,
     /// Latency of complete requests, setup included.
     pub latency_ms: Latency,
     /// The same without the setup that was waited for.
@@ -112,27 +136,48 @@ pub struct SessionFacts {
     pub tags: Vec<TagFacts>,
 }
 
-embeds!(SessionFacts, counts: TrafficCounts);
-
 impl SessionFacts {
-    pub(super) fn new(variant: &Variant, cell: &Cell) -> SessionFacts {
-        let figures = RequestFigures::of_cell(cell);
+    /// `seconds`: the time measured.
+    pub(super) fn new(
+        variant: &Variant,
+        cell: &Cell,
+        seconds: Option<f64>,
+        missing: &Unobserved,
+    ) -> SessionFacts {
+        let measured = MeasuredRequests::of_cell(cell);
+        let counted = TrafficCounts {
+            connections: connections(cell),
+            ..measured.counted.clone()
+        };
         let weight = variant.axes.get("weight");
         SessionFacts {
             name: variant.name.clone(),
             weight: weight.and_then(|weight| weight.parse().ok()),
             clients: cell.clients.map(Clients::from),
-            requests_per_connection: cell.connections.exchanges.mean(),
+            requests_per_connection: missing.ratio(cell.connections.exchanges.mean()),
+            churn_per_s: churn(&counted, seconds, missing),
             modes: modes(cell),
-            tags: cell.tags.iter().map(TagFacts::new).collect(),
-            counts: TrafficCounts {
-                connections: connections(cell),
-                requests: figures.requests,
-                reused: figures.reused,
-                reuse: figures.reuse,
-            },
-            latency_ms: figures.latency_ms,
-            latency_without_setup_ms: figures.latency_without_setup_ms,
+            tags: cell
+                .tags
+                .iter()
+                .map(|tag| TagFacts::new(tag, missing))
+                .collect(),
+            traffic: traffic(&counted, missing),
+            counted,
+            latency_ms: measured.latency_ms.observed(missing),
+            latency_without_setup_ms: measured.latency_without_setup_ms.observed(missing),
         }
     }
+}
+
+/// New connections a second.
+pub(super) fn churn(
+    counted: &TrafficCounts,
+    seconds: Option<f64>,
+    missing: &Unobserved,
+) -> Reading {
+    let churn = seconds.map(|seconds| counted.connections.opened as f64 / seconds);
+    churn.map_or(Reading::unknown(Why::NothingHappened), |churn| {
+        missing.at_least_connections(churn)
+    })
 }

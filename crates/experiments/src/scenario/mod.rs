@@ -3,22 +3,27 @@
 //! stored ledger. Must not compare sessions: they do different things.
 
 mod figures;
-mod metrics;
+mod subjects;
 mod verdict;
 
-pub use figures::{RequestFigures, SessionFacts, TagFacts};
+pub use figures::{SessionFacts, TagFacts};
 
 use crate::bench::{
     ErrorResponses, MachineFacts, Mode, SERVER_UNKNOWN, SHARED, explains, failure_kinds, modes,
     no_success, not_2xx,
 };
-use intact_document::figures::{Connections, Latency, Requests, TrafficCounts, embeds, share};
+use figures::{MeasuredRequests, churn};
+use intact_document::Claims;
+use intact_document::figures::{Connections, Latency, Requests, TrafficCounts, share};
 use intact_document::finding::{Finding, Severity};
 use intact_document::population::{Population, buckets_ms};
 use intact_document::statement::{Value, requests, statement};
+use intact_document::traffic_readings::TrafficReadings;
+use intact_document::unobserved::Unobserved;
 use intact_ledger::{
     Caveat, Cell, ClientCounts, Exchange, OpenLoopTimes, Round, Run, Sockets, Tally,
 };
+use intact_reading::{Reading, Why};
 use intact_statistics::{Bin, Modes, modes_of_bins};
 use serde::Serialize;
 
@@ -38,10 +43,17 @@ const QUEUED: f64 = 0.01;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScenarioFacts {
     /// What the clients did, and the modes of the latency.
-    pub verdict: Vec<String>,
+    pub verdict: Claims,
     /// All requests and connections.
     #[serde(flatten)]
-    pub counts: TrafficCounts,
+    pub traffic: TrafficReadings,
+    /// What was counted of them, whatever is missing.
+    #[serde(skip)]
+    pub counted: TrafficCounts,
+    /// Requests for each connection opened.
+    pub requests_per_connection: Reading,
+    /// New connections a second.
+    pub churn_per_s: Reading,
     /// Simulated clients; absent where their number is unknown.
     pub clients: Option<Clients>,
     /// Clients that had a place at once, at the most; absent where none arrived by phases.
@@ -49,7 +61,7 @@ pub struct ScenarioFacts {
     /// From the first start to the last end, in seconds.
     pub seconds: Option<f64>,
     /// Complete requests a second.
-    pub rate_per_s: Option<f64>,
+    pub rate_per_s: Reading,
     /// Latency of complete requests, setup included; a percentile counts timeouts as longer than
     /// all others.
     pub latency_ms: Latency,
@@ -91,8 +103,6 @@ pub struct ScenarioFacts {
     pub errors: ErrorResponses,
 }
 
-embeds!(ScenarioFacts, counts: TrafficCounts);
-
 /// Simulated clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -126,34 +136,49 @@ impl ScenarioFacts {
         let mut whole = Cell::new(None, None);
         cells.iter().for_each(|cell| whole.merge(cell));
         let bounds = tally.cells.iter().find_map(|cell| cell.bounds.as_ref());
-        let figures = RequestFigures::of_cell(&whole);
+        let measured = MeasuredRequests::of_cell(&whole);
         let seconds = bounds.map(|round| round.span.nanos() as f64 / 1e9);
         let seconds = seconds.filter(|seconds| *seconds > 0.0);
         let times = open_loop_times(&whole);
         let latencies = whole
             .merged(|_| true)
             .map_or(0, |group| group.latency.sum());
+        let mut caveats = tally.caveats.clone();
+        if whole.clients.is_none() {
+            caveats.push(Caveat::incomplete(
+                "clients-unknown",
+                "the run was cut off, so the number of clients is unknown, and with it how many connections were needed",
+            ));
+        }
+        let missing = Unobserved::by_caveats(&caveats);
         let sessions = run.variants.iter().zip(&cells);
         let sessions: Vec<SessionFacts> = sessions
-            .map(|(variant, cell)| SessionFacts::new(variant, cell))
+            .map(|(variant, cell)| SessionFacts::new(variant, cell, seconds, &missing))
             .collect();
-        let errors = ErrorResponses::among(&figures.requests.status, run.expect);
-        let total = figures.requests.total;
+        let counted = TrafficCounts {
+            connections: connections(&whole),
+            ..measured.counted.clone()
+        };
+        let errors = ErrorResponses::among(&counted.requests.status, run.expect);
+        let (total, opened) = (counted.requests.total, counted.connections.opened);
+        let rate = seconds.map(|seconds| counted.requests.ok as f64 / seconds);
         let cpu = |nanos: Option<u64>| {
             let nanos = nanos.filter(|_| total > 0)?;
             Some(nanos as f64 / total as f64 / 1e3)
         };
         let mut facts = ScenarioFacts {
-            verdict: Vec::new(),
+            verdict: Claims::default(),
             clients: whole.clients.map(Clients::from),
             clients_at_once: bounds
                 .and_then(|round| round.schedule)
                 .map(|schedule| schedule.at_once.into()),
-            rate_per_s: seconds.map(|seconds| figures.requests.ok as f64 / seconds),
+            rate_per_s: missing.statistic(Reading::of(rate, Why::NothingHappened)),
+            requests_per_connection: missing.ratio(share(total, opened)),
+            churn_per_s: churn(&counted, seconds, &missing),
             seconds,
             modes: modes(&whole),
             is_bimodal: is_bimodal(&whole),
-            scheduling_error_ms: Latency::of(&times.scheduling_error),
+            scheduling_error_ms: Latency::of(&times.scheduling_error).observed(&missing),
             scheduling_error_share: share(times.scheduling_error.sum(), latencies),
             queued: times.queued.count(),
             cpu_us_per_request: cpu(bounds.and_then(|round| round.client_cpu)),
@@ -161,40 +186,35 @@ impl ScenarioFacts {
             machine: bounds.and_then(machine),
             server_cpu_us_per_request: cpu(bounds.and_then(|round| round.server_cpu)),
             findings: findings(&sessions, run),
-            caveats: tally.caveats.clone(),
+            caveats,
             sockets: tally.sockets.clone(),
             populations: Population::all(&[&whole]),
-            counts: TrafficCounts {
-                connections: connections(&whole),
-                requests: figures.requests,
-                reused: figures.reused,
-                reuse: figures.reuse,
-            },
-            latency_ms: figures.latency_ms,
-            latency_without_setup_ms: figures.latency_without_setup_ms,
+            traffic: figures::traffic(&counted, &missing),
+            counted,
+            latency_ms: measured.latency_ms.observed(&missing),
+            latency_without_setup_ms: measured.latency_without_setup_ms.observed(&missing),
             sessions,
             errors,
         };
         facts.caveats.extend(facts.limits());
-        facts.verdict = verdict::sentences(&facts, tally, first);
+        facts.verdict = verdict::claims(&facts, tally, first);
         facts
     }
 
     /// Whether a request succeeded: it had a complete response, and that was no error or the user
     /// named its status.
     pub fn any_success(&self) -> bool {
-        no_success(&self.requests, &self.errors).is_none()
+        self.no_success().is_none()
+    }
+
+    /// Why nothing succeeded, if nothing did.
+    fn no_success(&self) -> Option<&'static str> {
+        no_success(&self.counted, &self.errors)
     }
 
     /// What limits the figures, beyond what the run itself recorded.
     fn limits(&self) -> Vec<Caveat> {
         let mut limits = Vec::new();
-        if self.clients.is_none() {
-            limits.push(Caveat::incomplete(
-                "clients-unknown",
-                "the run was cut off, so the number of clients is unknown, and with it how many connections were needed",
-            ));
-        }
         let is_late = self.scheduling_error_share.is_some_and(|late| late > LATE);
         if self.client_busy.is_some_and(|busy| busy > CLIENT_BUSY) {
             limits.push(Caveat::new(
@@ -293,13 +313,23 @@ fn is_bimodal(cell: &Cell) -> bool {
 fn findings(sessions: &[SessionFacts], run: &Run) -> Vec<Finding> {
     let mut found = Vec::new();
     for session in sessions {
-        found.extend(failures(&session.name, &session.requests));
+        found.extend(failures(&session.name, &session.counted.requests));
         if run.expect.is_none() {
-            let severity = match session.requests.status.keys().any(|status| *status < 400) {
+            let severity = match session
+                .counted
+                .requests
+                .status
+                .keys()
+                .any(|status| *status < 400)
+            {
                 true => Severity::Warning,
                 false => Severity::Error,
             };
-            found.extend(not_2xx(&session.name, &session.requests.status, severity));
+            found.extend(not_2xx(
+                &session.name,
+                &session.counted.requests.status,
+                severity,
+            ));
         }
     }
     debug_assert!(

@@ -6,6 +6,7 @@ use intact_ledger::{
     ClientCounts, Event, Exchange, Failure, MachineUse, Nanos, Outcome, Producer, Reuse, Round,
     Run, Sink, Span, Tally, Vantage, Variant,
 };
+use intact_reading::Reading;
 use std::collections::BTreeMap;
 
 const MS: u64 = 1_000_000;
@@ -80,24 +81,27 @@ fn passes(facts: &ScenarioFacts, expression: &str) -> bool {
 #[test]
 fn figures_are_of_the_run_of_each_session_and_of_each_tag() {
     let facts = facts(|_, _| {});
-    assert_eq!((facts.requests.total, facts.requests.ok), (520, 520));
-    assert_eq!(facts.connections.opened, 260);
-    assert_eq!(facts.connections.needed, 20);
-    assert_eq!(facts.reuse, Some(0.5));
+    assert_eq!(
+        (facts.counted.requests.total, facts.counted.requests.ok),
+        (520, 520)
+    );
+    assert_eq!(facts.counted.connections.opened, 260);
+    assert_eq!(facts.counted.connections.needed, 20);
+    assert_eq!(facts.counted.reuse, Some(0.5));
     let tags = facts.sessions.iter().flat_map(|one| &one.tags);
     let tags: Vec<(&str, u64, u64)> = tags
-        .map(|one| (&*one.tag, one.requests.total, one.reused))
+        .map(|one| (&*one.tag, one.counted.requests.total, one.counted.reused))
         .collect();
     assert_eq!(
         tags,
         [("first", 10, 0), ("kept", 260, 260), ("closed", 250, 0)]
     );
     assert_eq!(
-        facts.sessions[0].requests.status,
+        facts.sessions[0].counted.requests.status,
         BTreeMap::from([(200, 270)])
     );
     assert_eq!(facts.sessions[1].weight, Some(50.0));
-    assert_eq!(facts.rate_per_s, Some(52.0));
+    assert_eq!(facts.rate_per_s, Reading::known(52.0));
     assert_eq!(facts.client_busy, Some(0.01));
     assert!(facts.caveats.is_empty(), "{:?}", facts.caveats);
     assert!(facts.any_success());
@@ -114,14 +118,14 @@ fn both_modes_are_named_with_their_shares() {
     assert_eq!(modes, [("fresh", 0.5), ("reused", 0.5)]);
     assert!(facts.is_bimodal);
     assert!(
-        facts.verdict[0].starts_with(
+        facts.verdict[0].statement.starts_with(
             "The latency has two modes: 50 % of the requests waited for a new connection"
         ),
         "{:?}",
         facts.verdict
     );
     assert_eq!(
-        facts.verdict[1],
+        &*facts.verdict[1].statement,
         "20 clients sent 520 requests on 260 connections in 10.0 s."
     );
 }
@@ -131,7 +135,9 @@ fn one_mode_is_not_called_two() {
     let facts = facts(|one, id| one.end = one.at.after(30 * MS + (id * 7919) % MS));
     assert!(!facts.is_bimodal);
     assert!(
-        facts.verdict[0].starts_with("50 % of the requests waited for a new connection"),
+        facts.verdict[0]
+            .statement
+            .starts_with("50 % of the requests waited for a new connection"),
         "{:?}",
         facts.verdict
     );
@@ -182,8 +188,8 @@ fn failures_are_findings_of_their_session_and_timeouts_are_in_the_percentiles() 
         ("failed-requests", "closed")
     );
     let closed = &facts.sessions[1].tags[0];
-    assert!(closed.requests.failures() > 100);
-    assert_eq!(closed.latency_ms.p90, None);
+    assert!(closed.counted.requests.failures() > 100);
+    assert!(closed.latency_ms.p90.is_unknown());
     assert!(!passes(&facts, "failed == 0"));
     assert!(!passes(&facts, "session=closed: p90 < 1h"));
     assert!(passes(&facts, "session=kept: failed == 0"));
@@ -194,7 +200,9 @@ fn a_run_in_which_every_response_is_an_error_is_no_success() {
     let facts = facts(|one, _| one.status = Some(503));
     assert!(!facts.any_success());
     assert!(
-        facts.verdict[0].contains("Every response was 503"),
+        facts.verdict[0]
+            .statement
+            .contains("Every response was 503"),
         "{:?}",
         facts.verdict
     );

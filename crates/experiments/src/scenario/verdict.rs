@@ -2,34 +2,43 @@
 //! succeeded. Must not compute figures.
 
 use super::ScenarioFacts;
-use crate::bench::{Mode, no_success_verdict};
+use crate::bench::{Mode, no_success_claim};
 use intact_document::population::Population;
 use intact_document::statement::counts;
+use intact_document::{Claim, ClaimKind, Claims};
 use intact_ledger::{Exchange, Reuse, Tally};
 use intact_units::number::{count, time, whole_percent};
 use intact_units::plural::counted;
 
-/// The sentences, the one that matters most first.
-pub(super) fn sentences(facts: &ScenarioFacts, tally: &Tally, first: &[Exchange]) -> Vec<String> {
-    if let Some(verdict) = no_success_verdict(&facts.requests, &facts.errors, tally, first) {
-        return vec![verdict];
+/// What is claimed of the sessions.
+pub(super) fn claims(facts: &ScenarioFacts, tally: &Tally, first: &[Exchange]) -> Claims {
+    if let Some(claim) = no_success_claim(&facts.counted, &facts.errors, tally, first) {
+        return Claims::ranked([claim]);
     }
-    // the times are those of the requests that did not fail
-    let mut sentences = Vec::new();
-    sentences.extend(failed(facts));
-    sentences.extend(facts.errors.share().map(|share| format!("{share}.")));
-    sentences.extend(modes(facts));
-    sentences.push(clients(facts));
-    let idle = facts.sessions.iter().filter(|one| one.requests.total == 0);
-    sentences.extend(idle.map(|one| format!("No client picked the session {:?}.", one.name)));
-    sentences
+    let of = |kind: ClaimKind, sentence: String| Claim::new(kind, 0.0, sentence);
+    let idle = facts.sessions.iter();
+    let idle = idle.filter(|one| one.counted.requests.total == 0);
+    let idle = idle.map(|one| format!("No client picked the session {:?}.", one.name));
+    let notes = std::iter::once(clients(facts)).chain(idle);
+    let claims = [
+        (ClaimKind::Failed, failed(facts)),
+        (
+            ClaimKind::Errors,
+            facts.errors.share().map(|share| format!("{share}.")),
+        ),
+        (ClaimKind::Time, modes(facts)),
+    ];
+    let claims = claims
+        .into_iter()
+        .filter_map(|(kind, sentence)| Some(of(kind, sentence?)));
+    Claims::ranked(claims.chain(notes.map(|note| of(ClaimKind::Note, note))))
 }
 
 /// Requests that failed, if any.
 fn failed(facts: &ScenarioFacts) -> Option<String> {
-    let failed = facts.requests.failures();
-    let all = counted(facts.requests.total, "request");
-    let kinds = facts.requests.failed.iter();
+    let failed = facts.counted.requests.failures();
+    let all = counted(facts.counted.requests.total, "request");
+    let kinds = facts.counted.requests.failed.iter();
     let kinds = counts(kinds.map(|(kind, &count)| (kind, count)));
     (failed > 0).then(|| format!("{} of {all} failed ({kinds}).", count(failed)))
 }
@@ -73,8 +82,8 @@ fn typical(one: &Population) -> String {
 }
 
 fn clients(facts: &ScenarioFacts) -> String {
-    let requests = counted(facts.requests.total, "request");
-    let connections = counted(facts.connections.opened, "connection");
+    let requests = counted(facts.counted.requests.total, "request");
+    let connections = counted(facts.counted.connections.opened, "connection");
     let within = facts.seconds.map_or_else(String::new, |seconds| {
         format!(" in {}", time(seconds * 1e3))
     });

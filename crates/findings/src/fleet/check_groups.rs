@@ -3,7 +3,7 @@
 
 use super::{ProfileMerge, TargetChecks};
 use crate::kinds::check_requirement;
-use intact_document::requirement::{Document, Requirement};
+use intact_document::requirement::{DocumentKind, Requirement};
 use intact_ledger::Run;
 use intact_servers::check::CheckFacts;
 use intact_units::plural::counted;
@@ -49,7 +49,7 @@ impl<'a> CheckGroups<'a> {
             groups: places.map(group).collect(),
             requirements: requirements
                 .iter()
-                .filter(|one| check_requirement(one, Document::Check).is_ok())
+                .filter(|one| check_requirement(one, DocumentKind::Check).is_ok())
                 .map(|one| (one, Counts::default()))
                 .collect(),
             any_success: false,
@@ -115,7 +115,7 @@ impl<'a> CheckGroups<'a> {
         let mut kept = true;
         let mut lines = Vec::new();
         for (requirement, counts) in &self.requirements {
-            let of_benches_too = check_requirement(requirement, Document::Bench).is_ok();
+            let of_benches_too = check_requirement(requirement, DocumentKind::Bench).is_ok();
             let all = counts.met + counts.missed;
             if all == 0 && of_benches_too && has_benches {
                 continue;
@@ -135,7 +135,7 @@ impl<'a> CheckGroups<'a> {
         }
         let of_benches_only = all
             .iter()
-            .filter(|one| !has_benches && check_requirement(one, Document::Check).is_err());
+            .filter(|one| !has_benches && check_requirement(one, DocumentKind::Check).is_err());
         for requirement in of_benches_only {
             kept = false;
             lines.push(format!("{requirement}: not met, the plan has no bench"));

@@ -4,6 +4,7 @@
 //! A fold: of each profile only its figures are kept.
 
 use intact_document::finding::Severity;
+use intact_reading::Reading;
 use intact_servers::check::CheckFacts;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -108,11 +109,19 @@ impl Spread {
     }
 }
 
+/// Adds what is known of a limit: its value, or the lower bound.
+fn add(limit: &Reading, known: &mut Vec<f64>, at_least: &mut Vec<f64>) {
+    match limit.value() {
+        Some(value) => known.push(value),
+        None => at_least.extend(Some(limit.low()).filter(|low| low.is_finite())),
+    }
+}
+
 impl ProfileMerge {
     /// Takes a profile.
     pub fn add(&mut self, facts: &CheckFacts) {
         self.count += 1;
-        self.requests += facts.requests.total;
+        self.requests += facts.counted.requests.total;
         self.answered += u64::from(facts.any_success());
         if let Some(kind) = facts.target.as_ref().and_then(|target| target.failed) {
             *self.failed.entry(kind).or_default() += 1;
@@ -123,15 +132,17 @@ impl ProfileMerge {
             None => {}
         }
         if let Some(idle) = &facts.idle_timeout {
-            self.idle_s.extend(idle.measured_s);
-            self.idle_at_least_s.extend(idle.at_least_s);
+            add(
+                &idle.measured_s,
+                &mut self.idle_s,
+                &mut self.idle_at_least_s,
+            );
             self.idle_announced_s
                 .extend(idle.announced_s.map(f64::from));
         }
         if let Some(max) = &facts.max_requests {
-            self.max_requests.extend(max.measured.map(f64::from));
-            self.max_requests_at_least
-                .extend(max.at_least.map(f64::from));
+            let known = &mut self.max_requests;
+            add(&max.measured, known, &mut self.max_requests_at_least);
         }
         let waterfall = &facts.phases_ms;
         self.cold_ms

@@ -1,13 +1,12 @@
 //! A producer that adds no evidence to its header, or a part of it: what it records is known, and
 //! nothing else.
 
-use intact_findings::requirement::Requirement;
-use intact_findings::rules;
-use intact_findings::traffic::{ObservedFacts, TrafficAnalysis};
+use intact_document::requirement::Requirement;
 use intact_ledger::{
     Connection, ConnectionId, Event, Evidence, EvidenceSet, Exchange, Method, Nanos, Origin,
     Producer, Reuse, Run, Scheme, Setup, Sink, Span, Vantage,
 };
+use intact_traffic::{ObservedFacts, TrafficAnalysis, rules};
 
 const MS: u64 = 1_000_000;
 
@@ -95,21 +94,25 @@ fn a_producer_without_evidence_is_not_praised() {
     let [only] = &none.verdict[..] else {
         panic!("{:?}", none.verdict)
     };
-    assert!(only.contains(reason), "{only}");
+    assert!(only.contains(reason), "{only:?}");
 }
 
 #[test]
 fn a_rule_is_judged_only_with_the_evidence_that_it_needs() {
     let judged = |evidence: EvidenceSet| {
-        let unobserved = facts(evidence).totals.unobserved.clone();
+        let unobserved = facts(evidence).totals.counted.unobserved.clone();
         rules::ids()
-            .filter(|rule| unobserved.can_judge(rule))
+            .filter(|rule| unobserved.can_judge(rules::needs(rule)))
             .count()
     };
     let without_needs = judged(EvidenceSet::default());
     assert_eq!(judged(Evidence::ALL.into()), rules::ids().count());
     assert_eq!(without_needs, 6);
-    let none = facts(EvidenceSet::default()).totals.unobserved.clone();
+    let none = facts(EvidenceSet::default())
+        .totals
+        .counted
+        .unobserved
+        .clone();
     for (rule, needs) in [
         ("body-not-drained", vec![Evidence::Ends, Evidence::Bodies]),
         ("first-request-costs-more", vec![Evidence::Durations]),
@@ -117,13 +120,20 @@ fn a_rule_is_judged_only_with_the_evidence_that_it_needs() {
         ("stale-reuse", vec![Evidence::Attempts, Evidence::Ends]),
         ("state-carried-over", vec![Evidence::Identities]),
     ] {
-        assert!(!none.can_judge(rule), "{rule}");
-        let enough = facts(EvidenceSet::of(&needs)).totals.unobserved.clone();
-        assert!(enough.can_judge(rule), "{rule}");
+        assert!(!none.can_judge(rules::needs(rule)), "{rule}");
+        let enough = facts(EvidenceSet::of(&needs))
+            .totals
+            .counted
+            .unobserved
+            .clone();
+        assert!(enough.can_judge(rules::needs(rule)), "{rule}");
         for one in needs {
             let without = EvidenceSet::from(Evidence::ALL).without(one);
-            let lacking = facts(without).totals.unobserved.clone();
-            assert!(!lacking.can_judge(rule), "{rule} without {one:?}");
+            let lacking = facts(without).totals.counted.unobserved.clone();
+            assert!(
+                !lacking.can_judge(rules::needs(rule)),
+                "{rule} without {one:?}"
+            );
         }
     }
 }

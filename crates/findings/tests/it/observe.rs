@@ -136,28 +136,31 @@ fn row() -> impl Strategy<Value = Row> {
 
 fn check(facts: &ObservedFacts) {
     let totals = &facts.totals;
-    assert!(totals.connections.needed <= totals.connections.opened);
+    assert!(totals.counted.counts.connections.needed <= totals.counted.counts.connections.opened);
     assert_eq!(
-        totals.avoidable,
+        totals.counted.avoidable,
         facts
             .destinations
             .iter()
-            .map(|one| one.figures.avoidable)
+            .map(|one| one.figures.counted.avoidable)
             .sum::<u64>()
     );
     assert_eq!(
-        totals.requests.total,
-        totals.requests.ok + totals.requests.failures()
+        totals.counted.counts.requests.total,
+        totals.counted.counts.requests.ok + totals.counted.counts.requests.failures()
     );
     let sums = |of: fn(&intact_traffic::Figures) -> u64| -> u64 {
         facts.destinations.iter().map(|one| of(&one.figures)).sum()
     };
-    assert_eq!(totals.requests.total, sums(|one| one.requests.total));
     assert_eq!(
-        totals.connections.opened,
-        sums(|one| one.connections.opened)
+        totals.counted.counts.requests.total,
+        sums(|one| one.counted.counts.requests.total)
     );
-    if let Some(reuse) = totals.reuse {
+    assert_eq!(
+        totals.counted.counts.connections.opened,
+        sums(|one| one.counted.counts.connections.opened)
+    );
+    if let Some(reuse) = totals.traffic.reuse.value() {
         assert!((0.0..=1.0).contains(&reuse));
     }
     let claimed: f64 = facts
@@ -165,7 +168,7 @@ fn check(facts: &ObservedFacts) {
         .iter()
         .filter_map(|finding| finding.cost_ms)
         .sum();
-    let wasted = totals.wasted_ms.unwrap_or(0.0) + totals.lost_ms.unwrap_or(0.0);
+    let wasted = totals.counted.wasted_ms.unwrap_or(0.0) + totals.lost_ms.unwrap_or(0.0);
     assert!(claimed <= wasted + 1e-6);
 }
 
@@ -219,7 +222,7 @@ fn more_destinations_than_fit_are_counted_together_with_a_caveat() {
         observed.record(Event::Exchange(&exchange));
     }
     let facts = observed.facts();
-    assert_eq!(facts.totals.requests.total, 5_000);
+    assert_eq!(facts.totals.counted.counts.requests.total, 5_000);
     assert!(
         facts.destinations.len() <= 1_025,
         "{}",
@@ -246,7 +249,7 @@ fn a_hundred_thousand_connections_left_open_are_let_go_and_said() {
         observed.record(Event::Opened(&one));
     }
     let facts = observed.facts();
-    assert_eq!(facts.totals.connections.opened, 100_000);
+    assert_eq!(facts.totals.counted.counts.connections.opened, 100_000);
     assert!(
         facts
             .caveats
@@ -355,13 +358,13 @@ fn a_request_is_a_retry_only_of_the_same_process_and_until_it_is_answered() {
         0,
         "another process asks the same"
     );
-    let answered_beside = [
+    let answered_elsewhere = [
         (1, 10, 20, broken),
         (2, 15, 25, Outcome::Ok),
         (3, 30, 40, Outcome::Ok),
     ];
     assert_eq!(
-        retries(&answered_beside, [7; 3]),
+        retries(&answered_elsewhere, [7; 3]),
         0,
         "its like was answered meanwhile"
     );

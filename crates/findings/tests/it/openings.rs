@@ -62,7 +62,7 @@ fn a_client_that_gives_up_requests_one_after_the_other_needs_one_connection() {
     }
     rows.push(exchange(5, 1510, 1520, 1));
     let found = facts(&rows);
-    assert_eq!(found.connections.needed, 1);
+    assert_eq!(found.totals.counted.counts.connections.needed, 1);
     let one = &of_rule(&found, "new-connection-per-request")[0];
     assert_eq!(
         *one.evidence,
@@ -138,7 +138,10 @@ fn requests_of_one_connection_do_not_overlap_however_coarse_the_clock_is() {
     }
     let found = facts(&rows);
     assert_eq!(
-        (found.connections.opened, found.connections.needed),
+        (
+            found.totals.counted.counts.connections.opened,
+            found.totals.counted.counts.connections.needed
+        ),
         (11, 1)
     );
     assert!(!meets(&found, "avoidable == 0"));
@@ -149,7 +152,7 @@ fn requests_of_one_connection_do_not_overlap_however_coarse_the_clock_is() {
     let mut other = exchange(21, 2010, 2011, 1);
     other["id"] = json!(9);
     rows.push(other);
-    assert_eq!(facts(&rows).connections.needed, 2);
+    assert_eq!(facts(&rows).totals.counted.counts.connections.needed, 2);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! findings about the fix of another.
 
 use intact_document::requirement::Requirement;
-use intact_document::{Finding, Severity};
+use intact_document::{Facts, Finding, Severity};
 use intact_ledger::{Evidence, Producer, Row, Run, Sink, Vantage};
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ fn localhost_and_its_address_are_one_destination() {
     };
     assert_eq!(one.origin, "http://localhost:8080");
     assert_eq!(one.aliases, ["127.0.0.1:8080"]);
-    assert_eq!(facts.totals.connections.needed, 1);
+    assert_eq!(facts.totals.counted.counts.connections.needed, 1);
     for host in ["localhost:8080", "127.0.0.1:8080"] {
         assert!(
             meets(&facts, &format!("host={host}: connections == 6")),
@@ -105,7 +105,15 @@ fn connections_that_ended_unused_before_the_origin_showed_belong_to_it() {
         .map(|one| one.origin.as_str())
         .collect();
     assert_eq!(names, ["http://api.example:8080"]);
-    assert_eq!(facts.destinations[0].figures.connections.opened, 4);
+    assert_eq!(
+        facts.destinations[0]
+            .figures
+            .counted
+            .counts
+            .connections
+            .opened,
+        4
+    );
 }
 
 #[test]
@@ -118,9 +126,9 @@ fn a_cost_is_a_part_of_the_time_of_requests_and_setups() {
     rows.push(exchange(0, 0, 15, 1));
     rows.extend((1..4).map(|nth| closed(nth, 90, "client", "unused", 0)));
     let facts = facts(&rows);
-    assert_eq!(facts.totals.wasted_ms, Some(30.0));
+    assert_eq!(facts.totals.wasted_ms.value(), Some(30.0));
     // 30 ms of 15 ms and the 30 ms that no request waited for
-    assert!((facts.totals.wasted_share.unwrap() - 30.0 / 45.0).abs() < 1e-9);
+    assert!((facts.totals.wasted_share.value().unwrap() - 30.0 / 45.0).abs() < 1e-9);
     let share: f64 = facts.findings.iter().filter_map(|one| one.cost_share).sum();
     assert!(share <= 1.0, "{share}");
 }
@@ -245,14 +253,18 @@ fn failed_lookups_stand_in_the_headline() {
     lookups.insert(50, one("api.example", &refused));
     let sporadic = after_lookups(&lookups, 20);
     let sentence = "1 of 100 lookups failed (SERVFAIL 1), and their names were found at other times. A request on a reused connection needs no lookup";
-    assert_eq!(sporadic.verdict[1], sentence);
+    assert_eq!(sporadic.verdict[0], sentence);
     assert!(!sporadic.has_evidence_of_no_gain());
     assert_eq!(sporadic.totals.lookups.errors["SERVFAIL"], 1);
     // as rare, of a name that is never there: a search list
     lookups[50] = one("api.example.local", &missing);
     let searched = after_lookups(&lookups, 20);
     assert!(
-        !searched.verdict.join(" ").contains("lookup"),
+        !searched
+            .verdict
+            .sentences()
+            .collect::<String>()
+            .contains("lookup"),
         "{:?}",
         searched.verdict
     );
@@ -260,7 +272,7 @@ fn failed_lookups_stand_in_the_headline() {
     lookups.push(one("c.example", &json!({"Err": "a word of its own"})));
     let failed = after_lookups(&lookups, 20);
     assert_eq!(
-        failed.verdict[1],
+        failed.verdict[0],
         "2 of 3 lookups failed (NXDOMAIN 1, other 1)"
     );
     // what waited for them was not sent
@@ -272,12 +284,12 @@ fn failed_lookups_stand_in_the_headline() {
     assert!(!meets(&failed, "failed < 0.1 %"));
     // whether it failed is not known
     assert_eq!(
-        after_lookups(&[one("b.example", &json!(null))], 0).verdict,
+        after_lookups(&[one("b.example", &json!(null))], 0).verdict[..],
         ["No connection was opened. What 1 lookup found was not seen"]
     );
     // nothing else happened
     assert_eq!(
-        after_lookups(&[one("b.example", &missing)], 0).verdict,
+        after_lookups(&[one("b.example", &missing)], 0).verdict[..],
         ["No connection could be opened: 1 lookup failed (NXDOMAIN 1)"]
     );
 }
@@ -552,7 +564,7 @@ fn connections_of_unknown_protocol_belong_to_the_origin_of_their_address() {
     rows.push(failed);
     let all = facts(&rows);
     assert_eq!(origins(&all), ["http://api.example:8080"]);
-    let connections = &all.destinations[0].figures.connections;
+    let connections = &all.destinations[0].figures.counted.counts.connections;
     assert_eq!(connections.opened, 3);
     assert_eq!(connections.failed.values().sum::<u64>(), 1);
     let caveat = all

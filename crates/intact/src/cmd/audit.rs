@@ -17,11 +17,13 @@ use intact_audit::{
     Audit, AuditError, Input, InputOptions, InputSummary, KeyLog, LadderSelection, Options, Pattern,
 };
 use intact_document::body_arrival::BodyArrival;
-use intact_document::requirement::Document;
+use intact_document::requirement::DocumentKind;
+use intact_findings::{AuditParts, Document, ObservedParts, Parts};
 use intact_ledger::{Caveat, Event, Producer, Rows, Run, Sink, Vantage, input_file};
-use intact_report::documents::{InputFacts, LadderFacts, Source, TrafficRun};
+use intact_report::documents::{self, LadderFacts};
+use intact_report::page::Page;
 use intact_report::terminal::Length;
-use intact_traffic::TrafficAnalysis;
+use intact_traffic::{InputFacts, TrafficAnalysis};
 use intact_units::plural::counted;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -83,7 +85,7 @@ TLS without keys is counted in connections, never as 0 % reuse. See docs/referen
 /// Reads the inputs and prints the page.
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    let Some(requirements) = args.gates.begin(Document::Audit)? else {
+    let Some(requirements) = args.gates.begin(DocumentKind::Audit)? else {
         return Ok(ExitCode::from(exit::FINE));
     };
     let interrupt = Interrupt::listen()?;
@@ -110,41 +112,44 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         observed,
         responses,
     } = observing.finish();
-    let (facts, answers) = (observed.facts(), responses.facts());
     let charts = observed.pictures(&run);
+    let parts = ObservedParts {
+        facts: observed.facts(),
+        charts,
+        audit: Some(AuditParts {
+            inputs,
+            answers: responses.facts(),
+            changes: observed.changes(),
+        }),
+    };
+    let answers = responses.facts();
+    let document = Document::new(run, Parts::Observed(Box::new(parts)));
     let conclusion = Conclusion {
         output: &args.output,
         gates: &args.gates,
         requirements: &requirements,
-        run: &run,
-        facts: &facts,
     };
-    let kept = conclusion.write(
-        || {
-            let changes = observed.changes();
-            intact_report::json::audit(&run, &facts, &inputs, &answers, &changes)
+    if args.ladder.is_none() {
+        let kept = conclusion.write(&document)?;
+        return Ok(exit_code(interrupt.signal(), true, kept));
+    }
+    // packets that were asked for are not cut
+    let print = |page: &Page<'_>, _| {
+        print(page, Length::Full);
+        if ladder.is_none() {
+            console::note(
+                "no such connection: --ladder shows packets of a capture, and --ladder=NUMBER counts connections from 1 in the order of their first packets",
+            );
+        }
+    };
+    let kept = conclusion.write_with(
+        &document,
+        |mut page| {
+            page.section(documents::answers(&answers));
+            page.section(ladder.as_ref().map(documents::ladder));
+            page
         },
-        || {
-            let source = Source::Traffic(TrafficRun {
-                run: &run,
-                facts: &facts,
-                charts: &charts,
-                inputs: &inputs,
-                answers: args.ladder.map_or(&[], |_| &answers),
-                ladder: args.ladder.and(ladder.as_ref()),
-            });
-            source.page()
-        },
-        |page, length| {
-            // packets that were asked for are not cut
-            let length = args.ladder.map_or(length, |_| Length::Full);
-            print(page, length);
-            if args.ladder.is_some() && ladder.is_none() {
-                console::note(
-                    "no such connection: --ladder shows packets of a capture, and --ladder=NUMBER counts connections from 1 in the order of their first packets",
-                );
-            }
-        },
+        print,
     )?;
     Ok(exit_code(interrupt.signal(), true, kept))
 }

@@ -19,7 +19,6 @@ pub(super) mod watched_service;
 
 use super::builtin::{Builtin, Ready};
 use super::conclusion::{Conclusion, exit_code, print};
-use super::gates::GateInput;
 use super::link;
 use super::on_link::{self, Near};
 use super::output_files::OutputFiles;
@@ -38,12 +37,12 @@ pub(super) use flame::FlameGraphs;
 use intact_bench::{Bench, BenchError, IoChoice, Length, RowPolicy, Target};
 use intact_client::Clock;
 use intact_client::tls::Verify;
-use intact_document::requirement::Document;
+use intact_document::requirement::DocumentKind;
 use intact_experiment::{Axes, CacheUse, TlsChoice, Variation};
 use intact_experiments::bench::{BenchFacts, Charts};
-use intact_findings::stored::StoredBench;
+use intact_findings::{BenchParts, Document, Parts};
 use intact_ledger::{Caveat, Producer, Protocol, Rows, Vantage};
-use intact_report::documents::{self, BenchRun, Source};
+use intact_report::documents;
 use intact_report::page::Page;
 use intact_units::plural::counted;
 #[cfg(not(all(feature = "live", unix)))]
@@ -117,7 +116,7 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
     if args.capacity.is_any() {
         return capacity::measure(config, near);
     }
-    let Some(requirements) = args.gates.begin(Document::Bench)? else {
+    let Some(requirements) = args.gates.begin(DocumentKind::Bench)? else {
         return Ok(ExitCode::from(exit::FINE));
     };
     let interrupt = Interrupt::listen()?;
@@ -175,28 +174,26 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
         facts.compare_with_production(production);
     }
     let charts = Charts::new(run, &tally, &facts, &recorded.timeline);
+    let next = config
+        .demonstration
+        .then(|| documents::demonstration(&facts));
+    let parts = BenchParts { facts, charts };
+    let document = Document::new(recorded.run, Parts::Bench(Box::new(parts)));
     let conclusion = Conclusion {
         output: &args.output,
         gates: &args.gates,
         requirements: &requirements,
-        run,
-        facts: &facts,
     };
-    let source = Source::Bench(BenchRun {
-        run,
-        facts: &facts,
-        charts: &charts,
-    });
     let print = |page: &Page<'_>, length| {
         print(page, length);
-        if config.demonstration {
-            let next = documents::demonstration(&facts);
+        if let Some(next) = next {
             let paper = console::paper(length);
             console::print_written(&intact_report::terminal::write_sections(&[next], paper));
         }
     };
-    let kept = conclusion.write(|| facts.json(run), || source.page(), print)?;
-    Ok(exit_code(interrupt.signal(), facts.any_success(), kept))
+    let kept = conclusion.write_with(&document, |page| page, print)?;
+    let any_success = document.facts().any_success();
+    Ok(exit_code(interrupt.signal(), any_success, kept))
 }
 
 /// The host of a URL, for the destination of production that is the same.
@@ -206,11 +203,12 @@ fn host_of(url: &str) -> Option<String> {
 }
 
 /// Adds the differences from an earlier bench, and what limits its figures: not this run's counts.
-fn compare_with(facts: &mut BenchFacts, then: &StoredBench) {
-    facts.compare_with_baseline(&then.run, &then.facts);
+fn compare_with(facts: &mut BenchFacts, (run, then): &(intact_ledger::Run, BenchParts)) {
+    let then = &then.facts;
+    facts.compare_with_baseline(run, then);
     let of_then = |one: &Caveat| Caveat::new(&*one.id, format!("--baseline: {}", one.message));
-    let missing = then.facts.caveats.iter().filter(|one| one.incomplete);
-    facts.caveats.extend(missing.map(of_then));
+    let missing = then.caveats.iter().filter(|one| one.incomplete);
+    facts.add_caveats(missing.map(of_then));
 }
 
 /// The bench of these options, announced. `ready`: the built-in server.

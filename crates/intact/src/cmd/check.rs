@@ -8,7 +8,7 @@ use super::conclusion::{Conclusion, Output, exit_code};
 use super::config::Config;
 use super::connect_options::ConnectOptions;
 use super::expect::Expect;
-use super::gates::{GateInput, Gates};
+use super::gates::Gates;
 use super::options;
 use super::output_files::OutputFiles;
 use super::run_header;
@@ -25,7 +25,8 @@ use intact_check::{
 };
 use intact_client::Clock;
 use intact_client::tls::Verify;
-use intact_document::requirement::Document;
+use intact_document::requirement::DocumentKind;
+use intact_findings::{Document, Parts};
 use intact_ledger::{Method, Producer, Protocol, Vantage, private_file};
 use intact_report::documents::{CheckPart, CheckRun, check as check_page};
 use intact_report::page::Page;
@@ -171,7 +172,7 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     if args.chain.is_wanted() {
         return chain::run(&args, &words);
     }
-    let Some(requirements) = args.gates.begin(Document::Check)? else {
+    let Some(requirements) = args.gates.begin(DocumentKind::Check)? else {
         return Ok(ExitCode::from(exit::FINE));
     };
     let interrupt = Interrupt::listen()?;
@@ -209,37 +210,28 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
         ladders,
     } = watching.finish(&profile);
     let mut facts = CheckFacts::new(&profile, &rows);
-    facts.caveats.extend(caveats);
-    let run = CheckRun {
-        run: &head,
-        facts: &facts,
-    };
+    facts.add_caveats(caveats);
+    let document = Document::new(head, Parts::Check(Box::new(facts)));
     let conclusion = Conclusion {
         output: &output,
         gates: &gates,
         requirements: &requirements,
-        run: &head,
-        facts: &facts,
     };
-    let print = |_: &Page<'_>, length: Length| {
-        console::print_written(&match &printed {
-            Some(printed) => {
-                let page = check_page(run, CheckPart::Rest(&printed.facts));
+    let print = |page: &Page<'_>, length: Length| {
+        console::print_written(&match (&printed, &document.parts) {
+            (Some(profile), Parts::Check(facts)) => {
+                let run = &document.run;
+                let part = CheckPart::Rest(&profile.facts);
+                let page = check_page(CheckRun { run, facts }, part);
                 let paper = console::paper(length.split(NOTES).1);
-                intact_report::terminal::write_rest(&page, paper, &printed.part)
+                intact_report::terminal::write_rest(&page, paper, &profile.part)
             }
-            None => {
-                let page = check_page(run, CheckPart::All);
-                intact_report::terminal::write(&page, console::paper(length)) + &ladders
-            }
+            _ => intact_report::terminal::write(page, console::paper(length)) + &ladders,
         });
     };
-    let kept = conclusion.write(
-        || facts.json(&head),
-        || check_page(run, CheckPart::All),
-        print,
-    )?;
-    Ok(exit_code(interrupt.signal(), facts.any_success(), kept))
+    let kept = conclusion.write_with(&document, |page| page, print)?;
+    let any_success = document.facts().any_success();
+    Ok(exit_code(interrupt.signal(), any_success, kept))
 }
 
 /// What will be sent, before it is.

@@ -4,9 +4,9 @@
 mod programs;
 mod rounds;
 
-use super::conclusion::{Conclusion, FileOutput, print};
+use super::conclusion::{Conclusion, FileOutput};
 use super::config::Config;
-use super::gates::{GateInput, Gates};
+use super::gates::Gates;
 use super::output_files::OutputFiles;
 use super::production;
 use super::resolver;
@@ -14,14 +14,14 @@ use super::run_header;
 use super::watch::Keys;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
-use intact_document::requirement::Document;
+use intact_document::requirement::DocumentKind;
 use intact_experiments::compare::{CompareFacts, Comparison};
 use intact_experiments::likeness::ConnectionBehaviour;
 use intact_findings::kinds::document_of;
 use intact_findings::stored;
+use intact_findings::{Document, Parts};
 use intact_ledger::store::Reader;
 use intact_ledger::{EvidenceSet, Producer, Run, Vantage, Variant};
-use intact_report::documents::{CompareRun, Source};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -138,7 +138,7 @@ Exit code: 0; 1 when a requirement failed; a program's own when it fails, after 
 /// Runs or reads, then prints the page.
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    let Some(requirements) = args.gates.begin(Document::Compare)? else {
+    let Some(requirements) = args.gates.begin(DocumentKind::Compare)? else {
         return Ok(ExitCode::from(exit::FINE));
     };
     let (run, facts, ended) = match (args.ledgers.is_empty(), args.programs.is_empty()) {
@@ -162,23 +162,19 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         }
         (false, false) => return Err(usage("either programs or ledgers, not both")),
     };
+    let document = Document::new(run, Parts::Compare(Box::new(facts)));
     let conclusion = Conclusion {
         output: &(&args.output).into(),
         gates: &args.gates,
         requirements: &requirements,
-        run: &run,
-        facts: &facts,
     };
-    let one = CompareRun {
-        run: &run,
-        facts: &facts,
-    };
-    let kept = conclusion.write(|| facts.json(&run), || Source::Compare(one).page(), print)?;
-    Ok(ExitCode::from(match ended {
-        Some(code) => code,
-        None if kept => exit::FINE,
-        None => exit::REQUIREMENT,
-    }))
+    match ended {
+        Some(code) => {
+            conclusion.write(&document)?;
+            Ok(ExitCode::from(code))
+        }
+        None => Ok(conclusion.finish(&document, None)?),
+    }
 }
 
 /// Facts of stored ledgers, each a program with one round.
@@ -191,19 +187,19 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
         let reader = Reader::open(folder).map_err(Failed::unreadable)?;
         let producer = &reader.run().producer;
         let remedy = match document_of(reader.run()) {
-            Document::Bench => Some(
+            DocumentKind::Bench => Some(
                 "`intact bench --baseline DIR` compares two benches, `intact bench --like DIR` a bench with production",
             ),
-            Document::Scenario => Some("`intact report DIR` shows a scenario"),
-            Document::Capacity => Some("`intact report DIR` shows a capacity"),
-            Document::Compare => Some("`intact report DIR` shows a comparison"),
-            Document::Fault => Some("`intact report DIR` shows a card of faults"),
-            Document::Check
-            | Document::Chain
-            | Document::Watch
-            | Document::Audit
-            | Document::Lambda
-            | Document::Fleet => None,
+            DocumentKind::Scenario => Some("`intact report DIR` shows a scenario"),
+            DocumentKind::Capacity => Some("`intact report DIR` shows a capacity"),
+            DocumentKind::Compare => Some("`intact report DIR` shows a comparison"),
+            DocumentKind::Fault => Some("`intact report DIR` shows a card of faults"),
+            DocumentKind::Check
+            | DocumentKind::Chain
+            | DocumentKind::Watch
+            | DocumentKind::Audit
+            | DocumentKind::Lambda
+            | DocumentKind::Fleet => None,
         };
         if let Some(remedy) = remedy {
             let error = anyhow!(

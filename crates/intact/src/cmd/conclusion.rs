@@ -1,13 +1,13 @@
 //! What every command does with its facts: JSON, page, report files, gates, exit code. What differs
 //! is an argument.
 
-use super::gates::{GateInput, Gates, evaluate};
+use super::gates::{Gates, evaluate};
 use super::json::{self, JsonTarget};
 use super::page::ReportFiles;
 use crate::console;
 use crate::exit;
 use intact_document::requirement::Requirement;
-use intact_ledger::Run;
+use intact_findings::Document;
 use intact_report::page::Page;
 use intact_report::terminal::Length;
 use serde::{Deserialize, Serialize};
@@ -52,34 +52,50 @@ impl Output {
     }
 }
 
-/// A run with its facts, ready to be shown and judged.
-pub(crate) struct Conclusion<'a, F> {
+/// Where the results of a document go.
+pub(crate) struct Conclusion<'a> {
     pub(crate) output: &'a Output,
     pub(crate) gates: &'a Gates,
     pub(crate) requirements: &'a [Requirement],
-    pub(crate) run: &'a Run,
-    pub(crate) facts: &'a F,
 }
 
-impl<'a, F: GateInput> Conclusion<'a, F> {
-    /// Writes the JSON, lets `print` show the page unless JSON takes standard output, writes the
-    /// files of `--report` and what a CI reads. Returns whether all gates pass. What cannot be
-    /// written is named, and the rest is written all the same.
-    pub(crate) fn write(
-        self,
-        json: impl FnOnce() -> serde_json::Result<String>,
-        page: impl FnOnce() -> Page<'a>,
+impl Conclusion<'_> {
+    /// Writes the JSON, prints the page unless JSON takes standard output, writes the files of
+    /// `--report` and what a CI reads. Returns whether all gates pass. What cannot be written is
+    /// named, and the rest is written all the same.
+    pub(crate) fn write(&self, document: &Document) -> anyhow::Result<bool> {
+        self.write_with(document, |page| page, print)
+    }
+
+    /// The same for a page that is completed by `complete` and shown by `print`.
+    pub(crate) fn write_with<'d>(
+        &self,
+        document: &'d Document,
+        complete: impl FnOnce(Page<'d>) -> Page<'d>,
         print: impl FnOnce(&Page<'_>, Length),
     ) -> anyhow::Result<bool> {
-        json::deliver(self.output.json.as_ref(), json)?;
-        let verdicts = evaluate(self.requirements, self.facts);
-        let mut page = page();
+        json::deliver(self.output.json.as_ref(), || {
+            intact_report::json::document(document)
+        })?;
+        let verdicts = evaluate(self.requirements, document.facts());
+        let mut page = complete(intact_report::documents::page(document));
         page.requirements.clone_from(&verdicts);
         if !self.output.is_json() {
             print(&page, self.output.report.length());
         }
         self.output.report.write(&[page])?;
-        Ok(self.gates.hold(&verdicts, self.run, self.facts))
+        Ok(self.gates.hold(&verdicts, &document.run, document.facts()))
+    }
+
+    /// Writes everything. The exit code is that of the signal that ended the run; else it says
+    /// whether anything succeeded; else whether all gates pass.
+    pub(crate) fn finish(
+        &self,
+        document: &Document,
+        signal: Option<usize>,
+    ) -> anyhow::Result<ExitCode> {
+        let kept = self.write(document)?;
+        Ok(exit_code(signal, document.facts().any_success(), kept))
     }
 }
 
@@ -87,6 +103,16 @@ impl<'a, F: GateInput> Conclusion<'a, F> {
 pub(crate) fn print(page: &Page<'_>, length: Length) {
     let text = intact_report::terminal::write(page, console::paper(length));
     console::print_written(&text);
+}
+
+/// Prints a page to standard error, unless nothing is to be printed.
+pub(crate) fn print_as_note(quiet: bool) -> impl FnOnce(&Page<'_>, Length) {
+    move |page, length| {
+        if !quiet {
+            let text = intact_report::terminal::write(page, console::error_paper(length));
+            console::note_written(&text);
+        }
+    }
 }
 
 /// The exit code of a run: that of the signal that ended it; else whether anything succeeded; else

@@ -14,7 +14,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
-use intact_document::requirement::{Document, Requirement};
+use intact_document::requirement::{DocumentKind, Requirement};
 use intact_experiment::AxisError;
 use intact_experiments::bench::Charts;
 use intact_findings::fleet::{CampaignFacts, CheckGroups, Measured, TargetBench, outliers};
@@ -191,7 +191,7 @@ impl Shown {
     /// The requirements, read before anything is sent; `None` where `help` was asked for and is
     /// printed.
     fn begin(&self) -> Result<Option<Vec<Requirement>>, Failed> {
-        requirements::begin(&self.require, Document::Fleet)
+        requirements::begin(&self.require, DocumentKind::Fleet)
     }
 }
 
@@ -246,7 +246,7 @@ fn report(
     }
     let of_benches: Vec<Requirement> = requirements
         .iter()
-        .filter(|one| check_requirement(&one, Document::Bench).is_ok())
+        .filter(|one| check_requirement(one, DocumentKind::Bench).is_ok())
         .cloned()
         .collect();
     for one in facts.benches.iter().filter(|_| !of_benches.is_empty()) {

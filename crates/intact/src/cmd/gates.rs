@@ -6,20 +6,11 @@ use super::requirements;
 use crate::console;
 use crate::exit::Failed;
 use anyhow::anyhow;
-use intact_document::requirement::{Document, MetricSource, Requirement, Verdict};
-use intact_document::{Finding, Severity, Unobserved};
-use intact_experiments::bench::BenchFacts;
-use intact_experiments::capacity::CapacityFacts;
-use intact_experiments::compare::CompareFacts;
-use intact_experiments::lambda::LambdaFacts;
-use intact_experiments::scenario::ScenarioFacts;
+use intact_document::requirement::{DocumentKind, Requirement, Verdict};
+use intact_document::{Facts, Severity};
 use intact_ledger::{Run, private_file};
 use intact_report::annotations::{self, Ci};
 use intact_report::terminal::{self, Length};
-use intact_servers::chain::{self, ChainFacts};
-use intact_servers::check::CheckFacts;
-use intact_servers::fault::{self, FaultFacts};
-use intact_traffic::ObservedFacts;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -58,7 +49,7 @@ impl From<FailOn> for Severity {
 impl FailOn {
     /// Why the gate fails, a line for each finding and one for what was not observed; none where it
     /// passes.
-    pub(crate) fn failing(self, facts: &dyn GateInput) -> Vec<String> {
+    pub(crate) fn failing(self, facts: &dyn Facts) -> Vec<String> {
         let least = Severity::from(self);
         let findings = facts.findings().iter();
         let failing = findings.filter(|finding| finding.severity >= least);
@@ -76,139 +67,10 @@ impl FailOn {
     }
 }
 
-/// Facts that gates are checked against.
-pub(crate) trait GateInput: MetricSource {
-    /// What stands out.
-    fn findings(&self) -> &[Finding];
-
-    /// The rules that were asked: one without a finding has passed. An experiment asks questions of
-    /// its own, not the rules.
-    fn judged(&self) -> Vec<&'static str> {
-        Vec::new()
-    }
-
-    /// The JSON document.
-    fn json(&self, run: &Run) -> serde_json::Result<String>;
-}
-
-/// The rules for which the traffic has the evidence that they need.
-fn judged_by(unobserved: &Unobserved) -> Vec<&'static str> {
-    let rules = intact_traffic::rules::ids();
-    rules
-        .filter(|id| unobserved.can_judge(intact_traffic::rules::needs(id)))
-        .collect()
-}
-
-impl GateInput for ObservedFacts {
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn judged(&self) -> Vec<&'static str> {
-        judged_by(&self.totals.unobserved)
-    }
-
-    fn json(&self, run: &Run) -> serde_json::Result<String> {
-        intact_report::json::observed(run, self)
-    }
-}
-
-impl GateInput for CompareFacts {
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn judged(&self) -> Vec<&'static str> {
-        judged_by(&self.unobserved())
-    }
-
-    fn json(&self, run: &Run) -> serde_json::Result<String> {
-        intact_report::json::compare(run, self)
-    }
-}
-
-impl GateInput for FaultFacts {
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn judged(&self) -> Vec<&'static str> {
-        fault::RULES.to_vec()
-    }
-
-    fn json(&self, run: &Run) -> serde_json::Result<String> {
-        intact_report::json::fault(run, self)
-    }
-}
-
-impl GateInput for CheckFacts {
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn json(&self, run: &Run) -> serde_json::Result<String> {
-        intact_report::json::check(run, self)
-    }
-}
-
-impl GateInput for ChainFacts {
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn judged(&self) -> Vec<&'static str> {
-        chain::RULES.to_vec()
-    }
-
-    fn json(&self, run: &Run) -> serde_json::Result<String> {
-        intact_report::json::chain(run, self)
-    }
-}
-
-impl GateInput for LambdaFacts {
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn json(&self, run: &Run) -> serde_json::Result<String> {
-        intact_report::json::lambda(run, self)
-    }
-}
-
-impl GateInput for ScenarioFacts {
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn json(&self, run: &Run) -> serde_json::Result<String> {
-        intact_report::json::scenario(run, self)
-    }
-}
-
-impl GateInput for CapacityFacts {
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn json(&self, run: &Run) -> serde_json::Result<String> {
-        intact_report::json::capacity(run, self)
-    }
-}
-
-impl GateInput for BenchFacts {
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn json(&self, run: &Run) -> serde_json::Result<String> {
-        intact_report::json::bench(run, self)
-    }
-}
-
 impl Gates {
     /// The requirements, read before anything runs; `None` where `help` was asked for and is
     /// printed.
-    pub(crate) fn begin(&self, document: Document) -> Result<Option<Vec<Requirement>>, Failed> {
+    pub(crate) fn begin(&self, document: DocumentKind) -> Result<Option<Vec<Requirement>>, Failed> {
         requirements::begin(&self.require, document)
     }
 
@@ -224,7 +86,7 @@ impl Gates {
 
     /// Checks verdicts and `--fail-on`, prints the results on standard error, and writes what a CI
     /// reads. Returns whether all gates are open.
-    pub(crate) fn hold(&self, verdicts: &[Verdict], run: &Run, facts: &dyn GateInput) -> bool {
+    pub(crate) fn hold(&self, verdicts: &[Verdict], run: &Run, facts: &dyn Facts) -> bool {
         if !verdicts.is_empty() {
             let paper = console::error_paper(Length::Full);
             console::annotate(terminal::requirements(verdicts, paper).trim_end());
@@ -239,7 +101,7 @@ impl Gates {
             let text = intact_report::junit::document(
                 run.producer.as_str(),
                 verdicts,
-                &facts.judged(),
+                &facts.rules(),
                 facts.findings(),
                 least,
                 missing.as_deref(),
@@ -259,7 +121,7 @@ impl Gates {
 }
 
 /// Evaluates the requirements.
-pub(crate) fn evaluate(requirements: &[Requirement], facts: &dyn GateInput) -> Vec<Verdict> {
+pub(crate) fn evaluate(requirements: &[Requirement], facts: &dyn Facts) -> Vec<Verdict> {
     let verdicts = requirements.iter();
     verdicts.map(|one| one.evaluate(facts)).collect()
 }

@@ -8,7 +8,7 @@ use super::json::{self, JsonTarget};
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
-use intact_document::requirement::{Document, METRICS, SELECTORS};
+use intact_document::requirement::{Better, DocumentKind, FIGURES, SELECTORS};
 use intact_findings::kinds::rules_of;
 use intact_report::catalogue;
 use intact_report::terminal::{self, Length};
@@ -143,6 +143,10 @@ struct Metric {
     meaning: &'static str,
     /// The units that a value may have.
     units: &'static str,
+    /// Where the JSON of a subject has it: keys between dots; empty where it has no single place.
+    json: &'static str,
+    /// Whether more of it is better, or less; null where neither is.
+    better: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -165,13 +169,18 @@ impl HelpDocument {
             version: env!("CARGO_PKG_VERSION"),
             commands,
             rules: Rule::collect(),
-            metrics: METRICS
+            metrics: FIGURES
                 .iter()
                 .map(|entry| Metric {
                     name: entry.name,
                     commands: names(entry.documents),
                     meaning: entry.meaning,
                     units: catalogue::units(entry.dimension),
+                    json: entry.json,
+                    better: entry.better.map(|better| match better {
+                        Better::More => "more",
+                        Better::Less => "less",
+                    }),
                 })
                 .collect(),
             selectors: SELECTORS
@@ -188,7 +197,7 @@ impl HelpDocument {
 }
 
 /// The commands of documents.
-fn names(documents: &[Document]) -> Vec<&'static str> {
+fn names(documents: &[DocumentKind]) -> Vec<&'static str> {
     documents.iter().map(|one| one.command()).collect()
 }
 
@@ -248,7 +257,7 @@ impl Rule {
     fn collect() -> Vec<Rule> {
         let documented = rules::all();
         let mut ids: Vec<_> = documented.iter().map(|rule| rule.doc().id).collect();
-        for id in Document::ALL
+        for id in DocumentKind::ALL
             .iter()
             .flat_map(|document| rules_of(*document))
         {
@@ -259,10 +268,10 @@ impl Rule {
         let rule = |id| {
             let mut docs = documented.iter().map(|rule| rule.doc());
             let doc = docs.find(|doc| doc.id == id);
-            let applies = |document: &&Document| rules_of(**document).contains(&id);
+            let applies = |document: &&DocumentKind| rules_of(**document).contains(&id);
             Rule {
                 id,
-                commands: Document::ALL
+                commands: DocumentKind::ALL
                     .iter()
                     .filter(applies)
                     .map(|one| one.command())

@@ -7,8 +7,7 @@ mod functions;
 mod on_link;
 mod recording;
 
-use super::conclusion::{Conclusion, exit_code, print};
-use super::gates::GateInput;
+use super::conclusion::Conclusion;
 use super::link::Server;
 use super::on_link::Near;
 use super::run_header::{self, fingerprint_key};
@@ -20,8 +19,9 @@ use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 pub(crate) use args::Args;
 use args::{EventShape, Freeze, FreezerKind, OnOff};
-use intact_document::requirement::{Document, Requirement};
+use intact_document::requirement::DocumentKind;
 use intact_experiment::order;
+use intact_findings::{Document, Parts};
 use intact_lambda::{
     FreezeHook, Freezer, Function, LambdaError, NoGate, Plan, Platform, RunPosition, Shape, Watcher,
 };
@@ -29,7 +29,6 @@ use intact_ledger::{
     Event, FaultEvent, Producer, Rows, Run, Sink, Vantage, Variant, input_file, private_file,
     redact,
 };
-use intact_report::documents::{FaultCard, LambdaRun, Source};
 use intact_servers::fault::AXIS;
 use intact_watch::FaultConfig;
 use on_link::LinkFreeze;
@@ -61,10 +60,10 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
 }
 
 /// What the page is about.
-fn document(args: &Args) -> Document {
+fn document(args: &Args) -> DocumentKind {
     match args.faults.is_any() {
-        true => Document::Fault,
-        false => Document::Lambda,
+        true => DocumentKind::Fault,
+        false => DocumentKind::Lambda,
     }
 }
 
@@ -112,50 +111,18 @@ fn measure(config: &Config, mut on_link: Option<LinkFreeze>) -> Result<ExitCode,
             console::unwritten(format_args!("--csv: cannot write {path}: {error}"));
         }
     }
-    let kept = match &faults {
-        None => {
-            let source = Source::Lambda(LambdaRun {
-                run: &run,
-                facts: &facts,
-            });
-            conclusion(args, &run, &requirements, &facts).write(
-                || facts.json(&run),
-                || source.page(),
-                print,
-            )
-        }
-        Some(faults) => {
-            let source = Source::Fault(FaultCard {
-                run: &run,
-                facts: faults,
-            });
-            conclusion(args, &run, &requirements, faults).write(
-                || faults.json(&run),
-                || source.page(),
-                print,
-            )
-        }
+    let parts = match faults {
+        None => Parts::Lambda(Box::new(facts)),
+        Some(faults) => Parts::Fault(Box::new(faults)),
     };
-    Ok(exit_code(
-        interrupt.signal(),
-        facts.counts.ok > 0,
-        kept.map_err(own)?,
-    ))
-}
-
-fn conclusion<'a, F: GateInput>(
-    args: &'a Args,
-    run: &'a Run,
-    requirements: &'a [Requirement],
-    facts: &'a F,
-) -> Conclusion<'a, F> {
-    Conclusion {
+    let document = Document::new(run, parts);
+    let conclusion = Conclusion {
         output: &args.output,
         gates: &args.gates,
-        requirements,
-        run,
-        facts,
-    }
+        requirements: &requirements,
+    };
+    let finished = conclusion.finish(&document, interrupt.signal());
+    finished.map_err(own)
 }
 
 /// The configuration of what follows the connections of an environment.

@@ -2,7 +2,7 @@
 
 use crate::exit::Failed;
 use anyhow::anyhow;
-use intact_document::requirement::Document;
+use intact_document::requirement::DocumentKind;
 use intact_experiments::likeness::ConnectionBehaviour;
 use intact_findings::kinds::document_of;
 use intact_findings::stored;
@@ -15,7 +15,7 @@ pub(crate) fn behaviour(folder: &Path, host: Option<&str>) -> Result<ConnectionB
     let producer = &reader.run().producer;
     if !matches!(
         document_of(reader.run()),
-        Document::Watch | Document::Audit | Document::Lambda | Document::Fleet
+        DocumentKind::Watch | DocumentKind::Audit | DocumentKind::Lambda | DocumentKind::Fleet
     ) {
         let folder = folder.display();
         return Err(Failed::unreadable(anyhow!(

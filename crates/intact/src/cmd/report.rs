@@ -2,17 +2,14 @@
 
 use super::conclusion::{exit_code, print};
 use super::config::Config;
-use super::gates::{GateInput, Gates, evaluate};
+use super::gates::{Gates, evaluate};
 use super::json;
 use super::page::ReportFiles;
 use crate::exit::{self, Failed};
 use anyhow::Context;
-use intact_document::requirement::Document;
 use intact_findings::kinds::document_of;
-use intact_findings::stored::Stored;
-use intact_ledger::Run;
+use intact_findings::stored;
 use intact_ledger::store::Reader;
-use intact_report::documents::Source;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -44,45 +41,30 @@ pub(crate) struct Args {
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let args = &config.options;
     args.gates.for_documents(args.ledgers.len())?;
-    let mut stored = Vec::new();
+    let mut documents = Vec::new();
     for folder in &args.ledgers {
         let reader = Reader::open(folder).map_err(Failed::unreadable)?;
-        let document = document_of(reader.run());
-        let Some(requirements) = args.gates.begin(document)? else {
+        let kind = document_of(reader.run());
+        let Some(requirements) = args.gates.begin(kind)? else {
             return Ok(ExitCode::from(exit::FINE));
         };
-        let one = Stored::read(folder, &reader).map_err(Failed::unreadable)?;
-        stored.push((one, requirements));
+        let document = stored::read(folder, &reader).map_err(Failed::unreadable)?;
+        documents.push((document, requirements));
     }
     let mut pages = Vec::new();
     let mut kept = true;
-    for (one, requirements) in &stored {
-        let (run, facts) = parts(one);
-        let verdicts = evaluate(requirements, facts);
-        let mut page = Source::from(one).page();
+    for (document, requirements) in &documents {
+        let verdicts = evaluate(requirements, document.facts());
+        let mut page = intact_report::documents::page(document);
         page.requirements.clone_from(&verdicts);
         if args.json {
-            json::print(&facts.json(run).context("--json")?);
+            json::print(&intact_report::json::document(document).context("--json")?);
         } else {
-            print(&page, args.report.length().among(stored.len()));
+            print(&page, args.report.length().among(documents.len()));
         }
         pages.push(page);
-        kept &= args.gates.hold(&verdicts, run, facts);
+        kept &= args.gates.hold(&verdicts, &document.run, document.facts());
     }
     args.report.write(&pages)?;
     Ok(exit_code(None, true, kept))
-}
-
-/// The head and the facts of a ledger.
-fn parts(stored: &Stored) -> (&Run, &dyn GateInput) {
-    match stored {
-        Stored::Bench(one) => (&one.run, &one.facts),
-        Stored::Capacity(one) => (&one.run, &one.facts),
-        Stored::Scenario(one) => (&one.run, &one.facts),
-        Stored::Observed(one) => (&one.run, &one.facts),
-        Stored::Compared(one) => (&one.run, &one.facts),
-        Stored::Faults(one) => (&one.run, &one.facts),
-        Stored::Check(one) => (&one.run, &one.facts),
-        Stored::Lambda(one) => (&one.run, &one.facts),
-    }
 }

@@ -4,9 +4,9 @@
 use crate::console;
 use crate::exit::Failed;
 use anyhow::anyhow;
-use intact_document::requirement::MetricSource;
-use intact_document::requirement::{Document, Requirement};
 #[cfg(feature = "fleet")]
+use intact_document::Facts;
+use intact_document::requirement::{DocumentKind, Requirement};
 use intact_findings::kinds::check_requirement;
 use intact_report::terminal::Length;
 
@@ -14,7 +14,7 @@ use intact_report::terminal::Length;
 /// can be asked is printed.
 pub(crate) fn begin(
     expressions: &[String],
-    document: Document,
+    document: DocumentKind,
 ) -> Result<Option<Vec<Requirement>>, Failed> {
     if expressions.iter().any(|one| one.trim() == "help") {
         let width = console::paper(Length::Full).width;
@@ -36,7 +36,7 @@ pub(crate) fn begin(
 /// Compares the facts with the requirements and prints each result; to standard error, so that JSON
 /// stays alone.
 #[cfg(feature = "fleet")]
-pub(crate) fn hold(requirements: &[Requirement], facts: &dyn MetricSource) -> bool {
+pub(crate) fn hold(requirements: &[Requirement], facts: &dyn Facts) -> bool {
     let mut kept = true;
     for requirement in requirements {
         let verdict = requirement.evaluate(facts);

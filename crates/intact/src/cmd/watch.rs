@@ -23,19 +23,18 @@ use no_live::LiveView;
 use reporting::Reporting;
 use windows::{Control, Windows};
 
-use super::conclusion::{Conclusion, FileOutput};
+use super::conclusion::{Conclusion, FileOutput, print_as_note};
 use super::config::Config;
-use super::gates::{GateInput, Gates};
+use super::gates::Gates;
 use super::observing::Observing;
 use super::output_files::OutputFiles;
 use super::resolver;
 use super::run_header;
 use crate::console;
 use crate::exit::{self, Failed};
-use intact_document::requirement::Document;
+use intact_document::requirement::DocumentKind;
+use intact_findings::Document;
 use intact_ledger::{Producer, Rows, Run, Vantage};
-use intact_report::documents::{Source, TrafficRun};
-use intact_report::page::Page;
 use intact_traffic::TrafficAnalysis;
 use intact_watch::{Clock, Ended, KeyLogging, Mode, Outcome, Subjects, WatchError};
 use std::ffi::OsString;
@@ -137,8 +136,8 @@ pub(super) enum Keys {
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let args = &config.options;
     let document = match args.faults.is_any() {
-        true => Document::Fault,
-        false => Document::Watch,
+        true => DocumentKind::Fault,
+        false => DocumentKind::Watch,
     };
     let Some(requirements) = args.gates.begin(document)? else {
         return Ok(ExitCode::from(exit::FINE));
@@ -189,28 +188,13 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         facts.cpu = Some(cpu);
     }
     let charts = observed.pictures(&head);
+    let document = Document::observed(head, facts, charts);
     let conclusion = Conclusion {
         output: &(&args.output).into(),
         gates: &args.gates,
         requirements: &requirements,
-        run: &head,
-        facts: &facts,
     };
-    let source = Source::Traffic(TrafficRun {
-        run: &head,
-        facts: &facts,
-        charts: &charts,
-        inputs: &[],
-        answers: &[],
-        ladder: None,
-    });
-    let print = |page: &Page<'_>, length| {
-        if !args.quiet {
-            let text = intact_report::terminal::write(page, console::error_paper(length));
-            console::note_written(&text);
-        }
-    };
-    let kept = conclusion.write(|| facts.json(&head), || source.page(), print);
+    let kept = conclusion.write_with(&document, |page| page, print_as_note(args.quiet));
     Ok(ExitCode::from(match code {
         exit::FINE if !kept.map_err(own)? => exit::REQUIREMENT,
         code => code,

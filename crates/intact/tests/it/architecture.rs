@@ -125,10 +125,15 @@ fn the_picture_of_the_crates_is_that_of_cargo_metadata() {
     picture += "```\n\n| crate | uses |\n| --- | --- |\n";
     for (name, one) in &crates {
         let uses: Vec<&str> = one.uses.iter().map(String::as_str).collect();
-        let uses = if uses.is_empty() {
-            "-".to_owned()
-        } else {
-            uses.join(", ")
+        let others = crates.keys().filter(|other| *other != name);
+        let unused: Vec<&str> = others
+            .map(String::as_str)
+            .filter(|other| !uses.contains(other))
+            .collect();
+        let uses = match uses.len() {
+            0 => "-".to_owned(),
+            few if few <= unused.len() => uses.join(", "),
+            _ => format!("all except {}", unused.join(", ")),
         };
         picture += &format!("| `{name}` | {uses} |\n");
     }

@@ -172,7 +172,8 @@ pub(crate) fn conclude(command: &[&OsStr], requirement: &str, folder: &Path) {
         let _ = fs::remove_file(markdown);
         let code = harmless(&all, ci);
         assert!(
-            [0, 1].contains(&code),
+            // 3: nothing in this ledger succeeded
+            [0, 1, 3].contains(&code),
             "{code}: {all:?} {:?}",
             run(&all, ci)
         );

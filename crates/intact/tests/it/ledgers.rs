@@ -308,7 +308,10 @@ fn a_watch_that_was_killed_leaves_a_ledger_that_every_reader_calls_incomplete() 
     drop(stdin);
     let ledger = ledger.to_str().unwrap();
     let document = report(ledger);
-    assert!(document["requests"]["total"].as_u64() >= Some(30));
+    // it was killed, so that there may be more
+    let requests = &document["requests"];
+    assert!(requests["total"].is_null(), "{requests:#}");
+    assert!(requests["bounds"]["total"]["low"].as_u64() >= Some(30));
     assert_eq!(unfinished(&document), 1, "{:#}", document["caveats"]);
     let out = intact(&["report", ledger, "--require", "requests >= 30"]);
     let said = String::from_utf8_lossy(&out.stderr).into_owned();

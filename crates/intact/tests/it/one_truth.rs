@@ -22,8 +22,6 @@ mod reading;
 /// Figures that no document states under a key of its own in JSON: each is derived from others that
 /// are stated, or is a list. A new figure has a key, or a reason to be here.
 const WITHOUT_KEY: &[&str] = &[
-    // from `requests`
-    "failed-share",
     // `phases_ms` has them by new and reused connections, or only their means are compared
     "dns.mean",
     "dns.p50",
@@ -235,7 +233,7 @@ impl<'a> Comparison<'a> {
                 Some(subject) => subject
                     .objects
                     .iter()
-                    .find_map(|object| kind.stated(&self.document, subject, object, metric)),
+                    .find_map(|object| kind.stated(&self.document, object, metric)),
                 None if label.is_empty() => kind.stated_of_run(&self.document, metric),
                 None => None,
             }
@@ -252,7 +250,7 @@ impl<'a> Comparison<'a> {
                 .find(|subject| subject.label == label)
                 .unwrap();
             let stated = subject.objects.iter().filter_map(|object| {
-                let reading = kind.stated(&self.document, subject, object, metric)?;
+                let reading = kind.stated(&self.document, object, metric)?;
                 let name = format!("{label}[{object}]");
                 Some((name, reading))
             });

@@ -5,17 +5,17 @@ mod first_calls;
 mod rounds;
 
 use super::common::{
-    GROUPS, by_kind, caveats, findings, first_of, method, no_response, page as start,
-    ports_run_out, sentences,
+    GROUPS, by_kind, caveats, claims, findings, first_of, method, no_response, page as start,
+    ports_run_out,
 };
 use super::{likeness, populations, timeline};
-use crate::json;
 use crate::page::*;
 use intact_experiments::bench::{
     BenchFacts, Charts, Effect, EffectResult, OpenLoopFacts, PerConnection, ServiceFacts,
     TimeDifference, TimeStatistic, VariantFacts,
 };
 use intact_ledger::Run;
+use intact_reading::Reading;
 use intact_statistics::Interval;
 use intact_units::Quantity::{Bytes, Change, Count, Mean, Rate, RoundShare, Share, Time};
 use intact_units::plural::counted;
@@ -25,28 +25,16 @@ pub(super) use rounds::comparison_table;
 /// What the typical latency is, for tables.
 const TYPICAL: &str = "per round the medians of new and of reused requests, weighted by their numbers; the mean over rounds";
 
-/// A bench, as findings understand it.
-#[derive(Clone, Copy)]
-pub struct BenchRun<'a> {
-    /// The header of its ledger.
-    pub run: &'a Run,
-    /// Its facts.
-    pub facts: &'a BenchFacts,
-    /// The data of its charts.
-    pub charts: &'a Charts,
-}
-
-pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
-    let BenchRun { run, facts, charts } = one;
+pub(super) fn page<'a>(run: &'a Run, facts: &'a BenchFacts, charts: &'a Charts) -> Page<'a> {
     let mut page = start(run, || "the built-in server".to_owned());
     page.headline = headline(facts);
-    page.verdict = sentences(&facts.verdict);
+    page.verdict = claims(&facts.verdict);
     page.facts = totals(facts);
     page.intro = vec![text!("seed {}", run.seed.unwrap_or(0).to_string())];
     page.section(services(&facts.services));
     page.section(findings(&facts.findings, ""));
     page.section(effects(facts));
-    if facts.requests.total > 0 {
+    if facts.counted.requests.total > 0 {
         page.section(
             Section::new(
                 "variants",
@@ -57,10 +45,10 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
         );
         page.section(schedule(&facts.variants));
         page.section(concurrency::section(charts));
-        page.section(latency(one));
-        page.section(phases(one));
+        page.section(latency(facts, charts));
+        page.section(phases(facts, charts));
         page.section(first_calls::section(&facts.variants));
-        page.section(rounds::section(one));
+        page.section(rounds::section(facts, charts));
         page.section(lives(run, charts));
     }
     page.section(likeness::section(facts.like.as_ref()));
@@ -73,9 +61,6 @@ pub(super) fn page(one: BenchRun<'_>) -> Page<'_> {
         vec![("Seed", run.seed.unwrap_or(0).to_string().into())],
     ));
     page.files = vec![
-        File::json("bench.json", "everything as JSON", move || {
-            json::bench(run, facts)
-        }),
         File::csv("rounds.csv", "the rounds as CSV", move || {
             rounds::table(facts)
         }),
@@ -97,13 +82,21 @@ fn services(services: &[ServiceFacts]) -> Option<Section> {
         .about("complete requests a second at its door, the mean of the rounds")
         .column("gain", |one| Cell::interval(one.throughput_gain, Change))
         .about("against the first service, with its 95 % interval")
-        .column("outgoing", |one| one.outgoing.requests.total)
+        .column("outgoing", |one| {
+            Cell::count(&one.outgoing.traffic.requests.total)
+        })
         .about("requests that it sent itself, warm-up included")
-        .column("opened", |one| one.outgoing.connections.opened)
+        .column("opened", |one| {
+            Cell::count(&one.outgoing.traffic.connections.opened)
+        })
         .about("connections that it opened for them")
         .ranked(2, "conn/req", |one| one.connections_per_request.map(Mean))
-        .column("reused", |one| one.outgoing.reuse.map(Share))
-        .ranked(1, "avoidable", |one| one.outgoing.avoidable)
+        .column("reused", |one| {
+            populations::reuse(&one.outgoing.traffic.reuse)
+        })
+        .ranked(1, "avoidable", |one| {
+            Cell::count(&one.outgoing.traffic.avoidable)
+        })
         .about("connections beyond those that the peak overlap needs")
         .table();
     let title = "Both sides of the service: inbound throughput, outgoing connections";
@@ -125,7 +118,7 @@ fn services(services: &[ServiceFacts]) -> Option<Section> {
 }
 
 fn headline(facts: &BenchFacts) -> Option<Headline> {
-    if facts.requests.ok > 0 && !facts.any_success() {
+    if facts.counted.requests.ok > 0 && !facts.any_success() {
         return Headline::all_failed(text!("of the responses: {}", facts.errors.names()));
     }
     if let Some(share) = facts.many_failed() {
@@ -143,10 +136,10 @@ fn headline(facts: &BenchFacts) -> Option<Headline> {
     if let Some(compared) = facts.headline() {
         return of_comparison(compared, facts.headline_is_contradicted());
     }
-    let is_measured = facts.variants.iter().any(|one| one.typical_ms.is_some());
+    let is_measured = facts.variants.iter().any(|one| one.typical_ms.is_known());
     // one variant saves nothing: the first sentence has its time
     (!is_measured)
-        .then(|| no_response(facts.requests.total))
+        .then(|| no_response(facts.counted.requests.total))
         .flatten()
 }
 
@@ -191,8 +184,10 @@ fn saving(saved: Interval, of: Text) -> Option<Headline> {
 }
 
 fn totals(facts: &BenchFacts) -> Vec<Fact> {
-    let dials: u64 = facts.connections.failed.values().sum();
-    let (requests, opened) = (facts.requests.total, facts.connections.opened);
+    let (requests, opened) = (
+        facts.counted.requests.total,
+        facts.counted.connections.opened,
+    );
     let counts = [
         Fact::counted(facts.variants.len() as u64, "variant"),
         Fact::counted(
@@ -206,8 +201,8 @@ fn totals(facts: &BenchFacts) -> Vec<Fact> {
         Fact::counted_as(opened, "connection", "opened"),
     ];
     let failures = [
-        Fact::failures(facts.requests.failures(), "request"),
-        Fact::failures(dials, "dial"),
+        Fact::failures(&facts.traffic.requests.failures, "request"),
+        Fact::failures(&facts.traffic.connections.failures, "dial"),
     ];
     counts
         .into_iter()
@@ -220,23 +215,29 @@ fn latencies(variants: &[VariantFacts]) -> Table {
         .column("variant", |one| &one.name)
         .ranked(6, "TLS", |one| one.tls.as_ref())
         .about("as negotiated")
-        .ranked(3, "requests", |one| one.requests.total)
+        .ranked(3, "requests", |one| {
+            Cell::count(&one.traffic.requests.total)
+        })
         .about("measured, without warm-up")
-        .if_any("failed", |one| Cell::failures(one.requests.failures()))
-        .ranked(4, "opened", |one| one.connections.opened)
+        .if_any("failed", |one| {
+            Cell::failures(&one.traffic.requests.failures)
+        })
+        .ranked(4, "opened", |one| {
+            Cell::count(&one.traffic.connections.opened)
+        })
         .about("connections")
-        .ranked(5, "reused", |one| one.reuse.map(Share))
+        .ranked(5, "reused", |one| populations::reuse(&one.traffic.reuse))
         .about("share of requests on a connection that an earlier request had used")
-        .ranked(2, "req/s", |one| one.rate_per_s.map(Rate))
+        .ranked(2, "req/s", |one| Cell::reading(&one.rate_per_s, Rate))
         .about("complete requests a second")
-        .column("typical", |one| one.typical_ms.map(Time))
+        .column("typical", |one| Cell::reading(&one.typical_ms, Time))
         .about(TYPICAL)
-        .ranked(2, "mean", |one| one.latency_ms.mean.map(Time))
-        .ranked(1, "p50", |one| one.latency_ms.p50.map(Time))
-        .ranked(9, "p90", |one| one.latency_ms.p90.map(Time))
-        .ranked(1, "p99", |one| one.latency_ms.p99.map(Time))
-        .ranked(8, "p99.9", |one| one.latency_ms.p999.map(Time))
-        .ranked(7, "max", |one| one.latency_ms.max.map(Time))
+        .ranked(2, "mean", |one| Cell::reading(&one.latency_ms.mean, Time))
+        .ranked(1, "p50", |one| Cell::reading(&one.latency_ms.p50, Time))
+        .ranked(9, "p90", |one| Cell::reading(&one.latency_ms.p90, Time))
+        .ranked(1, "p99", |one| Cell::reading(&one.latency_ms.p99, Time))
+        .ranked(8, "p99.9", |one| Cell::reading(&one.latency_ms.p999, Time))
+        .ranked(7, "max", |one| Cell::reading(&one.latency_ms.max, Time))
         .table()
 }
 
@@ -259,22 +260,22 @@ fn schedule(variants: &[VariantFacts]) -> Section {
         .column("variant", |row| &row.0.name)
         .column("due/s", |row| row.1.requested_per_s.map(Rate))
         .about("requests that fell due a second")
-        .column("req/s", |row| row.0.rate_per_s.map(Rate))
+        .column("req/s", |row| Cell::reading(&row.0.rate_per_s, Rate))
         .about("complete requests a second")
-        .ranked(3, "achieved", |row| row.1.achieved.map(Share))
+        .ranked(3, "achieved", |row| Cell::reading(&row.1.achieved, Share))
         .about("complete requests a second as a share of those that fell due")
-        .if_any("never sent", |row| Cell::failures(row.1.unsent))
-        .ranked(1, "waited", |row| row.1.queued_share().map(Share))
+        .if_any("never sent", |row| Cell::failed(row.1.unsent))
+        .ranked(1, "waited", |row| Cell::reading(&row.1.queued_share, Share))
         .about("share of the requests that were due while every connection was busy")
-        .ranked(5, "wait p99", |row| row.1.queued_ms.p99.map(Time))
+        .ranked(5, "wait p99", |row| Cell::reading(&row.1.queued_ms.p99, Time))
         .about("for a connection, of those that waited")
-        .ranked(2, "late p99", |row| row.1.scheduling_error_ms.p99.map(Time))
+        .ranked(2, "late p99", |row| Cell::reading(&row.1.scheduling_error_ms.p99, Time))
         .about("the client's own scheduling error: from when a request was due and a connection was free to its start")
         .ranked(4, "late", |row| row.1.scheduling_error_share.map(Share))
         .about("sum of the scheduling errors as a share of the latency")
-        .ranked(2, "arrived p99", |row| row.0.latency_ms.p99.map(Time))
+        .ranked(2, "arrived p99", |row| Cell::reading(&row.0.latency_ms.p99, Time))
         .about("from due to the kernel's receive timestamp: the latency")
-        .ranked(2, "read p99", |row| row.1.until_read_ms.p99.map(Time))
+        .ranked(2, "read p99", |row| Cell::reading(&row.1.until_read_ms.p99, Time))
         .about("from due to the client's reading the response")
         .table();
     Section::new(
@@ -286,61 +287,63 @@ fn schedule(variants: &[VariantFacts]) -> Section {
 }
 
 fn connections(variants: &[VariantFacts]) -> Table {
-    let delay = |one: &VariantFacts| Some(Share(one.client_delay_ms.as_ref()?.share));
-    let cpu = |us: Option<f64>| us.map(|us| Time(us / 1e3));
+    let delay = |one: &VariantFacts| Cell::reading(&one.client_delay_ms.share, Share);
+    let cpu = |us: &Reading| Cell::reading(&us.times(1e-3), Time);
     Rows::of(variants)
         .column("variant", |one| &one.name)
         .ranked(2, "without setup", |one| {
-            one.latency_without_setup_ms.mean.map(Time)
+            Cell::reading(&one.latency_without_setup_ms.mean, Time)
         })
         .about("mean latency less the setup")
         .ranked(1, "setup/conn", |one| one.setup_ms.map(Time))
         .about("mean")
-        .full("needed", |one| one.connections.needed)
+        .full("needed", |one| Cell::count(&one.traffic.connections.needed))
         .about("connections, for the most requests at once")
         .if_any("dials failed", |one| {
-            Cell::failures(one.connections.failed.values().sum())
+            Cell::failures(&one.traffic.connections.failures)
         })
         .if_any("lookups", |one| {
-            (one.dns.is_some() || one.lookups_failed > 0).then_some(one.lookups)
+            let is_shown = one.dns.is_some() || one.lookups_failed > 0;
+            is_shown.then(|| Cell::count(&one.lookups))
         })
         .about("of names; a connection for which the answer was kept has none")
-        .if_any("lookups failed", |one| Cell::failures(one.lookups_failed))
-        .ranked(3, "req/conn", |one| one.requests_per_connection.map(Mean))
+        .if_any("lookups failed", |one| Cell::failed(one.lookups_failed))
+        .ranked(3, "req/conn", |one| Cell::reading(&one.requests_per_connection, Mean))
         .about("mean")
-        .ranked(4, "opened/s", |one| one.churn_per_s.map(Rate))
-        .ranked(8, "resumed", |one| one.resumed_share.map(Share))
+        .ranked(4, "opened/s", |one| Cell::reading(&one.churn_per_s, Rate))
+        .ranked(8, "resumed", |one| Cell::reading(&one.resumed_share, Share))
         .about("share of TLS handshakes that resumed a session")
         .if_any("0-RTT", |one| one.early_data_share.map(Share))
         .about("share of TLS handshakes with a request in early data that the server accepted")
         .if_any("304", |one| one.not_modified_share.map(Share))
         .about("share of responses without a body, because the stored one is current (Not Modified)")
-        .ranked(5, "client CPU", |one| cpu(one.cpu_us_per_request))
+        .ranked(5, "client CPU", |one| cpu(&one.cpu_us_per_request))
         .about("of the engine, per request")
         .ranked(8, "ceiling/s", |one| one.client_ceiling_per_s.map(Rate))
         .about("requests a second at which the client's threads would be busy all the time, at this CPU time")
-        .ranked(6, "server CPU", |one| cpu(one.server_cpu_us_per_request))
+        .ranked(6, "server CPU", |one| cpu(&one.server_cpu_us_per_request))
         .about("per request, warm-up included")
         .ranked(12, "warm-up", |one| one.warmup.mean_ms.map(Time))
         .about("mean latency without setup of the first request on each connection, which is in no other figure")
         .ranked(9, "client delay", delay)
         .about("share of the latency after the last byte had arrived and before the client read it")
         .ranked(10, "data/req", |one| {
-            Some(Bytes(one.bytes_per_request?.total()))
+            let bytes = one.bytes_per_request.as_ref();
+            bytes.map(|bytes| Cell::reading(&bytes.total, Bytes))
         })
         .about("bytes sent and received")
         .ranked(11, "headers/req", |one| {
-            Some(Bytes(one.bytes_per_request?.heads()))
+            let bytes = one.bytes_per_request.as_ref();
+            bytes.map(|bytes| Cell::reading(&bytes.heads, Bytes))
         })
         .about("bytes of the header sections of request and response")
-        .ranked(7, "ended by", |one| by_kind(&one.connections.ended_by))
+        .ranked(7, "ended by", |one| by_kind(&one.counted.connections.ended_by))
         .table()
         .caption("Connections and what they cost")
 }
 
 /// Distributions of new and reused, and the means of the variants.
-fn latency(one: BenchRun<'_>) -> Section {
-    let BenchRun { facts, charts, .. } = one;
+fn latency(facts: &BenchFacts, charts: &Charts) -> Section {
     let panels = &charts.latency;
     let shown = panels.iter().take(GROUPS);
     let histogram = Histogram(
@@ -360,7 +363,7 @@ fn latency(one: BenchRun<'_>) -> Section {
         .enumerate()
         .filter_map(|(nth, (one, level))| {
             let typical = level.typical_ms;
-            let value = one.typical_ms?;
+            let value = one.typical_ms.best()?;
             let words = match typical {
                 Some(typical) => format!(
                     "{} ({} to {})",
@@ -403,8 +406,8 @@ fn latency(one: BenchRun<'_>) -> Section {
         .summary(modes.collect::<Vec<Block>>())
 }
 
-fn phases(one: BenchRun<'_>) -> Section {
-    let panels = &one.charts.latency;
+fn phases(facts: &BenchFacts, charts: &Charts) -> Section {
+    let panels = &charts.latency;
     let bars = panels.iter().take(GROUPS);
     let bars = Bars(
         bars.flat_map(|panel| populations::bars(&panel.name, &panel.populations))
@@ -412,7 +415,7 @@ fn phases(one: BenchRun<'_>) -> Section {
     );
     let table = populations::phases(
         "variant",
-        &one.facts.variants,
+        &facts.variants,
         |one| one.name.as_str(),
         |one, phase| populations::mean(&one.phases_ms, phase),
     );
@@ -478,7 +481,7 @@ fn effects(facts: &BenchFacts) -> Section {
         let named = facts.effects_baseline.iter().map(|name| {
             let mut variants = facts.variants.iter();
             let typical = variants.find(|one| one.name == *name);
-            match typical.and_then(|one| one.typical_ms) {
+            match typical.and_then(|one| one.typical_ms.value()) {
                 Some(typical) => format!("{name} ({})", Time(typical)),
                 None => format!("{name} (no response)"),
             }
@@ -563,7 +566,7 @@ fn sockets(facts: &BenchFacts) -> Section {
         }
         _ => None,
     };
-    let is_measured = facts.requests.total > 0;
+    let is_measured = facts.counted.requests.total > 0;
     let warmup: u64 = facts.variants.iter().map(|one| one.warmup.requests).sum();
     let words = "The server also received {} of warm-up and preflight.";
     let warmup =

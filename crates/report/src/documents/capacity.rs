@@ -1,8 +1,7 @@
 //! The page of a capacity: the highest rates that met the conditions, each step of the search, and
 //! the recovery after an overload.
 
-use super::common::{caveats, findings, line, method, page as start, ports_run_out, sentences};
-use crate::json;
+use super::common::{caveats, claims, findings, line, method, page as start, ports_run_out};
 use crate::page::*;
 use intact_experiments::capacity::{
     CapacityFacts, FreshRuns, Recovery, StepFigures, VariantCapacity,
@@ -10,26 +9,16 @@ use intact_experiments::capacity::{
 use intact_ledger::{LoadPurpose, Run};
 use intact_units::Quantity::{Mean, Rate, Share, Time};
 
-/// A search for capacity, as findings understand it.
-#[derive(Clone, Copy)]
-pub struct CapacityRun<'a> {
-    /// The header of its ledger.
-    pub run: &'a Run,
-    /// Its facts.
-    pub facts: &'a CapacityFacts,
-}
-
 /// A step with its variant.
 type Row<'a> = (&'a str, &'a StepFigures);
 
 /// Rows of the terminal's table of steps.
 const BRIEF: usize = 14;
 
-pub(super) fn page(one: CapacityRun<'_>) -> Page<'_> {
-    let CapacityRun { run, facts } = one;
+pub(super) fn page<'a>(run: &'a Run, facts: &'a CapacityFacts) -> Page<'a> {
     let mut page = start(run, || "the built-in server".to_owned());
     // a rate is no share that connections cost: the first sentence is the result
-    page.verdict = sentences(&facts.verdict);
+    page.verdict = claims(&facts.verdict);
     page.facts = totals(facts);
     page.intro = vec![text!("conditions: {}", facts.conditions.join(", "))];
     let searched = facts.variants.iter().any(|one| !one.steps.is_empty());
@@ -64,26 +53,21 @@ pub(super) fn page(one: CapacityRun<'_>) -> Page<'_> {
         &how(facts),
         vec![("Seed", run.seed.unwrap_or(0).to_string().into())],
     ));
-    page.files = vec![
-        File::json("capacity.json", "everything as JSON", move || {
-            json::capacity(run, facts)
-        }),
-        File::csv("steps.csv", "the steps as CSV", move || {
-            step_table(&steps(facts))
-        }),
-    ];
+    page.files = vec![File::csv("steps.csv", "the steps as CSV", move || {
+        step_table(&steps(facts))
+    })];
     page
 }
 
 fn totals(facts: &CapacityFacts) -> Vec<Fact> {
     let counts = [
-        Some(Fact::counted(facts.requests.total, "request")),
-        Some(Fact::counted_as(
-            facts.connections.opened,
+        Some(Fact::read(&facts.traffic.requests.total, "request", "")),
+        Some(Fact::read(
+            &facts.traffic.connections.opened,
             "connection",
             "opened",
         )),
-        Fact::failures(facts.requests.failures(), "request"),
+        Fact::failures(&facts.traffic.requests.failures, "request"),
     ];
     counts.into_iter().flatten().collect()
 }
@@ -97,7 +81,7 @@ fn capacities(variants: &[VariantCapacity]) -> Table {
     Rows::of(variants)
         .column("variant", |one| &one.name)
         .column("met, req/s", |one| {
-            one.capacity_per_s.map(|one| Rate(one.low))
+            one.interval.as_ref().map(|one| Rate(one.low))
         })
         .about("the highest rate at which fresh runs met the conditions")
         .ranked(3, "fresh runs", move |one| {
@@ -105,7 +89,7 @@ fn capacities(variants: &[VariantCapacity]) -> Table {
         })
         .about("runs with new connections, and in how many of them the conditions held")
         .column("missed, req/s", |one| {
-            one.capacity_per_s.and_then(|one| one.high).map(Rate)
+            one.interval.as_ref().and_then(|one| one.high).map(Rate)
         })
         .about("the lowest rate at which fresh runs missed them")
         .ranked(3, "fresh runs", move |one| {
@@ -175,8 +159,8 @@ fn step_table(rows: &[Row<'_>]) -> Table {
         .ranked(2, "p50", |row| row.1.p50_ms.map(Time))
         .column("p99", |row| row.1.p99_ms.map(Time))
         .ranked(5, "requests", |row| row.1.requests)
-        .if_any("failed", |row| Cell::failures(row.1.failed))
-        .if_any("4xx or 5xx", |row| Cell::failures(row.1.error_responses))
+        .if_any("failed", |row| Cell::failed(row.1.failed))
+        .if_any("4xx or 5xx", |row| Cell::failed(row.1.error_responses))
         .about("responses with an error status that --expect does not name")
         .ranked(6, "busy conns", |row| row.1.queued_share.map(Share))
         .about("requests that were due while every connection was busy")
@@ -217,7 +201,7 @@ fn latency_by_rate(facts: &CapacityFacts) -> Chart {
         line(&one.name, Tone::Series(nth as u8), middle.into_iter())
     });
     let marks = facts.variants.iter().filter_map(|one| {
-        let rate = one.capacity_per_s?.low;
+        let rate = one.interval.as_ref()?.low;
         Some(Mark {
             x: rate,
             words: format!("{}: {}", one.name, Rate(rate)),
@@ -279,9 +263,9 @@ fn recovery_section(variant: &VariantCapacity, recovery: &Recovery) -> Section {
         .column("p50", |one| one.figures.p50_ms.map(Time))
         .column("p99", |one| one.figures.p99_ms.map(Time))
         .ranked(2, "requests", |one| one.figures.requests)
-        .column("failed", |one| Cell::failures(one.figures.failed))
+        .column("failed", |one| Cell::failed(one.figures.failed))
         .if_any("4xx or 5xx", |one| {
-            Cell::failures(one.figures.error_responses)
+            Cell::failed(one.figures.error_responses)
         })
         .about("responses with an error status that --expect does not name")
         .full("why", |one| one.figures.reason.clone().unwrap_or_default())

@@ -1,8 +1,7 @@
 //! The page of a chain of idle limits: each hop with both limits, what to set, and the requests
 //! that are expected to be lost.
 
-use super::common::{caveats, findings_in_full, method, page as start, sentences};
-use crate::json;
+use super::common::{caveats, claims, findings_in_full, method, page as start};
 use crate::page::*;
 use intact_ledger::Run;
 use intact_servers::chain::{ChainFacts, HopFacts, IdleFacts, IdleKind, Order, Side};
@@ -13,22 +12,12 @@ use intact_units::plural::counted;
 const HOW: &str = "Limits were given or read from configurations, not measured: `intact check URL` measures those of a server. Of several limits the client's longest and the server's \
     shortest count. A client's limit is safe below the last fifth of the server's, at most its last second.";
 
-/// A chain, as findings understand it.
-#[derive(Clone, Copy)]
-pub struct ChainRun<'a> {
-    /// The header of the run.
-    pub run: &'a Run,
-    /// The facts.
-    pub facts: &'a ChainFacts,
-}
-
 /// The page.
-pub fn chain(one: ChainRun<'_>) -> Page<'_> {
-    let ChainRun { run, facts } = one;
+pub(super) fn page<'a>(run: &'a Run, facts: &'a ChainFacts) -> Page<'a> {
     let mut page = start(run, String::new);
     page.command = format!("{} --chain", run.producer);
     page.headline = headline(facts);
-    page.verdict = sentences(&facts.verdict);
+    page.verdict = claims(&facts.verdict);
     page.section(findings_in_full(&facts.findings, ""));
     page.section(settings(facts));
     page.section(Section::new("hops", "Idle limits, hop by hop").summary(hops(facts)));
@@ -36,22 +25,19 @@ pub fn chain(one: ChainRun<'_>) -> Page<'_> {
     page.section(losses(facts));
     page.caveats = caveats(&facts.caveats);
     page.method = Some(method(run, &[Text::prose(HOW)], Vec::new()));
-    page.files = vec![
-        File::json("chain.json", "everything as JSON", move || {
-            json::chain(run, facts)
-        }),
-        File::csv("hops.csv", "the hops as CSV", move || hops(facts)),
-    ];
+    page.files = vec![File::csv("hops.csv", "the hops as CSV", move || {
+        hops(facts)
+    })];
     page
 }
 
 fn headline(facts: &ChainFacts) -> Option<Headline> {
-    let races = facts.races();
+    let races = facts.races.low().max(0.0);
     let unknown = facts
         .hops
         .iter()
         .any(|hop| matches!(hop.order, Order::Unknown));
-    let assessment = match (races, unknown || !facts.caveats.is_empty()) {
+    let assessment = match (races as u64, unknown || !facts.caveats.is_empty()) {
         (0, false) => Assessment::Good,
         (0, true) => Assessment::Neutral,
         _ => Assessment::Bad,
@@ -61,7 +47,7 @@ fn headline(facts: &ChainFacts) -> Option<Headline> {
         "of {}: the server may close first",
         counted(all as u64, "hop")
     );
-    let share = races as f64 / all.max(1) as f64;
+    let share = races / all.max(1) as f64;
     Headline::new(HeadlineShare::lost(share), assessment, caption)
 }
 

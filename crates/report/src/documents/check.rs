@@ -5,8 +5,7 @@ mod limits;
 mod protocol;
 mod versions;
 
-use super::common::{caveats, findings_in_full, method, page as start, sentences};
-use crate::json;
+use super::common::{caveats, findings_in_full, method, page as start};
 use crate::page::*;
 use intact_ledger::Run;
 use intact_servers::check::{Address, CheckFacts};
@@ -46,12 +45,12 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
         page.subject.clone_from(&target.url);
     }
     page.headline = headline(facts);
-    let is_new = |sentence: &&String| match part {
-        CheckPart::Rest(known) => !known.verdict.contains(sentence),
+    let is_new = |said: &&str| match part {
+        CheckPart::Rest(known) => known.verdict.sentences().all(|one| one != *said),
         CheckPart::All | CheckPart::Early => true,
     };
-    let verdict: Vec<String> = facts.verdict.iter().filter(is_new).cloned().collect();
-    page.verdict = sentences(&verdict);
+    let verdict = facts.verdict.sentences().filter(is_new);
+    page.verdict = verdict.map(sentence).collect();
     page.facts = totals(facts, part);
     page.intro = intro(facts);
     // a failed first request is the verdict itself
@@ -91,9 +90,6 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
         .iter()
         .map(|line| ("First request", line.clone()));
     page.method = Some(method(run, &how(facts), details.collect()));
-    page.files = vec![File::json("check.json", "everything as JSON", move || {
-        json::check(run, facts)
-    })];
     page
 }
 
@@ -125,10 +121,13 @@ fn headline(facts: &CheckFacts) -> Option<Headline> {
 
 fn totals(facts: &CheckFacts, part: CheckPart<'_>) -> Vec<Fact> {
     let idle = facts.idle_timeout.as_ref();
-    let limit = idle.and_then(|idle| match (idle.measured_s, idle.at_least_s) {
-        _ if idle.silent_s().is_some() => idle.silent_s().map(below),
-        (Some(limit), _) => Some(Timer(limit * 1e3).to_string()),
-        (None, least) => least.map(|limit| format!("≥ {}", Timer(limit * 1e3))),
+    let limit = idle.and_then(|idle| match idle.silent_s() {
+        Some(silent) => Some(below(silent)),
+        None if idle.measured_s.is_unknown() => None,
+        None => Some(
+            idle.measured_s
+                .shown(|limit| Timer(limit * 1e3).to_string()),
+        ),
     });
     let limit = limit.filter(|_| facts.keeps() == Some(true));
     let status = facts.target.as_ref().and_then(|target| target.status);
@@ -138,9 +137,9 @@ fn totals(facts: &CheckFacts, part: CheckPart<'_>) -> Vec<Fact> {
         status.map(|status| Fact::new("in the first response", format!("status {status}")));
     [
         limit.map(|limit| Fact::new("idle limit of a connection", limit)),
-        Some(Fact::counted(facts.requests.total, "request")),
+        Some(Fact::counted(facts.counted.requests.total, "request")),
         Some(Fact::counted_as(
-            facts.connections.opened,
+            facts.counted.connections.opened,
             "connection",
             "opened",
         )),

@@ -1,7 +1,7 @@
 //! What the pages of all runs have in common: title, method, lists of what was left out.
 
 use crate::page::*;
-use intact_document::Finding;
+use intact_document::{Claims, Finding};
 use intact_experiments::bench::PortLimit;
 use intact_ledger::{Caveat, Rows, Run};
 use intact_units::Quantity;
@@ -42,9 +42,9 @@ pub(super) fn no_response(requests: u64) -> Option<Headline> {
     Headline::all_failed(caption).filter(|_| requests > 0)
 }
 
-/// Sentences of a verdict.
-pub(super) fn sentences(verdict: &[String]) -> Vec<Text> {
-    verdict.iter().map(|words| sentence(words)).collect()
+/// The claims of a verdict.
+pub(super) fn claims(claims: &Claims) -> Vec<Text> {
+    claims.sentences().map(sentence).collect()
 }
 
 /// What limits the figures, in the words of the JSON document.
@@ -53,8 +53,8 @@ pub(super) fn caveats(caveats: &[Caveat]) -> Vec<Text> {
 }
 
 /// The same without those that are in a sentence of the verdict already.
-pub(super) fn caveats_beyond(verdict: &[String], caveats: &[Caveat]) -> Vec<Text> {
-    let is_said = |one: &&Caveat| verdict.iter().any(|said| said.contains(&*one.message));
+pub(super) fn caveats_beyond(verdict: &Claims, caveats: &[Caveat]) -> Vec<Text> {
+    let is_said = |one: &&Caveat| verdict.sentences().any(|said| said.contains(&*one.message));
     let others = caveats.iter().filter(|one| !is_said(one));
     others.map(caveat).collect()
 }

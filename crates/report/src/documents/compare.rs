@@ -3,15 +3,17 @@
 
 use super::common::{by_round, caveats, method, page as start, round_line, significance};
 use super::likeness;
-use crate::json;
+use super::populations;
 use crate::page::*;
 use intact_document::Severity;
 use intact_document::cpu::{ProgramWork, WorkShares};
+use intact_document::traffic_readings::TrafficReadings;
 use intact_experiments::compare::{
     CompareFacts, ComparedFigure, CountStatistic, FigureChange, FindingChange, FindingState,
     ProgramFacts, RoundFigures, TimeStatistic,
 };
 use intact_ledger::Run;
+use intact_reading::Reading;
 use intact_statistics::Interval;
 use intact_units::Quantity::{Change, Mean, MeanChange, Share, Time, TimeChange};
 use intact_units::plural;
@@ -19,17 +21,7 @@ use intact_units::plural;
 /// Programs in one chart.
 const PROGRAMS: usize = 8;
 
-/// A comparison, as findings understand it.
-#[derive(Clone, Copy)]
-pub struct CompareRun<'a> {
-    /// The header of its ledger.
-    pub run: &'a Run,
-    /// Its facts.
-    pub facts: &'a CompareFacts,
-}
-
-pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
-    let CompareRun { run, facts } = one;
+pub(super) fn page<'a>(run: &'a Run, facts: &'a CompareFacts) -> Page<'a> {
     let names = || {
         let names = run.variants.iter().map(|one| one.name.as_str());
         names.collect::<Vec<&str>>().join(" with ")
@@ -39,7 +31,7 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
     // a sentence begins with the name of a program
     page.verdict = facts
         .verdict
-        .iter()
+        .sentences()
         .map(|words| text!("{}.", Text::prose(words)))
         .collect();
     page.facts = totals(facts);
@@ -94,12 +86,9 @@ pub(super) fn page(one: CompareRun<'_>) -> Page<'_> {
     );
     page.caveats = caveats(&facts.caveats);
     page.method = Some(method(run, &how(facts), Vec::new()));
-    page.files = vec![
-        File::json("compare.json", "everything as JSON", move || {
-            json::compare(run, facts)
-        }),
-        File::csv("rounds.csv", "the rounds as CSV", move || rounds(facts)),
-    ];
+    page.files = vec![File::csv("rounds.csv", "the rounds as CSV", move || {
+        rounds(facts)
+    })];
     page
 }
 
@@ -195,8 +184,9 @@ fn of_ledgers(facts: &CompareFacts) -> Option<Headline> {
         return None;
     };
     let per_request = |one: &ProgramFacts| {
-        let is_known = one.requests.total > 0 && one.unobserved.has_all_connections();
-        is_known.then(|| one.connections.opened as f64 / one.requests.total as f64)
+        let traffic = &one.observed.traffic;
+        let opened = &traffic.connections.opened;
+        opened.per(&traffic.requests.total).value()
     };
     let (before, after) = (per_request(first)?, per_request(second)?);
     let share = (before > 0.0).then(|| (before - after) / before)?;
@@ -221,20 +211,21 @@ fn totals(facts: &CompareFacts) -> Vec<Fact> {
         vec![Fact::counted(programs, "stored ledger")]
     };
     let counts = [
-        Fact::counted(facts.requests.total, "request"),
-        Fact::counted_as(facts.connections.opened, "connection", "opened"),
-        Fact::new("reused", facts.reuse.map(Share)),
+        Fact::read(&facts.traffic.requests.total, "request", ""),
+        Fact::read(&facts.traffic.connections.opened, "connection", "opened"),
+        Fact::new("reused", populations::reuse(&facts.traffic.reuse)),
     ];
-    let failed = Fact::failures(facts.requests.failures(), "request");
+    let counts = counts.into_iter().filter(|fact| !fact.value.is_absent());
+    let failed = Fact::failures(&facts.traffic.requests.failures, "request");
     compared.into_iter().chain(counts).chain(failed).collect()
 }
 
 /// A row per program; counts are of one run.
 fn programs(facts: &CompareFacts) -> Table {
-    let each = |sum: u64, one: &ProgramFacts| {
-        let has_rounds = !one.rounds.is_empty();
-        has_rounds.then(|| Mean(one.each_run(sum)))
-    };
+    fn traffic(one: &ProgramFacts) -> &TrafficReadings {
+        &one.observed.traffic
+    }
+    let each = |reading: &Reading| Cell::reading(reading, Mean);
     let name = if facts.is_experiment {
         "program"
     } else {
@@ -247,24 +238,24 @@ fn programs(facts: &CompareFacts) -> Table {
         .ranked(3, "CPU", |one| one.cpu_ms.map(|cpu| Time(cpu.mean)))
         .about("mean of a run")
         .ranked(1, "requests", |one| {
-            Cell::from(each(one.requests.total, one)).inferred_if(!one.inferred.is_empty())
+            let inferred = !one.observed.inferred.is_empty();
+            each(&traffic(one).requests.total).inferred_if(inferred)
         })
         .if_any("failed", |one| {
-            let failures = one.requests.failures();
-            Cell::from(each(failures, one)).alarm_if(failures > 0)
+            let failures = &traffic(one).requests.failures;
+            each(failures).alarm_if(failures.is_positive())
         })
-        .column("opened", |one| each(one.connections.opened, one))
+        .column("opened", |one| each(&traffic(one).connections.opened))
         .about("connections")
-        .ranked(4, "needed", |one| each(one.connections.needed, one))
+        .ranked(4, "needed", |one| each(&traffic(one).connections.needed))
         .about("connections, for the most requests at once")
-        .column("reused", |one| one.reuse.map(Share))
+        .column("reused", |one| populations::reuse(&traffic(one).reuse))
         .about("share of requests")
-        .ranked(5, "TLS", |one| each(one.handshakes.total(), one))
+        .ranked(5, "TLS", |one| Mean(one.handshakes.total()))
         .about("handshakes")
-        .ranked(6, "lookups", |one| each(one.lookups, one))
+        .ranked(6, "lookups", |one| each(&one.lookups))
         .ranked(2, "wasted", |one| {
-            let rounds = one.rounds.len().max(1) as f64;
-            one.wasted_ms.map(|ms| Time(ms / rounds))
+            Cell::reading(&one.observed.wasted_ms, Time)
         })
         .about("setup of connections that were not needed")
         .table()

@@ -1,50 +1,38 @@
 //! The card of a program under faults: each kind at each destination, what the program did, and
 //! what to change.
 
-use super::common::{caveats, findings_in_full, method, page as start, program, sentences};
-use crate::json;
+use super::common::{caveats, claims, findings_in_full, method, page as start, program};
 use crate::page::*;
 use intact_ledger::{Run, StallEnd};
-use intact_servers::fault::{Bounds, FaultCell, FaultFacts, FaultOutcome, FaultRun};
-use intact_units::Quantity::{Count, Time};
+use intact_reading::Reading;
+use intact_servers::fault::{FaultCell, FaultFacts, FaultOutcome, FaultRun};
+use intact_units::Quantity::{Count, Time, Timer};
 use intact_units::plural::counted;
 
 /// Kinds of faults that the title names; more are `each`.
 const KINDS: usize = 4;
 
-/// Runs under faults, as findings understand them.
-#[derive(Clone, Copy)]
-pub struct FaultCard<'a> {
-    /// The header of their ledger.
-    pub run: &'a Run,
-    /// Their facts.
-    pub facts: &'a FaultFacts,
-}
-
-pub(super) fn page(one: FaultCard<'_>) -> Page<'_> {
-    let FaultCard { run, facts } = one;
+pub(super) fn page<'a>(run: &'a Run, facts: &'a FaultFacts) -> Page<'a> {
     let mut page = start(run, || program(run));
     page.command = format!("{} --fault{}", run.producer, kinds(facts));
     page.headline = headline(facts);
-    page.verdict = sentences(&facts.verdict);
+    page.verdict = claims(&facts.verdict);
     page.facts = totals(facts);
     page.section(findings_in_full(&facts.findings, ""));
     let title = "What the program did when a kept connection failed";
     page.section(Section::new("card", title).summary(card(facts)));
     let title = "Requests on both sides";
-    page.section(Section::new("sides", title).full(sides(facts)));
+    let is_any_applied = facts.cells.iter().any(|cell| cell.not_applied.is_none());
+    page.section(Section::new("sides", title).full(is_any_applied.then(|| sides(facts))));
     page.section(Section::new("runs", "The runs of the program").full(runs(facts)));
     page.caveats = caveats(&facts.caveats);
     let seed = run
         .seed
         .map_or_else(Text::default, |seed| Text::plain(seed.to_string()));
     page.method = Some(method(run, &how(facts), vec![("Seed", seed)]));
-    page.files = vec![
-        File::json("fault.json", "everything as JSON", move || {
-            json::fault(run, facts)
-        }),
-        File::csv("faults.csv", "the card as CSV", move || sides(facts)),
-    ];
+    page.files = vec![File::csv("faults.csv", "the card as CSV", move || {
+        sides(facts)
+    })];
     page
 }
 
@@ -101,8 +89,10 @@ fn headline(facts: &FaultFacts) -> Option<Headline> {
         FaultOutcome::Leaked | FaultOutcome::Undecided => Assessment::Neutral,
         _ => Assessment::Bad,
     };
-    let words = match (worst.outcome, worst.hung_ms) {
-        (FaultOutcome::Hung, Some(waited)) => text!("hung {}", Time(waited)),
+    let words = match worst.outcome {
+        FaultOutcome::Hung if !worst.hung_ms.is_unknown() => {
+            text!("hung {}", worst.hung_ms.shown(|ms| Time(ms).to_string()))
+        }
         _ => outcome(worst).into(),
     };
     let request = worst.example.as_deref().unwrap_or("a request");
@@ -123,17 +113,20 @@ fn totals(facts: &FaultFacts) -> Vec<Fact> {
     let missing = missing.filter(|cell| cell.not_applied.is_some() && cell.is_suited());
     let mut totals = vec![
         Fact::counted_as(applied, "fault", "applied"),
-        Fact::counted_as(facts.requests.total, "request", "sent"),
+        Fact::counted_as(facts.counted.requests.total, "request", "sent"),
     ];
-    let sum = |of: fn(&FaultCell) -> Bounds| -> u64 {
-        facts.cells.iter().map(|cell| of(cell).most).sum()
+    let shown = || facts.cells.iter().filter(|cell| cell.not_applied.is_none());
+    let sum = |of: fn(&FaultCell) -> &Reading| {
+        let none = Reading::count(0);
+        shown().fold(none, |sum, cell| sum.plus(of(cell)))
     };
     for (count, name) in [
-        (missing.count() as u64, "not shown"),
-        (sum(|cell| cell.failed), "failed"),
-        (sum(|cell| cell.duplicated), "sent twice"),
+        (Reading::count(missing.count() as u64), "not shown"),
+        (sum(|cell| &cell.failed), "failed"),
+        (sum(|cell| &cell.duplicated), "sent twice"),
     ] {
-        totals.extend((count > 0).then(|| Fact::new(name, Cell::failures(count))));
+        let is_any = count.high() > 0.0;
+        totals.extend(is_any.then(|| Fact::new(name, Cell::failures(&count))));
     }
     totals
 }
@@ -150,7 +143,7 @@ fn outcome(cell: &FaultCell) -> String {
         FaultOutcome::Leaked => "left it open",
         FaultOutcome::Undecided => "recovered or failed",
         FaultOutcome::Failed => "failed to the caller",
-        FaultOutcome::Hung if cell.hung_at_least => match cell.hung_until {
+        FaultOutcome::Hung if cell.is_open_ended() => match cell.hung_until {
             Some(StallEnd::ProgramClosed) => "hung, end not seen",
             _ => "hung, no timeout",
         },
@@ -166,16 +159,8 @@ fn is_alarm(cell: &FaultCell) -> bool {
     cell.outcome >= FaultOutcome::Undecided
 }
 
-/// A count, or its range.
-fn count(bounds: Bounds) -> Cell {
-    if bounds.least == bounds.most {
-        return Cell::from((bounds.most > 0).then_some(Count(bounds.most)));
-    }
-    Value::Range(Count(bounds.least), Count(bounds.most)).into()
-}
-
-fn bad(bounds: Bounds) -> Cell {
-    count(bounds).alarm_if(bounds.most > 0)
+fn bad(count: &Reading) -> Cell {
+    Cell::count(count).alarm_if(count.high() > 0.0 && !count.is_unknown())
 }
 
 fn destination<'a>(facts: &FaultFacts, cell: &'a FaultCell) -> Option<&'a str> {
@@ -188,11 +173,8 @@ fn destination<'a>(facts: &FaultFacts, cell: &'a FaultCell) -> Option<&'a str> {
 }
 
 fn wait(cell: &FaultCell) -> Cell {
-    let waited = cell.hung_ms.filter(|ms| *ms > 0.0).map(Time);
-    match cell.hung_at_least {
-        true => Cell::measured(None, waited),
-        false => waited.into(),
-    }
+    let has_hung = cell.hung_ms.high() > 0.0;
+    Cell::from(has_hung.then(|| Cell::reading(&cell.hung_ms, Timer)))
 }
 
 fn card(facts: &FaultFacts) -> Table {
@@ -208,9 +190,9 @@ fn card(facts: &FaultFacts) -> Table {
             cell.cost_ms.filter(|ms| *ms > 0.0).map(Time)
         })
         .about("the longest time until a further attempt had a connection")
-        .column("failed", |cell| bad(cell.failed))
+        .column("failed", |cell| bad(&cell.failed))
         .about("requests that got no complete response in the end")
-        .column("twice", |cell| bad(cell.duplicated))
+        .column("twice", |cell| bad(&cell.duplicated))
         .about("requests that are not idempotent, and reached the server twice at least in part")
         .table()
 }
@@ -220,20 +202,20 @@ fn sides(facts: &FaultFacts) -> Table {
         .column("fault", |cell| &cell.name)
         .column("destination", |cell| &cell.destination)
         .column("outcome", outcome)
-        .column("struck", |cell| cell.struck)
+        .column("struck", |cell| Cell::count(&cell.struck))
         .about("connections that the fault was applied to")
         .column("sent", |cell| cell.sent)
         .about("requests that the program sent, attempts that failed included")
-        .column("reached", |cell| count(cell.reached))
+        .column("reached", |cell| Cell::count(&cell.reached))
         .about("requests of which the server received a part at least")
-        .column("affected", |cell| cell.affected)
+        .column("affected", |cell| Cell::count(&cell.affected))
         .about("requests without a complete response on the failed connection")
-        .column("recovered", |cell| count(cell.recovered))
-        .column("failed", |cell| bad(cell.failed))
-        .column("twice", |cell| bad(cell.duplicated))
-        .column("cut", |cell| bad(cell.truncated))
+        .column("recovered", |cell| Cell::count(&cell.recovered))
+        .column("failed", |cell| bad(&cell.failed))
+        .column("twice", |cell| bad(&cell.duplicated))
+        .column("cut", |cell| bad(&cell.truncated))
         .about("responses cut short that the program may have taken as complete")
-        .column("left open", |cell| cell.leaked)
+        .column("left open", |cell| Cell::count(&cell.leaked))
         .column("wait", wait)
         .column("cost", |cell| cell.cost_ms.map(Time))
         .table()

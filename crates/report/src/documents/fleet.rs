@@ -1,21 +1,21 @@
 //! The pages of a campaign: its messages and workers, then the bench and the merged checks of each
 //! target and label.
 
-use super::bench::{self, BenchRun};
+use super::bench;
 use super::check::{self, CheckPart, CheckRun};
 use crate::page::*;
 use intact_document::Severity;
 use intact_experiments::bench::Charts;
 use intact_findings::fleet::{CampaignFacts, CardsFacts, CommonFinding, Outlier, Spread};
 use intact_ledger::CampaignProgress;
-use intact_units::Quantity::{self, Count, Mean, Time, Timer};
+use intact_units::Quantity::{Count, Mean, Time, Timer};
 
 /// The campaign, then a page for each target and label; `charts` are those of the benches.
 pub fn campaign<'a>(facts: &'a CampaignFacts, charts: &'a [Charts]) -> Vec<Page<'a>> {
     let place = |target: &str, label: &str| format!("{target} from {label}");
     let benches = facts.benches.iter().zip(charts).map(|(one, charts)| {
         let (run, facts) = (&one.run, &one.facts);
-        let mut page = bench::page(BenchRun { run, facts, charts });
+        let mut page = bench::page(run, facts, charts);
         page.subject = format!("{}: {}", place(&one.target, &one.label), page.subject);
         page
     });
@@ -80,7 +80,7 @@ fn workers(outliers: &[Outlier]) -> Option<Table> {
         .column("worker", |one| &one.worker)
         .column("messages", |one| one.messages)
         .about("that can be compared")
-        .column("slow", |one| Cell::failures(one.far))
+        .column("slow", |one| Cell::failed(one.far))
         .about("messages far above the median of their kind")
         .column("times the median", |one| Mean(one.factor))
         .about("median of the slow messages")
@@ -154,14 +154,13 @@ fn figures(facts: &CardsFacts) -> Table {
     let time = |ms| Cell::from(Time(ms));
     let seconds = |value: f64| Timer(value * 1e3);
     let count = |value: f64| Count(value as u64);
-    let at_least = |value: Quantity| Cell::from(Value::AtLeast(value));
     let idle = figure("idle limit", facts.idle_timeout_s, |one| {
         seconds(one).into()
     });
     let idle_bound = figure(
-        "idle limit, not reached",
+        "idle limit, at least",
         facts.idle_timeout_at_least_s,
-        |one| at_least(seconds(one)),
+        |one| seconds(one).into(),
     );
     let announced = figure(
         "idle limit, announced",
@@ -171,11 +170,9 @@ fn figures(facts: &CardsFacts) -> Table {
     let requests = figure("requests per connection", facts.max_requests, |one| {
         count(one).into()
     });
-    let requests_bound = figure(
-        "the same, limit not reached",
-        facts.max_requests_at_least,
-        |one| at_least(count(one)),
-    );
+    let requests_bound = figure("the same, at least", facts.max_requests_at_least, |one| {
+        count(one).into()
+    });
     let fresh = figure("request on a new connection", facts.fresh_ms, time);
     let reused = figure("request on a reused connection", facts.reused_ms, time);
     let figures = [

@@ -3,12 +3,12 @@
 
 use super::bench::comparison_table;
 use super::common::{
-    GROUPS, by_round, caveats, findings, first_of, method, page as start, program, round_line,
-    sentences,
+    GROUPS, by_round, caveats, claims, findings, first_of, method, page as start, program,
+    round_line,
 };
+use super::populations;
 use super::populations::{heights, typical};
 use super::traffic;
-use crate::json;
 use crate::page::*;
 use intact_experiments::lambda::{
     FreezeEffect, Freezes, FrozenConnection, InvocationFacts, Kind, LambdaFacts, Sent, VariantFacts,
@@ -20,20 +20,10 @@ use intact_units::plural::{self, counted};
 /// Invocations of a variant that are drawn one by one.
 const FIRST: usize = 500;
 
-/// A function's run, as findings understand it.
-#[derive(Clone, Copy)]
-pub struct LambdaRun<'a> {
-    /// The header of its ledger.
-    pub run: &'a Run,
-    /// Its facts.
-    pub facts: &'a LambdaFacts,
-}
-
 /// A kind of invocation of a variant.
 type Row<'a> = (&'a VariantFacts, &'a Kind);
 
-pub(super) fn page(one: LambdaRun<'_>) -> Page<'_> {
-    let LambdaRun { run, facts } = one;
+pub(super) fn page<'a>(run: &'a Run, facts: &'a LambdaFacts) -> Page<'a> {
     let rows: Vec<Row<'_>> = facts
         .variants
         .iter()
@@ -41,7 +31,7 @@ pub(super) fn page(one: LambdaRun<'_>) -> Page<'_> {
         .collect();
     let mut page = start(run, || program(run));
     page.headline = headline(facts);
-    page.verdict = sentences(&facts.verdict);
+    page.verdict = claims(&facts.verdict);
     page.facts = totals(facts);
     page.section(findings(&facts.findings, ""));
     let title = "Invocations: the function's own time";
@@ -63,19 +53,11 @@ pub(super) fn page(one: LambdaRun<'_>) -> Page<'_> {
     page.section(Section::new("sent", "What the function sent").full(sent(facts)));
     page.caveats = caveats(&facts.caveats);
     page.method = Some(method(run, &how(facts), Vec::new()));
-    page.files = vec![
-        File::json("lambda.json", "the figures as JSON", move || {
-            // the invocations are there as CSV, at a fifth of the size
-            let figures = LambdaFacts {
-                invocations: Vec::new(),
-                ..facts.clone()
-            };
-            json::lambda(run, &figures)
-        }),
-        File::csv("invocations.csv", "every invocation as CSV", move || {
-            invocations(run, facts)
-        }),
-    ];
+    page.files = vec![File::csv(
+        "invocations.csv",
+        "every invocation as CSV",
+        move || invocations(run, facts),
+    )];
     page
 }
 
@@ -115,24 +97,30 @@ fn headline(facts: &LambdaFacts) -> Option<Headline> {
     }
 }
 
+/// Whether the connections of the function were observed.
+fn is_watched(facts: &LambdaFacts) -> bool {
+    facts.variants.iter().any(|one| one.sent.is_some())
+}
+
 fn totals(facts: &LambdaFacts) -> Vec<Fact> {
     let environments = facts.variants.iter().map(|one| one.environments).sum();
     let mut totals = vec![
         Fact::counted(facts.counts.total, "invocation"),
         Fact::counted(environments, "environment"),
     ];
-    totals.extend(
-        facts
-            .connections
-            .as_ref()
-            .map(|all| Fact::counted_as(all.opened, "connection", "opened")),
-    );
-    if let Some(requests) = &facts.requests {
-        totals.push(Fact::counted_as(requests.total, "request", "sent"));
-        totals.push(Fact::new("reused", facts.reuse.map(Share)));
+    if is_watched(facts) {
+        let traffic = &facts.traffic;
+        totals.extend([
+            Fact::new(
+                "connections opened",
+                Cell::count(&traffic.connections.opened),
+            ),
+            Fact::new("requests sent", Cell::count(&traffic.requests.total)),
+            Fact::new("reused", populations::reuse(&traffic.reuse)),
+        ]);
     }
     totals.extend(Fact::failures(
-        facts.counts.total - facts.counts.ok,
+        &(facts.counts.total - facts.counts.ok).into(),
         "invocation",
     ));
     let freezes = || {
@@ -154,7 +142,7 @@ fn totals(facts: &LambdaFacts) -> Vec<Fact> {
         ];
         totals.extend(names.map(|(count, noun, what)| {
             let name = format!("{} {what}", plural::of(count, noun));
-            Fact::new(name, Cell::failures(count))
+            Fact::new(name, Cell::failed(count))
         }));
     }
     totals.retain(|fact| !fact.value.is_absent());
@@ -166,14 +154,23 @@ fn kinds(rows: &[Row<'_>]) -> Table {
         .column("variant", |(variant, _)| variant_name(rows, variant))
         .column("kind", |(_, kind)| &kind.name)
         .column("count", |(_, kind)| kind.count)
-        .column("failed", |(_, kind)| Cell::failures(kind.failed))
-        .column("mean", |(_, kind)| kind.latency_ms.mean.map(Time))
-        .ranked(1, "p50", |(_, kind)| kind.latency_ms.p50.map(Time))
-        .full("p90", |(_, kind)| kind.latency_ms.p90.map(Time))
-        .ranked(2, "p99", |(_, kind)| kind.latency_ms.p99.map(Time))
-        .ranked(3, "max", |(_, kind)| kind.latency_ms.max.map(Time))
+        .column("failed", |(_, kind)| Cell::failed(kind.failed))
+        .column("mean", |(_, kind)| {
+            Cell::reading(&kind.latency_ms.mean, Time)
+        })
+        .ranked(1, "p50", |(_, kind)| {
+            Cell::reading(&kind.latency_ms.p50, Time)
+        })
+        .full("p90", |(_, kind)| Cell::reading(&kind.latency_ms.p90, Time))
+        .ranked(2, "p99", |(_, kind)| {
+            Cell::reading(&kind.latency_ms.p99, Time)
+        })
+        .ranked(3, "max", |(_, kind)| {
+            Cell::reading(&kind.latency_ms.max, Time)
+        })
         .ranked(4, "start", |(_, kind)| {
-            kind.init_ms.as_ref()?.mean.map(Time)
+            let start = kind.init_ms.as_ref();
+            start.map(|start| Cell::reading(&start.mean, Time))
         })
         .about("mean start of the environment")
         .ranked(2, "conns/inv", |(_, kind)| {
@@ -214,7 +211,7 @@ fn freezes(rows: &[Row<'_>]) -> Table {
         })
         .about("invocations after a freeze in which a connection had died")
         .ranked(1, "failed", |(.., one)| {
-            Cell::failures(effect(one, FreezeEffect::Failed))
+            Cell::failed(effect(one, FreezeEffect::Failed))
         })
         .about("invocations after a freeze in which a connection had died")
         .table()
@@ -231,7 +228,7 @@ fn failures(facts: &LambdaFacts, rows: &[Row<'_>]) -> Section {
     let table = Rows::of(&failed)
         .column("variant", |(variant, ..)| variant_name(rows, variant))
         .column("kind", |(_, kind, ..)| &kind.name)
-        .column("times", |row| Cell::failures(row.3))
+        .column("times", |row| Cell::failed(row.3))
         .column("error", |row| row.2)
         .table();
     let several = facts
@@ -273,13 +270,13 @@ fn times(facts: &LambdaFacts) -> Chart {
         name: kind.name.clone(),
         words: format!(
             "{}, {}",
-            typical(kind.latency_ms.p50, kind.latency_ms.mean),
+            typical(kind.latency_ms.p50.value(), kind.latency_ms.mean.value()),
             counted(kind.count - kind.failed, "response")
         ),
         tone: tone(&kind.name),
         buckets: kind.buckets.clone(),
     };
-    let timed = |kind: &&Kind| kind.latency_ms.mean.is_some();
+    let timed = |kind: &&Kind| kind.latency_ms.mean.is_known();
     let panels = facts.variants.iter().take(GROUPS).map(|variant| Panel {
         name: name(facts, variant),
         populations: variant.kinds.iter().filter(timed).map(population).collect(),
@@ -306,11 +303,11 @@ fn means(facts: &LambdaFacts) -> Option<Chart> {
         .take(GROUPS)
         .enumerate()
         .filter_map(|(nth, variant)| {
-            let value = variant.warm_ms.mean?;
+            let value = variant.warm_ms.mean.value()?;
             let each = variant
                 .sent
                 .as_ref()
-                .and_then(|sent| sent.connections_per_invocation);
+                .and_then(|sent| sent.connections_per_invocation.value());
             let each =
                 each.map_or_else(String::new, |each| format!(", connections: {}", Mean(each)));
             let tone = Tone::Series(nth as u8);
@@ -385,16 +382,20 @@ fn calls(facts: &LambdaFacts) -> Chart {
 }
 
 fn sent(facts: &LambdaFacts) -> Option<Table> {
-    facts.connections.as_ref()?;
+    if !is_watched(facts) {
+        return None;
+    }
     let of = |one: &VariantFacts, cell: fn(&Sent) -> Cell| one.sent.as_ref().map(cell);
     let table = Rows::of(&facts.variants)
         .column("variant", |one| &one.name)
         .column("requests", |one| {
             of(one, |sent| {
-                Cell::from(sent.requests).inferred_if(!sent.inferred.is_empty())
+                Cell::count(&sent.requests).inferred_if(!sent.inferred.is_empty())
             })
         })
-        .column("connections", |one| of(one, |sent| sent.connections.into()))
+        .column("connections", |one| {
+            of(one, |sent| Cell::count(&sent.connections))
+        })
         .column("per environment", |one| {
             of(one, |sent| {
                 sent.connections_per_environment.map(Mean).into()
@@ -402,12 +403,18 @@ fn sent(facts: &LambdaFacts) -> Option<Table> {
         })
         .about("connections")
         .column("per warm invocation", |one| {
-            of(one, |sent| sent.connections_per_invocation.map(Mean).into())
+            of(one, |sent| {
+                Cell::reading(&sent.connections_per_invocation, Mean)
+            })
         })
         .about("connections")
-        .column("avoidable", |one| of(one, |sent| sent.avoidable.into()))
+        .column("avoidable", |one| {
+            of(one, |sent| Cell::count(&sent.avoidable))
+        })
         .about("connections beyond what the environments needed")
-        .column("reused", |one| of(one, |sent| sent.reuse.map(Share).into()))
+        .column("reused", |one| {
+            of(one, |sent| populations::reuse(&sent.reuse))
+        })
         .about("share of requests")
         .table();
     Some(table)
@@ -422,7 +429,7 @@ fn how(facts: &LambdaFacts) -> Vec<Text> {
     let paragraphs = [
         Some(first),
         (facts.variants.len() > 1).then_some(rounds),
-        facts.connections.as_ref().map(|_| relay),
+        is_watched(facts).then_some(relay),
     ];
     paragraphs.into_iter().flatten().map(Text::prose).collect()
 }

@@ -5,6 +5,7 @@ use crate::page::*;
 use intact_document as document;
 use intact_experiments::bench::Mode;
 use intact_ledger::{Phase, Reuse};
+use intact_reading::Reading;
 use intact_units::Quantity::{Share, Time};
 use intact_units::plural::counted;
 
@@ -173,14 +174,11 @@ pub(super) fn per_connection<'a, T>(
 }
 
 /// A mean of times of a phase, where it is known.
-pub(super) fn mean(
-    phases: &std::collections::BTreeMap<&'static str, Option<document::figures::PhaseTime>>,
-    phase: &'static str,
-) -> Option<f64> {
-    Some(phases.get(phase)?.as_ref()?.mean)
+pub(super) fn mean(phases: &document::figures::PhaseTimes, phase: &'static str) -> Option<f64> {
+    phases.get(phase)?.as_ref()?.mean.value()
 }
 
-/// A share of requests that reused a connection, or its range.
-pub(super) fn reuse(share: Option<f64>, range: Option<[f64; 2]>) -> Cell {
-    Cell::ranged(share, range, Share)
+/// The share of requests that reused a connection.
+pub(super) fn reuse(share: &Reading) -> Cell {
+    Cell::reading(share, Share)
 }

@@ -1,38 +1,27 @@
 //! The page of a scenario: what simulated clients sent, by session and tag, and what new and reused
 //! connections took.
 
-use super::common::{by_kind, caveats, findings, method, no_response, page as start, sentences};
+use super::common::{by_kind, caveats, claims, findings, method, no_response, page as start};
 use super::populations;
-use crate::json;
 use crate::page::*;
 use intact_experiments::scenario::{ScenarioFacts, SessionFacts, TagFacts};
 use intact_ledger::{Reuse, Run};
-use intact_units::Quantity::{Count, Mean, Rate, Share, Time};
-
-/// A scenario, as findings understand it.
-#[derive(Clone, Copy)]
-pub struct ScenarioRun<'a> {
-    /// The header of its ledger.
-    pub run: &'a Run,
-    /// Its facts.
-    pub facts: &'a ScenarioFacts,
-}
+use intact_units::Quantity::{Mean, Rate, Share, Time};
 
 /// A tag with its session.
 type Row<'a> = (&'a SessionFacts, &'a TagFacts);
 
-pub(super) fn page(one: ScenarioRun<'_>) -> Page<'_> {
-    let ScenarioRun { run, facts } = one;
+pub(super) fn page<'a>(run: &'a Run, facts: &'a ScenarioFacts) -> Page<'a> {
     let mut page = start(run, || "the built-in server".to_owned());
     if let Some(file) = &run.scenario {
         page.subject = format!("{file} at {}", page.subject);
     }
     page.headline = headline(facts);
-    page.verdict = sentences(&facts.verdict);
+    page.verdict = claims(&facts.verdict);
     page.facts = totals(facts);
     page.intro = vec![text!("seed {}", run.seed.unwrap_or(0).to_string())];
     page.section(findings(&facts.findings, ""));
-    if facts.requests.total > 0 {
+    if facts.counted.requests.total > 0 {
         let title =
             "Sessions: simulated clients, and the latency with the setup that was waited for";
         page.section(Section::new("sessions", title).summary(sessions(&facts.sessions)));
@@ -51,12 +40,9 @@ pub(super) fn page(one: ScenarioRun<'_>) -> Page<'_> {
         &how(facts),
         vec![("Seed", run.seed.unwrap_or(0).to_string().into())],
     ));
-    page.files = vec![
-        File::json("scenario.json", "everything as JSON", move || {
-            json::scenario(run, facts)
-        }),
-        File::csv("tags.csv", "the tags as CSV", move || tags(&rows(facts))),
-    ];
+    page.files = vec![File::csv("tags.csv", "the tags as CSV", move || {
+        tags(&rows(facts))
+    })];
     page
 }
 
@@ -69,11 +55,11 @@ fn rows(facts: &ScenarioFacts) -> Vec<Row<'_>> {
 
 /// The share of requests that waited for a new connection, and the two times.
 fn headline(facts: &ScenarioFacts) -> Option<Headline> {
-    if facts.requests.ok > 0 && facts.errors.is_all() {
+    if facts.counted.requests.ok > 0 && facts.errors.is_all() {
         return Headline::all_failed(text!("of the responses: {}", facts.errors.names()));
     }
-    if facts.requests.ok == 0 {
-        return no_response(facts.requests.total);
+    if facts.counted.requests.ok == 0 {
+        return no_response(facts.counted.requests.total);
     }
     let all: u64 = facts.populations.iter().map(|one| one.count).sum();
     let of = |reuse: Reuse| {
@@ -97,13 +83,12 @@ fn headline(facts: &ScenarioFacts) -> Option<Headline> {
 }
 
 fn totals(facts: &ScenarioFacts) -> Vec<Fact> {
-    let dials: u64 = facts.connections.failed.values().sum();
     let clients = facts.clients.map(|clients| clients.started);
     let counts = [
         clients.map(|started| Fact::counted(started, "client")),
-        Some(Fact::counted(facts.requests.total, "request")),
-        Some(Fact::counted_as(
-            facts.connections.opened,
+        Some(Fact::read(&facts.traffic.requests.total, "request", "")),
+        Some(Fact::read(
+            &facts.traffic.connections.opened,
             "connection",
             "opened",
         )),
@@ -112,8 +97,8 @@ fn totals(facts: &ScenarioFacts) -> Vec<Fact> {
             .map(|most| Fact::new("clients at once", most)),
     ];
     let failures = [
-        Fact::failures(facts.requests.failures(), "request"),
-        Fact::failures(dials, "dial"),
+        Fact::failures(&facts.traffic.requests.failures, "request"),
+        Fact::failures(&facts.traffic.connections.failures, "dial"),
     ];
     counts.into_iter().chain(failures).flatten().collect()
 }
@@ -130,25 +115,31 @@ fn sessions(sessions: &[SessionFacts]) -> Table {
             one.clients.map(|clients| clients.finished)
         })
         .about("clients that were through with all steps")
-        .column("requests", |one| one.requests.total)
-        .if_any("failed", |one| Cell::failures(one.requests.failures()))
-        .ranked(3, "opened", |one| one.connections.opened)
+        .column("requests", |one| Cell::count(&one.traffic.requests.total))
+        .if_any("failed", |one| {
+            Cell::failures(&one.traffic.requests.failures)
+        })
+        .ranked(3, "opened", |one| {
+            Cell::count(&one.traffic.connections.opened)
+        })
         .about("connections")
         .if_any("dials failed", |one| {
-            Cell::failures(one.connections.failed.values().sum())
+            Cell::failures(&one.traffic.connections.failures)
         })
-        .ranked(6, "req/conn", |one| one.requests_per_connection.map(Mean))
+        .ranked(6, "req/conn", |one| {
+            Cell::reading(&one.requests_per_connection, Mean)
+        })
         .about("mean requests of a connection that ended")
-        .column("reused", |one| one.reuse.map(Share))
+        .column("reused", |one| populations::reuse(&one.traffic.reuse))
         .about(
             "share of requests on a connection that an earlier request of the same client had used",
         )
-        .ranked(4, "mean", |one| one.latency_ms.mean.map(Time))
-        .column("p50", |one| one.latency_ms.p50.map(Time))
-        .ranked(9, "p90", |one| one.latency_ms.p90.map(Time))
-        .ranked(1, "p99", |one| one.latency_ms.p99.map(Time))
-        .ranked(5, "max", |one| one.latency_ms.max.map(Time))
-        .full("ended by", |one| by_kind(&one.connections.ended_by))
+        .ranked(4, "mean", |one| Cell::reading(&one.latency_ms.mean, Time))
+        .column("p50", |one| Cell::reading(&one.latency_ms.p50, Time))
+        .ranked(9, "p90", |one| Cell::reading(&one.latency_ms.p90, Time))
+        .ranked(1, "p99", |one| Cell::reading(&one.latency_ms.p99, Time))
+        .ranked(5, "max", |one| Cell::reading(&one.latency_ms.max, Time))
+        .full("ended by", |one| by_kind(&one.counted.connections.ended_by))
         .table()
 }
 
@@ -156,21 +147,21 @@ fn tags(rows: &[Row<'_>]) -> Table {
     Rows::of(rows)
         .column("session", |row| &row.0.name)
         .column("tag", |row| &row.1.tag)
-        .column("requests", |row| row.1.requests.total)
-        .if_any("failed", |row| Cell::failures(row.1.requests.failures()))
+        .column("requests", |row| Cell::count(&row.1.requests.total))
+        .if_any("failed", |row| Cell::failures(&row.1.requests.failures))
         .full("status", |row| {
             let status = row.1.requests.status.iter();
-            let status = status.map(|(code, count)| format!("{code} {}", Count(*count)));
+            let status = status.map(|(code, count)| format!("{code} {count}"));
             status.collect::<Vec<String>>().join(", ")
         })
-        .column("reused", |row| row.1.reuse.map(Share))
-        .ranked(4, "mean", |row| row.1.latency_ms.mean.map(Time))
-        .column("p50", |row| row.1.latency_ms.p50.map(Time))
-        .ranked(6, "p90", |row| row.1.latency_ms.p90.map(Time))
-        .ranked(1, "p99", |row| row.1.latency_ms.p99.map(Time))
-        .ranked(5, "max", |row| row.1.latency_ms.max.map(Time))
+        .column("reused", |row| populations::reuse(&row.1.reuse))
+        .ranked(4, "mean", |row| Cell::reading(&row.1.latency_ms.mean, Time))
+        .column("p50", |row| Cell::reading(&row.1.latency_ms.p50, Time))
+        .ranked(6, "p90", |row| Cell::reading(&row.1.latency_ms.p90, Time))
+        .ranked(1, "p99", |row| Cell::reading(&row.1.latency_ms.p99, Time))
+        .ranked(5, "max", |row| Cell::reading(&row.1.latency_ms.max, Time))
         .ranked(3, "without setup", |row| {
-            row.1.latency_without_setup_ms.mean.map(Time)
+            Cell::reading(&row.1.latency_without_setup_ms.mean, Time)
         })
         .about("mean latency less the setup of the connection")
         .table()
@@ -214,9 +205,9 @@ fn latency(facts: &ScenarioFacts) -> Section {
 fn client(facts: &ScenarioFacts) -> Section {
     let cpu = |us: Option<f64>| us.map(|us| Time(us / 1e3));
     let table = Rows::of(std::slice::from_ref(facts))
-        .column("req/s", |one| one.rate_per_s.map(Rate))
+        .column("req/s", |one| Cell::reading(&one.rate_per_s, Rate))
         .about("complete requests a second")
-        .column("late p99", |one| one.scheduling_error_ms.p99.map(Time))
+        .column("late p99", |one| Cell::reading(&one.scheduling_error_ms.p99, Time))
         .about("the client's own lateness: from when a request was due after a wait or an arrival, and a place was free, to its start")
         .column("late", |one| one.scheduling_error_share.map(Share))
         .about("its sum as a share of the latency")

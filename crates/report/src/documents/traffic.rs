@@ -7,21 +7,21 @@ mod over_time;
 mod processor_time;
 mod requests;
 
-pub use inputs::{InputFacts, LadderFacts, ladder};
+pub use inputs::{LadderFacts, ladder};
 pub use requests::answers;
 
-use super::common::{caveats_beyond, findings, method, page as start, program, sentences};
+use super::common::{caveats_beyond, claims, findings, method, page as start, program};
 use super::populations;
-use crate::json;
 use crate::page::*;
-use destinations::{connections, destinations, has_connections, needed};
+use destinations::{connections, destinations};
 use inputs::inputs;
-use intact_document::Severity;
-use intact_document::body_arrival::BodyArrivalFacts;
+use intact_document::{Facts, Severity};
+use intact_findings::ObservedParts;
 use intact_ledger::{Producer, Run, Vantage};
-use intact_traffic::{Charts, LevelShift, Loss, NextStep, ObservedFacts, Shifted};
-use intact_units::Quantity::{Count, RoundShare, Time};
-use intact_units::plural::{self, counted};
+use intact_reading::Reading;
+use intact_traffic::{LevelShift, Loss, NextStep, ObservedFacts, Shifted};
+use intact_units::Quantity::{RoundShare, Time};
+use intact_units::plural::counted;
 use over_time::over_time;
 use processor_time::processor_time;
 use requests::{first_calls, fresh_and_reused, idle_times};
@@ -29,32 +29,17 @@ use requests::{first_calls, fresh_and_reused, idle_times};
 /// Destinations that a terminal shows.
 const DESTINATIONS: usize = 20;
 
-/// Observed traffic, as findings understand it.
-#[derive(Clone, Copy)]
-pub struct TrafficRun<'a> {
-    /// The header of its ledger.
-    pub run: &'a Run,
-    /// Its facts.
-    pub facts: &'a ObservedFacts,
-    /// The data of its charts.
-    pub charts: &'a Charts,
-    /// The files that it was read from; none when it was observed live.
-    pub inputs: &'a [InputFacts],
-    /// How responses arrived; empty where that was not asked for.
-    pub answers: &'a [BodyArrivalFacts],
-    /// The packets of one connection, if they were asked for.
-    pub ladder: Option<&'a LadderFacts>,
-}
-
-pub(super) fn page(one: TrafficRun<'_>) -> Page<'_> {
-    let TrafficRun {
-        run, facts, charts, ..
-    } = one;
+pub(super) fn page<'a>(run: &'a Run, parts: &'a ObservedParts) -> Page<'a> {
+    let ObservedParts {
+        facts,
+        charts,
+        audit,
+    } = parts;
     let mut page = start(run, || program(run));
     let shift = charts.changes.first();
     let shift = shift.filter(|_| run.producer != Producer::Watch);
     page.headline = shift.map_or_else(|| headline(facts), since);
-    page.verdict = sentences(&facts.verdict);
+    page.verdict = claims(&facts.verdict);
     page.facts = totals(run, facts);
     page.section(findings(&facts.findings, ""));
     page.section(next(&facts.next));
@@ -62,17 +47,14 @@ pub(super) fn page(one: TrafficRun<'_>) -> Page<'_> {
         Section::new("destinations", "Destinations")
             .summary(destinations(&facts.destinations).brief(DESTINATIONS)),
     );
-    page.section(over_time(run, charts));
+    let opened = &facts.totals.traffic.connections.opened;
+    page.section(over_time(run, charts, !opened.is_unknown()));
     page.section(fresh_and_reused(&facts.totals, charts));
     page.section(first_calls(&facts.destinations));
     page.section(idle_times(&facts.totals, charts));
-    page.section(connections(one));
+    page.section(connections(run, facts, charts));
     page.section(processor_time(facts.cpu.as_ref()));
-    page.section(answers(one.answers));
-    if let Some(packets) = one.ladder {
-        page.section(ladder(packets));
-    }
-    page.section(inputs(one.inputs));
+    page.section(audit.as_ref().map(|audit| inputs(&audit.inputs)));
     page.caveats = caveats_beyond(&facts.verdict, &facts.caveats);
     if !facts.totals.inferred.is_empty() {
         let reasons = facts.totals.inferred.join("; ");
@@ -82,24 +64,19 @@ pub(super) fn page(one: TrafficRun<'_>) -> Page<'_> {
         ));
     }
     page.method = Some(method(run, &how(run.vantage), Vec::new()));
-    page.files = vec![
-        File::json(
-            format!("{}.json", run.producer),
-            "everything as JSON",
-            move || json::observed(run, facts),
-        ),
-        File::csv("destinations.csv", "the destinations as CSV", move || {
-            destinations(&facts.destinations)
-        }),
-    ];
+    page.files = vec![File::csv(
+        "destinations.csv",
+        "the destinations as CSV",
+        move || destinations(&facts.destinations),
+    )];
     page
 }
 
 /// The headline of a run in which something changed for good.
 fn since(step: &LevelShift) -> Option<Headline> {
-    let (before, after) = (step.before, step.after);
+    let (before, after) = (&step.before, &step.after);
     let gain = match step.shifted {
-        Shifted::Reuse => after.reuse > before.reuse,
+        Shifted::Reuse => after.known_reuse > before.known_reuse,
         Shifted::Latency => after.mean_ms < before.mean_ms,
     };
     let assessment = if gain {
@@ -114,7 +91,7 @@ fn since(step: &LevelShift) -> Option<Headline> {
             "of the time of a request",
         ),
         _ => {
-            let not_reused = not_reused(after.reuse, after.reuse_range);
+            let not_reused = not_reused(&after.reuse);
             let number = HeadlineShare::of_cell(&not_reused)?;
             (number, "of the requests reused no connection")
         }
@@ -130,12 +107,11 @@ pub(super) fn headline(facts: &ObservedFacts) -> Option<Headline> {
         .findings
         .iter()
         .any(|finding| finding.severity > Severity::Info);
-    let unobserved = &totals.unobserved;
-    let is_complete = unobserved.has_all_connections()
-        && unobserved.has_all_requests()
-        && totals.reuse_range.is_none()
-        && totals.needed_range().is_none()
-        && totals.open_before == 0;
+    let traffic = &totals.traffic;
+    let is_complete = traffic.requests.total.is_known()
+        && traffic.connections.opened.is_known()
+        && traffic.connections.needed.is_known()
+        && traffic.reuse.is_known();
     let is_clear = is_complete && facts.any_success() && facts.has_evidence_of_no_gain();
     let assessment = match (is_grave, is_clear) {
         (true, _) => Assessment::Bad,
@@ -145,86 +121,80 @@ pub(super) fn headline(facts: &ObservedFacts) -> Option<Headline> {
     let leading = totals.leading_loss().filter(|_| facts.any_success());
     if let Some((loss, share)) = leading {
         let caption = match loss {
-            Loss::Lookups => text!("of {} failed", counted(totals.lookups.total, "lookup")),
+            Loss::Lookups => text!("of {} failed", counted(totals.lookups.seen, "lookup")),
             Loss::Time => "of the time went to requests without a complete response".into(),
             Loss::Requests => text!(
                 "of {} got no complete response",
-                counted(totals.requests.total, "request")
+                counted(totals.counted.requests.total, "request")
             ),
         };
         return Headline::new(HeadlineShare::lost(share), Assessment::Bad, caption);
     }
-    match (totals.wasted_share, totals.reuse) {
-        (Some(share), _) => {
+    let wasted = Cell::reading(&totals.wasted_share, RoundShare);
+    match (HeadlineShare::of_cell(&wasted), traffic.reuse.is_unknown()) {
+        (Some(number), _) => {
             let caption = "of the time was setup of connections that were not needed";
             // what else is wrong has its findings: nothing is lost here
             let assessment = match assessment {
-                Assessment::Bad if share <= 0.0 => Assessment::Neutral,
+                Assessment::Bad if !totals.wasted_share.is_positive() => Assessment::Neutral,
                 other => other,
             };
-            Headline::new(HeadlineShare::lost(share), assessment, caption)
+            Headline::new(number, assessment, caption)
         }
-        (None, Some(reuse)) => {
-            let cell = not_reused(Some(reuse), totals.reuse_range);
+        (None, false) => {
+            let cell = not_reused(&traffic.reuse);
             let cell = cell.inferred_if(!totals.inferred.is_empty());
             let number = HeadlineShare::of_cell(&cell)?;
             let caption = text!(
                 "of {} reused no connection",
-                counted(totals.requests.total, "request")
+                counted(totals.counted.requests.total, "request")
             );
             Headline::new(number, assessment, caption)
         }
-        (None, None) => None,
+        (None, true) => None,
     }
 }
 
-/// The share of requests that reused no connection, or its range.
-fn not_reused(reuse: Option<f64>, range: Option<[f64; 2]>) -> Cell {
-    let range = range.map(|[low, high]| [1.0 - high, 1.0 - low]);
-    Cell::ranged(reuse.map(|reuse| 1.0 - reuse), range, RoundShare)
+/// The share of requests that reused no connection.
+fn not_reused(reuse: &Reading) -> Cell {
+    Cell::reading(&Reading::known(1.0).minus(reuse), RoundShare)
 }
 
 fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
     let totals = &facts.totals;
     let inferred = |cell: Cell| cell.inferred_if(!totals.inferred.is_empty());
+    let traffic = &totals.traffic;
+    let (requests, connections) = (&traffic.requests, &traffic.connections);
     let noun = match run.vantage {
         // requests without a connection do not show their client
-        Vantage::Server if has_connections(totals) => "client",
+        Vantage::Server if !connections.opened.is_unknown() => "client",
         _ => "destination",
     };
-    let dials: u64 = totals.connections.failed.values().sum();
-    let lookups = (totals.lookups.total > 0).then(|| Fact::counted(totals.lookups.total, "lookup"));
     let open_before = (totals.open_before > 0).then_some(totals.open_before);
-    let opened = if has_connections(totals) {
-        Fact::counted_as(totals.connections.opened, "connection", "opened")
-    } else {
-        Fact::new("connections opened", Cell::default())
-    };
     // a clock that is too coarse shows no time
     let waiting = totals.outbound_ms.filter(|ms| *ms > 0.0);
     let counts = [
         Fact::counted(facts.destinations.len() as u64, noun),
-        Fact::new(
-            plural::of(totals.requests.total, "request"),
-            inferred(Count(totals.requests.total).into()),
-        ),
-        opened,
+        Fact {
+            value: inferred(Cell::count(&requests.total)),
+            ..Fact::read(&requests.total, "request", "")
+        },
+        Fact::read(&connections.opened, "connection", "opened"),
         Fact::new("open before", open_before),
-        Fact::new("needed", inferred(needed(totals))),
-        Fact::new(
-            "reused",
-            inferred(populations::reuse(totals.reuse, totals.reuse_range)),
-        ),
+        Fact::new("needed", inferred(Cell::count(&connections.needed))),
+        Fact::new("reused", inferred(populations::reuse(&traffic.reuse))),
         Fact::new("waiting for responses", waiting.map(Time)),
     ];
     let counts = counts.into_iter().filter(|fact| !fact.value.is_absent());
+    let lookups = &totals.lookups;
+    let looked_up = (lookups.seen > 0).then(|| Fact::counted(lookups.seen, "lookup"));
     let failures = [
-        Fact::failures(totals.requests.failures(), "request"),
-        Fact::failures(dials, "dial"),
-        Fact::failures(totals.lookups.failed, "lookup"),
+        Fact::failures(&requests.failures, "request"),
+        Fact::failures(&connections.failures, "dial"),
+        Fact::failures(&lookups.failed.into(), "lookup"),
     ];
     counts
-        .chain(lookups)
+        .chain(looked_up)
         .chain(failures.into_iter().flatten())
         .collect()
 }

@@ -1,6 +1,7 @@
 //! The cell of a table: a typed value with its marks. Must not format.
 
 use super::{Quantity, Text};
+use intact_reading::Reading;
 use intact_statistics::Interval;
 use std::fmt;
 
@@ -14,8 +15,10 @@ pub enum Value {
     Text(Text),
     /// A figure.
     Quantity(Quantity),
-    /// At least so much.
+    /// At least this.
     AtLeast(Quantity),
+    /// At most this.
+    AtMost(Quantity),
     /// A figure that is known as a range.
     Range(Quantity, Quantity),
     /// An estimate with the ends of its interval.
@@ -36,9 +39,9 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A count that needs attention unless it is zero.
-    pub fn failures(count: u64) -> Cell {
-        Cell::from(Quantity::Count(count)).alarm_if(count > 0)
+    /// A count that is known and needs attention unless it is zero.
+    pub fn failed(count: u64) -> Cell {
+        Cell::failures(&Reading::count(count))
     }
 
     /// A count shaded by its share of a whole; absent where there is none.
@@ -59,25 +62,34 @@ impl Cell {
             .into()
     }
 
-    /// A figure, or its range where only that is known.
-    pub fn ranged(value: Option<f64>, range: Option<[f64; 2]>, kind: fn(f64) -> Quantity) -> Cell {
-        match range {
-            Some([low, high]) => Value::Range(kind(low), kind(high)).into(),
-            None => value.map(kind).into(),
+    /// What is known of a figure, each value as `kind` has it. An inferred value is marked.
+    pub fn reading(reading: &Reading, kind: fn(f64) -> Quantity) -> Cell {
+        if let Some(value) = reading.estimate() {
+            return Cell::from(kind(value)).inferred_if(true);
+        }
+        let (low, high) = (reading.low(), reading.high());
+        match (low.is_finite(), high.is_finite()) {
+            _ if reading.is_known() => kind(low).into(),
+            (true, true) => Value::Range(kind(low), kind(high)).into(),
+            (true, false) => Value::AtLeast(kind(low)).into(),
+            (false, true) => Value::AtMost(kind(high)).into(),
+            (false, false) => Cell::default(),
         }
     }
 
-    /// A figure, or its lower bound.
-    pub fn measured(value: Option<Quantity>, at_least: Option<Quantity>) -> Cell {
-        match (value, at_least) {
-            (None, Some(least)) => Value::AtLeast(least).into(),
-            (value, _) => value.into(),
-        }
+    /// What is known of a count.
+    pub fn count(reading: &Reading) -> Cell {
+        Cell::reading(reading, |count| Quantity::Count(count as u64))
     }
 
-    /// Marks it as inferred on a condition.
+    /// What is known of a count that needs attention unless it is zero.
+    pub fn failures(reading: &Reading) -> Cell {
+        Cell::count(reading).alarm_if(reading.is_positive())
+    }
+
+    /// Marks a single value as inferred on a condition: bounds hold whatever was inferred.
     pub fn inferred_if(mut self, is_inferred: bool) -> Cell {
-        self.is_inferred = is_inferred && self.value != Value::Absent;
+        self.is_inferred |= is_inferred && matches!(self.value, Value::Quantity(_));
         self
     }
 
@@ -93,6 +105,7 @@ impl Cell {
             Value::Absent | Value::Text(_) => None,
             Value::Quantity(one)
             | Value::AtLeast(one)
+            | Value::AtMost(one)
             | Value::Range(one, _)
             | Value::Interval(one, _) => Some(one.value()),
         }
@@ -101,7 +114,10 @@ impl Cell {
     /// The figure, where it is one.
     pub(crate) fn quantity(&self) -> Option<Quantity> {
         match self.value {
-            Value::Quantity(one) | Value::AtLeast(one) | Value::Interval(one, _) => Some(one),
+            Value::Quantity(one)
+            | Value::AtLeast(one)
+            | Value::AtMost(one)
+            | Value::Interval(one, _) => Some(one),
             _ => None,
         }
     }
@@ -137,7 +153,10 @@ impl fmt::Display for Value {
             Value::Absent => Ok(()),
             Value::Text(text) => write!(f, "{text}"),
             Value::Quantity(one) => write!(f, "{one}"),
-            Value::AtLeast(one) => write!(f, "≥ {one}"),
+            Value::AtLeast(one) => write!(f, "at least {one}"),
+            Value::AtMost(one) => write!(f, "at most {one}"),
+            // bounds that differ by less than what is printed
+            Value::Range(low, high) if low.to_string() == high.to_string() => write!(f, "{low}"),
             Value::Range(low, high) => f.write_str(&span(*low, *high)),
             Value::Interval(one, [low, high]) if low == high => write!(f, "{one}"),
             Value::Interval(one, [low, high]) => write!(f, "{one} ({})", span(*low, *high)),

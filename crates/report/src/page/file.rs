@@ -2,7 +2,7 @@
 //! made when a writer asks for it.
 
 use super::table::suffix;
-use super::{Cell, Chart, ChartKind, Table};
+use super::{Cell, Chart, ChartKind, Table, Value};
 use intact_ledger::export::csv;
 
 /// A file that a page offers.
@@ -66,13 +66,18 @@ fn of_table(table: &Table) -> String {
     written(std::iter::once(heads.collect()).chain(rows))
 }
 
+/// A field in base units: a number where the value is known, else what is known of it.
 fn field(cell: &Cell) -> String {
-    match cell.key() {
-        Some(key) => key.to_string(),
-        None => cell
-            .text()
-            .map_or_else(String::new, |text| text.to_string()),
-    }
+    let field = match &cell.value {
+        Value::Absent => String::new(),
+        Value::Text(text) => text.to_string(),
+        Value::Quantity(one) | Value::Interval(one, _) => one.value().to_string(),
+        Value::AtLeast(one) => format!("at least {}", one.value()),
+        Value::AtMost(one) => format!("at most {}", one.value()),
+        Value::Range(low, high) => format!("{} to {}", low.value(), high.value()),
+    };
+    let inferred = if cell.is_inferred { "~" } else { "" };
+    format!("{inferred}{field}")
 }
 
 /// The data of a chart, and how many rows there are; `None` for single values, which have a file of
@@ -155,6 +160,7 @@ fn quoted(field: &str) -> String {
 mod tests {
     use super::super::{Quantity, Rows};
     use super::*;
+    use intact_reading::Reading;
 
     #[test]
     fn a_field_stays_one_field_and_is_no_formula() {
@@ -175,5 +181,19 @@ mod tests {
             of_table(&table),
             "name,mean_latency_ms\r\na,1234.5\r\nb,\r\n"
         );
+    }
+
+    #[test]
+    fn a_field_states_what_is_known_of_a_figure() {
+        let why = || intact_reading::Why::OnlyRange;
+        let readings = [
+            Reading::count(3),
+            Reading::between(2.0, 8.0, why()),
+            Reading::at_least(13.0, why()),
+            Reading::at_least(1.0, why()).inferred(40.0),
+            Reading::unknown(why()),
+        ];
+        let fields = readings.map(|one| field(&Cell::count(&one)));
+        assert_eq!(fields, ["3", "2 to 8", "at least 13", "~40", ""]);
     }
 }

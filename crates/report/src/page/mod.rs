@@ -35,6 +35,7 @@ pub use text::{Span, Text};
 pub(crate) use text::{sentence, text};
 
 use intact_document::requirement::Verdict;
+use intact_reading::Reading;
 use intact_units::plural;
 
 /// A document as a page.
@@ -351,10 +352,22 @@ impl Fact {
         Fact::new(format!("{} {state}", plural::of(count, noun)), count)
     }
 
-    /// A number of failures; absent if there are none.
-    pub fn failures(count: u64, noun: &str) -> Option<Fact> {
-        let name = format!("{} failed", plural::of(count, noun));
-        (count > 0).then(|| Fact::new(name, Cell::failures(count)))
+    /// What is known of a number of things in some state: `connections opened`.
+    pub fn read(count: &Reading, noun: &str, state: &str) -> Fact {
+        // the noun follows the number that is written last
+        let last = Some(count.high()).filter(|high| high.is_finite());
+        let number = count.best().or(last).unwrap_or(count.low());
+        let name = format!("{} {state}", plural::of(number as u64, noun));
+        Fact::new(name.trim_end().to_owned(), Cell::count(count))
+    }
+
+    /// What is known of a number of failures; absent unless there are any.
+    pub fn failures(count: &Reading, noun: &str) -> Option<Fact> {
+        let is_any = count.is_positive() || count.estimate().is_some_and(|count| count > 0.0);
+        is_any.then(|| Fact {
+            value: Cell::failures(count),
+            ..Fact::read(count, noun, "failed")
+        })
     }
 }
 

@@ -185,7 +185,7 @@ mod tests {
         let table = Rows::of(&[1.0, 2.0])
             .column("name", |row| row.to_string())
             .column("absent", |_| None::<Quantity>)
-            .if_any("failed", |_| Cell::failures(0))
+            .if_any("failed", |_| Cell::failed(0))
             .column("time", |row| Quantity::Time(*row))
             .table();
         let heads: Vec<&str> = table.columns.iter().map(|one| one.head.as_str()).collect();

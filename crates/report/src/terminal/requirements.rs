@@ -29,8 +29,8 @@ pub fn requirements(verdicts: &[Verdict], options: TerminalOptions) -> String {
             }
             continue;
         }
-        out.grouped(verdict.held());
-        if let Some(reason) = verdict.nothing_held() {
+        out.grouped(verdict.results());
+        if let Some(reason) = verdict.nothing_checked() {
             out.hanging(PLAIN, &escape(&reason), "  ");
         }
     }
@@ -92,24 +92,34 @@ impl TerminalOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use intact_document::Unobserved;
-    use intact_document::requirement::{Measured, Metric, MetricSource, NoData, Subject};
+    use intact_document::{Facts, Finding, RuleState, Subject, Unobserved};
 
     /// Variants, of which the last two miss `connections <= 1`, the others meet it.
     struct Variants(usize);
 
-    impl MetricSource for Variants {
+    impl Facts for Variants {
         fn subjects(&self) -> Vec<Subject> {
-            let subject = |nth| Subject {
-                name: format!("variant {nth}"),
-                labels: Vec::new(),
+            let subject = |nth| {
+                let mut subject = Subject::new(format!("variant {nth}"));
+                let is_missed = nth + 2 >= self.0;
+                subject
+                    .readings
+                    .set("connections", if is_missed { 9 } else { 1 });
+                subject
             };
             (0..self.0).map(subject).collect()
         }
 
-        fn value(&self, subject: usize, _: &Metric) -> Result<Measured, NoData> {
-            let is_missed = subject + 2 >= self.0;
-            Ok(Measured::exactly(if is_missed { 9.0 } else { 1.0 }))
+        fn findings(&self) -> &[Finding] {
+            &[]
+        }
+
+        fn rules(&self) -> Vec<RuleState> {
+            Vec::new()
+        }
+
+        fn any_success(&self) -> bool {
+            true
         }
 
         fn unobserved(&self) -> Unobserved {

@@ -2,12 +2,13 @@
 //! requests, against none kept.
 
 use intact_experiments::bench::{BenchFacts, Charts};
+use intact_findings::{BenchParts, Document, Parts};
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
     Exchange, Failure, Nanos, Outcome, Probes, Producer, Reuse, Round, Run, Side, Sink, Sockets,
     Span, Tally, Vantage, Variant,
 };
-use intact_report::documents::{BenchRun, Source};
+use intact_report::documents;
 use intact_report::terminal::TerminalOptions;
 use intact_traffic::timeline::Timeline;
 
@@ -57,7 +58,7 @@ fn exchange(variant: u32, round: u32, nth: u64, fresh: bool) -> Exchange {
     one
 }
 
-fn facts() -> (Run, BenchFacts, Charts) {
+fn document() -> Document {
     let run = run();
     let mut tally = Tally::new();
     let mut first = Vec::new();
@@ -124,18 +125,12 @@ fn facts() -> (Run, BenchFacts, Charts) {
     }
     let facts = BenchFacts::new(&run, &tally, &first).unwrap();
     let charts = Charts::new(&run, &tally, &facts, &Timeline::of_variants());
-    (run, facts, charts)
+    Document::new(run, Parts::Bench(Box::new(BenchParts { facts, charts })))
 }
 
 fn page(width: usize, colour: bool) -> String {
-    let (run, facts, charts) = facts();
-    let source = Source::Bench(BenchRun {
-        run: &run,
-        facts: &facts,
-        charts: &charts,
-    });
     intact_report::terminal::write(
-        &source.page(),
+        &documents::page(&document()),
         TerminalOptions {
             colour,
             ..TerminalOptions::plain(width)

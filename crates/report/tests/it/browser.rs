@@ -6,7 +6,8 @@ use crate::chromium::Chromium;
 use crate::compare;
 use crate::made;
 use crate::observed::{observed, with_page};
-use intact_report::documents::{CheckRun, CompareRun, Source};
+use intact_findings::{Document, Parts};
+use intact_report::documents;
 use intact_servers::check::CheckFacts;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -121,7 +122,7 @@ fn the_page_of_a_bench_fits_every_screen_and_can_be_clicked_through() {
     let Some(mut browser) = Chromium::start("the page of a bench in a browser") else {
         return;
     };
-    let html = made::bench(400, "").html();
+    let html = made::html(&made::bench(400, ""));
     let file = page("bench.html", &html);
     look_at(&mut browser, &file);
     let names = "[...document.querySelector('table').tBodies[0].rows].map((row) => row.cells[0].textContent)";
@@ -140,7 +141,7 @@ fn the_page_of_a_bench_fits_every_screen_and_can_be_clicked_through() {
     let kept = browser.evaluate(
         "(() => { const link = document.querySelector('a[download=\"bench.json\"]'); return JSON.parse(atob(link.href.split(',')[1])).schema; })()",
     );
-    assert_eq!(kept, intact_report::json::BENCH_SCHEMA);
+    assert_eq!(kept, "intact.bench/1");
     browser.click("nav a[href$='method']");
     assert_eq!(browser.evaluate("location.hash"), "#method");
     assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
@@ -178,12 +179,8 @@ fn the_page_of_a_comparison_fits_every_screen() {
     let Some(mut browser) = Chromium::start("the page of a comparison in a browser") else {
         return;
     };
-    let (run, facts) = compare::made();
-    let source = Source::Compare(CompareRun {
-        run: &run,
-        facts: &facts,
-    });
-    let html = intact_report::html::write(&[source.page()]).unwrap();
+    let document = compare::made();
+    let html = intact_report::html::write(&[documents::page(&document)]).unwrap();
     let file = page("compare.html", &html);
     look_at(&mut browser, &file);
     assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
@@ -194,13 +191,9 @@ fn the_page_of_a_check_fits_every_screen() {
     let Some(mut browser) = Chromium::start("the page of a check in a browser") else {
         return;
     };
-    let run = check::run();
     let facts = CheckFacts::new(&check::profile(), &check::rows());
-    let source = Source::Check(CheckRun {
-        run: &run,
-        facts: &facts,
-    });
-    let html = intact_report::html::write(&[source.page()]).unwrap();
+    let document = Document::new(check::run(), Parts::Check(Box::new(facts)));
+    let html = intact_report::html::write(&[documents::page(&document)]).unwrap();
     for picture in ["waterfall", "handshakes"] {
         assert!(
             html.contains(&format!("<figure id=\"{picture}-chart\"")),
@@ -218,7 +211,7 @@ fn what_a_server_said_does_nothing_in_a_browser() {
         return;
     };
     let hostile = "</title></style></script><script>window.harmed=1</script><img src=x onerror=window.harmed=1>\" onload=\"window.harmed=1\u{202e}";
-    let html = made::bench(50, hostile).html();
+    let html = made::html(&made::bench(50, hostile));
     let file = page("hostile.html", &html);
     browser.open(&file, 800, "light");
     assert_eq!(browser.evaluate("window.harmed ?? 0"), 0);

@@ -1,16 +1,16 @@
 //! `--require help`, and the names that findings and the catalogue share.
 
-use intact_document::requirement::Document;
+use intact_document::requirement::DocumentKind;
 
 #[test]
 fn a_command_lists_only_what_it_knows() {
-    let bench = intact_report::catalogue::text(Document::Bench, 120);
+    let bench = intact_report::catalogue::text(DocumentKind::Bench, 120);
     assert!(bench.contains("client-delay") && !bench.contains("idle-timeout"));
 }
 
 #[test]
 fn meanings_have_a_column_of_their_own() {
-    let watch = intact_report::catalogue::text(Document::Watch, 80);
+    let watch = intact_report::catalogue::text(DocumentKind::Watch, 80);
     for line in watch.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }

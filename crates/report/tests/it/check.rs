@@ -2,6 +2,7 @@
 //! announced and a request lost at it.
 
 use crate::written;
+use intact_findings::{Document, Parts};
 use intact_ledger::server_profile::{
     DnsQuery, EarlyData, Ended, FirstRequest, Found, Http2Seen, Http3Connection, Http3Result,
     Http3Seen, IdleLimits, IdleWait, MethodResult, NameAnswer, Names, OldTlsResult, QuicParameters,
@@ -12,7 +13,7 @@ use intact_ledger::{
     CloseKind, Exchange, Failure, Handshake, Nanos, Outcome, Producer, Protocol, Reuse, Row, Run,
     Side, Span, TlsVersion, Vantage,
 };
-use intact_report::documents::{CheckPart, CheckRun, check};
+use intact_report::documents::{self, CheckPart, CheckRun, check};
 use intact_report::page::Page;
 use intact_report::terminal::{Length, TerminalOptions};
 use intact_servers::check::CheckFacts;
@@ -328,8 +329,8 @@ fn a_card_in_two_parts_fits_on_a_screen_and_names_what_both_leave_out() {
 #[test]
 fn the_page_of_a_check_as_markdown() {
     let facts = CheckFacts::new(&profile(), &rows());
-    let run = run();
-    let page = of(&run, &facts, CheckPart::All);
+    let document = Document::new(run(), Parts::Check(Box::new(facts)));
+    let page = documents::page(&document);
     let (markdown, html) = written::files("check-profile", &[page]);
     insta::assert_snapshot!(markdown);
     for words in [

@@ -2,16 +2,17 @@
 //! its connection.
 
 use crate::observed;
-use intact_experiments::compare::{CompareFacts, Comparison};
+use intact_experiments::compare::Comparison;
+use intact_findings::{Document, Parts};
 use intact_ledger::{ConnectionId, Event, Evidence, Producer, Run, Scheme, Sink, Vantage, Variant};
-use intact_report::documents::{CompareRun, Source};
+use intact_report::documents;
 use intact_report::terminal::TerminalOptions;
 use intact_traffic::TrafficAnalysis;
 use std::collections::BTreeMap;
 
 const MS: u64 = 1_000_000;
 
-pub(crate) fn made() -> (Run, CompareFacts) {
+pub(crate) fn made() -> Document {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
     let mut run = Run::new(Producer::Compare, "0", Vantage::OnPath, started, 1, &[])
         .with_evidence(Evidence::ALL);
@@ -45,17 +46,13 @@ pub(crate) fn made() -> (Run, CompareFacts) {
             &new,
         );
     }
-    (run, contest.facts())
+    let facts = contest.facts();
+    Document::new(run, Parts::Compare(Box::new(facts)))
 }
 
 fn page(width: usize) -> String {
-    let (run, facts) = made();
     let paper = TerminalOptions::plain(width);
-    let source = Source::Compare(CompareRun {
-        run: &run,
-        facts: &facts,
-    });
-    intact_report::terminal::write(&source.page(), paper)
+    intact_report::terminal::write(&documents::page(&made()), paper)
 }
 
 #[test]
@@ -69,10 +66,7 @@ fn the_page_of_a_comparison_on_a_terminal_of_80_columns() {
 
 #[test]
 fn a_pull_request_gets_programs_and_the_state_of_findings() {
-    let (run, facts) = made();
-    let source = Source::Compare(CompareRun {
-        run: &run,
-        facts: &facts,
-    });
-    insta::assert_snapshot!(intact_report::markdown::write(&[source.page()]));
+    let document = made();
+    let page = documents::page(&document);
+    insta::assert_snapshot!(intact_report::markdown::write(&[page]));
 }

@@ -2,13 +2,14 @@
 //! comparison with itself, and exports. The fuzz target `ledger` gives them any files. A ledger is
 //! consumed or refused, and nothing may panic.
 
-use intact_document::requirement::{METRICS, MetricEntry, MetricSource, Requirement};
+use intact_document::requirement::{FIGURES, Figure, Requirement};
 use intact_experiments::compare::Comparison;
-use intact_findings::stored::{self, Stored, StoredError};
+use intact_findings::stored::{self, StoredError};
+use intact_findings::{Document, Parts};
 use intact_ledger::store::Reader;
 use intact_ledger::{Row, Sink, Tally, Variant, export};
 use intact_model::{Counting, Forecast, Reuse};
-use intact_report::documents::{self, CompareRun, Source};
+use intact_report::documents;
 use intact_report::page::Page;
 use intact_report::terminal::TerminalOptions;
 use intact_report::{html, json, markdown, terminal};
@@ -22,25 +23,14 @@ pub(crate) fn consume(folder: &Path, with_html: bool) -> Option<StoredError> {
         Ok(reader) => reader,
         Err(error) => return Some(error.into()),
     };
-    let stored = match Stored::read(folder, &reader) {
-        Ok(stored) => stored,
+    let document = match stored::read(folder, &reader) {
+        Ok(document) => document,
         Err(error) => return Some(error),
     };
-    let facts: &dyn MetricSource = match &stored {
-        Stored::Bench(one) => &one.facts,
-        Stored::Scenario(one) => &one.facts,
-        Stored::Capacity(one) => &one.facts,
-        Stored::Observed(one) => &one.facts,
-        Stored::Compared(one) => &one.facts,
-        Stored::Faults(one) => &one.facts,
-        Stored::Check(one) => &one.facts,
-        Stored::Lambda(one) => &one.facts,
-    };
     for requirement in requirements() {
-        requirement.evaluate(facts);
+        requirement.evaluate(document.facts());
     }
-    document(&stored);
-    print(&Source::from(&stored).page(), with_html);
+    print_document(&document, with_html);
     if let Ok(traffic) = stored::traffic(&reader) {
         let facts = traffic.facts();
         if let Some(fit) = intact_model::fit("client", &facts) {
@@ -54,41 +44,29 @@ pub(crate) fn consume(folder: &Path, with_html: bool) -> Option<StoredError> {
             comparison.take(program, Some(u64::MAX), Some(u64::MAX), &facts);
         }
         let facts = comparison.facts();
-        let both = CompareRun {
-            run: &run,
-            facts: &facts,
-        };
-        print(&Source::Compare(both).page(), false);
-        json::compare(&run, &facts).unwrap();
+        let document = Document::new(run, Parts::Compare(Box::new(facts)));
+        print_document(&document, false);
     }
     export_rows(&reader);
     None
 }
 
-/// Every metric without a parameter, in a unit that it has.
+/// Every figure without a parameter, in a unit that it has.
 fn requirements() -> Vec<Requirement> {
     let units = ["", "ms", "%", "kB", "/s"];
-    let of = |entry: &MetricEntry| {
+    let of = |entry: &Figure| {
         let mut all = units
             .iter()
             .map(|unit| format!("{} < 1{unit}", entry.name).parse());
         all.find_map(Result::ok)
     };
-    METRICS.iter().filter_map(of).collect()
+    FIGURES.iter().filter_map(of).collect()
 }
 
-fn document(stored: &Stored) {
-    let text = match stored {
-        Stored::Bench(one) => json::bench(&one.run, &one.facts),
-        Stored::Capacity(one) => json::capacity(&one.run, &one.facts),
-        Stored::Scenario(one) => json::scenario(&one.run, &one.facts),
-        Stored::Observed(one) => json::observed(&one.run, &one.facts),
-        Stored::Compared(one) => json::compare(&one.run, &one.facts),
-        Stored::Faults(one) => json::fault(&one.run, &one.facts),
-        Stored::Check(one) => json::check(&one.run, &one.facts),
-        Stored::Lambda(one) => json::lambda(&one.run, &one.facts),
-    };
-    let _: Value = serde_json::from_str(&text.unwrap()).unwrap();
+fn print_document(document: &Document, with_html: bool) {
+    let text = json::document(document).unwrap();
+    let _: Value = serde_json::from_str(&text).unwrap();
+    print(&documents::page(document), with_html);
 }
 
 fn print(page: &Page<'_>, with_html: bool) {

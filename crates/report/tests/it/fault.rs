@@ -1,8 +1,9 @@
 //! The card of a program under faults: one golden ledger for each of eight kinds, put together.
 
 use crate::written;
+use intact_findings::{Document, Parts};
 use intact_ledger::{Evidence, Producer, Row, Run, Sink, Vantage, Variant};
-use intact_report::documents::{FaultCard, Source};
+use intact_report::documents;
 use intact_servers::fault::{AXIS, FaultAnalysis, FaultFacts};
 use serde_json::Value;
 use std::path::Path;
@@ -71,10 +72,8 @@ fn facts(run: &Run) -> FaultFacts {
 fn the_card_of_a_program_under_faults() {
     let run = run();
     let facts = facts(&run);
-    let page = || {
-        let facts = &facts;
-        Source::Fault(FaultCard { run: &run, facts }).page()
-    };
+    let document = Document::new(run, Parts::Fault(Box::new(facts)));
+    let page = || documents::page(&document);
     insta::assert_snapshot!("terminal", written::terminal(&[page()]));
     let (markdown, html) = written::files("fault", &[page()]);
     insta::assert_snapshot!("markdown", markdown);

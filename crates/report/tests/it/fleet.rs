@@ -3,13 +3,20 @@
 use crate::{check, made, written};
 use intact_experiments::bench::Charts;
 use intact_findings::fleet::{CampaignFacts, Outlier, ProfileMerge, TargetBench, TargetChecks};
+use intact_findings::{Document, Parts};
 use intact_ledger::{CampaignProgress, DeadLetter, Tally};
 use intact_report::documents::{campaign, first_checks, profiles};
 use intact_servers::check::CheckFacts;
 use intact_traffic::timeline::Timeline;
 
 fn facts() -> CampaignFacts {
-    let made = made::bench(60, "");
+    let Document {
+        run,
+        parts: Parts::Bench(bench),
+    } = made::bench(60, "")
+    else {
+        unreachable!("a bench")
+    };
     let profile = check::profile();
     let other = {
         let mut other = profile.clone();
@@ -44,9 +51,9 @@ fn facts() -> CampaignFacts {
         benches: vec![TargetBench {
             target: "api".to_owned(),
             label: "eu".to_owned(),
-            run: made.run,
+            run,
             tally: Tally::new(),
-            facts: made.facts,
+            facts: bench.facts,
         }],
         checks: vec![TargetChecks {
             target: "web".to_owned(),

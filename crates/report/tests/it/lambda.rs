@@ -2,13 +2,14 @@
 //! connection, with it a freeze ends one.
 
 use crate::written;
-use intact_experiments::lambda::{Invocations, LambdaFacts};
+use intact_experiments::lambda::Invocations;
+use intact_findings::{Document, Parts};
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
     Evidence, Exchange, Failure, Invocation, InvocationOutcome, Nanos, Outcome, Probes, Producer,
     Reuse, Run, Side, Sink, Span, Vantage, Variant,
 };
-use intact_report::documents::{LambdaRun, Source};
+use intact_report::documents;
 
 const MS: u64 = 1_000_000;
 
@@ -108,7 +109,7 @@ fn environment(into: &mut Invocations, variant: u32, round: u32) {
     assert!(connections > 0);
 }
 
-fn facts() -> (Run, LambdaFacts) {
+fn document() -> Document {
     let run = run();
     let mut all = Invocations::new(&run);
     for round in 1..=8 {
@@ -116,19 +117,13 @@ fn facts() -> (Run, LambdaFacts) {
         environment(&mut all, 1, round);
     }
     let facts = all.facts();
-    (run, facts)
+    Document::new(run, Parts::Lambda(Box::new(facts)))
 }
 
 #[test]
 fn the_page_of_a_function() {
-    let (run, facts) = facts();
-    let page = || {
-        Source::Lambda(LambdaRun {
-            run: &run,
-            facts: &facts,
-        })
-        .page()
-    };
+    let document = document();
+    let page = || documents::page(&document);
     insta::assert_snapshot!("terminal", written::terminal(&[page()]));
     let (markdown, html) = written::files("lambda", &[page()]);
     insta::assert_snapshot!("markdown", markdown);
@@ -149,10 +144,7 @@ fn a_page_of_one_variant_does_not_name_it() {
     let mut all = Invocations::new(&run);
     environment(&mut all, 0, 1);
     let facts = all.facts();
-    let page = Source::Lambda(LambdaRun {
-        run: &run,
-        facts: &facts,
-    })
-    .page();
+    let document = Document::new(run, Parts::Lambda(Box::new(facts)));
+    let page = documents::page(&document);
     assert!(!written::terminal(&[page]).contains("keepalive=off"));
 }

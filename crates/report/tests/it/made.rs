@@ -4,13 +4,13 @@
 
 use intact_experiment::Rng;
 use intact_experiments::bench::{BenchFacts, Charts};
+use intact_findings::{BenchParts, Document, Parts};
 use intact_ledger::{
     Caveat, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Event,
     Evidence, Exchange, Failure, Nanos, Outcome, Probes, Producer, Reuse, Round, Run, Side, Sink,
     Sockets, Span, Tally, Vantage, Variant,
 };
-use intact_report::documents::{BenchRun, Source};
-use intact_report::page::Page;
+use intact_report::documents;
 use intact_traffic::timeline::Timeline;
 
 const MS: f64 = 1e6;
@@ -23,26 +23,9 @@ const VARIANTS: [(&str, u64); 6] = [
     ("off", 50),
 ];
 
-/// A run with what findings make of it.
-pub(crate) struct Made {
-    pub(crate) run: Run,
-    pub(crate) facts: BenchFacts,
-    pub(crate) pictures: Charts,
-}
-
-impl Made {
-    pub(crate) fn page(&self) -> Page<'_> {
-        let run = BenchRun {
-            run: &self.run,
-            facts: &self.facts,
-            charts: &self.pictures,
-        };
-        Source::Bench(run).page()
-    }
-
-    pub(crate) fn html(&self) -> String {
-        intact_report::html::write(&[self.page()]).unwrap()
-    }
+/// The page of a document in HTML.
+pub(crate) fn html(document: &Document) -> String {
+    intact_report::html::write(&[documents::page(document)]).unwrap()
 }
 
 /// The run's head; what a person or a server says is hostile.
@@ -208,7 +191,7 @@ fn span(from: f64, nanos: f64) -> Option<Span> {
 
 /// A bench with this number of requests in each variant and round; `hostile` is put wherever a
 /// person or a server may put text.
-pub(crate) fn bench(requests: u64, hostile: &str) -> Made {
+pub(crate) fn bench(requests: u64, hostile: &str) -> Document {
     let run = head(hostile);
     let mut tally = Tally::new();
     let mut timeline = Timeline::of_variants();
@@ -265,10 +248,6 @@ pub(crate) fn bench(requests: u64, hostile: &str) -> Made {
         first.append(&mut calls);
     }
     let facts = BenchFacts::new(&run, &tally, &first).unwrap();
-    let pictures = Charts::new(&run, &tally, &facts, &timeline);
-    Made {
-        run,
-        facts,
-        pictures,
-    }
+    let charts = Charts::new(&run, &tally, &facts, &timeline);
+    Document::new(run, Parts::Bench(Box::new(BenchParts { facts, charts })))
 }

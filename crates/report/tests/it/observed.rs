@@ -2,13 +2,15 @@
 //! agent per call to one API, keeps its connection to another, and talks TLS that cannot be read to
 //! a third.
 
+use intact_document::Facts;
+use intact_findings::Document;
 use intact_ledger::{
     Caveat, Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes,
     ConnectionId, Event, Evidence, Exchange, Failure, Handshake, Lookup, Method, Nanos, Origin,
     Outcome, Owner, Probes, Producer, Protocol, Reuse, Row, Run, Scheme, Setup, Side, Sink, Span,
     Target, Tls, TlsVersion, Vantage,
 };
-use intact_report::documents::{Source, TrafficRun};
+use intact_report::documents;
 use intact_report::page::Page;
 use intact_report::terminal::{self, Length, TerminalOptions};
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
@@ -205,16 +207,8 @@ pub(crate) fn observed() -> (Run, TrafficAnalysis) {
 
 /// Gives a page to `read`.
 pub(crate) fn with_page<T>(run: &Run, seen: &TrafficAnalysis, read: impl Fn(Page<'_>) -> T) -> T {
-    let (facts, charts) = (seen.facts(), seen.pictures(run));
-    let source = Source::Traffic(TrafficRun {
-        run,
-        facts: &facts,
-        charts: &charts,
-        inputs: &[],
-        answers: &[],
-        ladder: None,
-    });
-    read(source.page())
+    let document = Document::observed(run.clone(), seen.facts(), seen.pictures(run));
+    read(documents::page(&document))
 }
 
 fn written(run: &Run, seen: &TrafficAnalysis, width: usize) -> String {
@@ -266,8 +260,10 @@ fn the_document_of_every_golden_ledger_is_what_the_schema_says() {
     let schema =
         std::fs::read_to_string(root.join("docs/reference/schema/traffic.schema.json")).unwrap();
     let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
-    let check = |run: &Run, facts: &ObservedFacts, name: &str| {
-        let text = intact_report::json::observed(run, facts).unwrap();
+    let run = run();
+    let check = |seen: &TrafficAnalysis, name: &str| {
+        let document = Document::observed(run.clone(), seen.facts(), seen.pictures(&run));
+        let text = intact_report::json::document(&document).unwrap();
         let document = serde_json::from_str(&text).unwrap();
         let faults: Vec<String> = validator
             .iter_errors(&document)
@@ -275,9 +271,8 @@ fn the_document_of_every_golden_ledger_is_what_the_schema_says() {
             .collect();
         assert!(faults.is_empty(), "{name}: {faults:#?}");
     };
-    let (run, whole) = facts();
-    check(&run, &whole, "the made-up run");
-    check(&run, &TrafficAnalysis::new(&run).facts(), "an empty run");
+    check(&observed().1, "the made-up run");
+    check(&TrafficAnalysis::new(&run), "an empty run");
     let mut ledgers = 0;
     for folder in std::fs::read_dir(root.join("fixtures/golden")).unwrap() {
         for file in std::fs::read_dir(folder.unwrap().path()).unwrap() {
@@ -287,7 +282,7 @@ fn the_document_of_every_golden_ledger_is_what_the_schema_says() {
                 let row: Row = serde_json::from_str(line).unwrap();
                 seen.record(row.as_event());
             }
-            check(&run, &seen.facts(), &path.display().to_string());
+            check(&seen, &path.display().to_string());
             ledgers += 1;
         }
     }
@@ -347,8 +342,7 @@ fn the_results_of_requirements_and_the_page_fit_on_one_screen() {
 fn each_requirement_and_each_rule_is_a_test_for_a_ci() {
     let (run, facts) = facts();
     let fail_on = Some(intact_document::Severity::Warning);
-    let all = intact_traffic::rules::all();
-    let all: Vec<&str> = all.iter().map(|rule| rule.doc().id).collect();
+    let all = facts.rules();
     insta::assert_snapshot!(intact_report::junit::document(
         run.producer.as_str(),
         &verdicts(&facts),

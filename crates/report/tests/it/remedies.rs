@@ -2,11 +2,12 @@
 //! JSON.
 
 use intact_experiments::bench::{BenchFacts, Charts, EffectResult};
+use intact_findings::{BenchParts, Document, Parts};
 use intact_ledger::{
     Connection, ConnectionId, Event, Exchange, Handshake, Nanos, Producer, Reuse, Round, Run, Sink,
     Span, Tally, Tls, TlsVersion, Vantage, Variant,
 };
-use intact_report::documents::{BenchRun, Source};
+use intact_report::documents;
 use intact_report::terminal::TerminalOptions;
 use intact_traffic::timeline::Timeline;
 
@@ -119,12 +120,8 @@ fn each_remedy_is_compared_with_the_baseline_and_the_largest_saving_is_first() {
 #[test]
 fn the_table_of_remedies_is_on_each_page_and_in_the_json() {
     let (run, facts, charts) = facts();
-    let bench = BenchRun {
-        run: &run,
-        facts: &facts,
-        charts: &charts,
-    };
-    let page = Source::Bench(bench).page();
+    let document = Document::new(run, Parts::Bench(Box::new(BenchParts { facts, charts })));
+    let page = documents::page(&document);
     let pages = [
         intact_report::terminal::write(&page, TerminalOptions::plain(120)),
         intact_report::markdown::write(std::slice::from_ref(&page)),
@@ -136,7 +133,7 @@ fn the_table_of_remedies_is_on_each_page_and_in_the_json() {
         assert!(text.contains("Risk of 0-RTT"), "{text}");
         assert!(text.contains("resumption + 0-RTT"), "{text}");
     }
-    let json = intact_report::json::bench(&run, &facts).unwrap();
+    let json = intact_report::json::document(&document).unwrap();
     assert!(json.contains("\"effects_baseline\""));
     assert!(json.contains("\"risks\""));
 }

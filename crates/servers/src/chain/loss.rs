@@ -191,6 +191,10 @@ mod tests {
         let facts = facts(&[(10, 9_000), (1_000, 3)], 1);
         let loss = facts.hops[0].loss.as_ref().unwrap();
         assert!(loss.is_beyond_the_log);
-        assert!(facts.verdict[1].contains("no loss can be computed"));
+        assert!(
+            facts.verdict[1]
+                .statement
+                .contains("no loss can be computed")
+        );
     }
 }

@@ -140,7 +140,7 @@ mod tests {
                 }
             }
             let after = ChainFacts::new(&chain, None);
-            prop_assert_eq!(after.races(), 0, "{:?}", after.verdict);
+            prop_assert_eq!(after.races.value(), Some(0.0), "{:?}", after.verdict);
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Whether connections are kept at all, for how many requests, after which responses; and the
 //! summary of a check in sentences.
 
-use super::kept_connections::ERROR_CLOSES;
 use super::{
-    CheckFacts, IdleTimeout, KeptConnections, OutageFacts, Target, VersionFacts, drain, finding,
+    CheckFacts, ERROR_CLOSES, IdleTimeout, KeptConnections, Target, VersionFacts, drain, finding,
 };
 use intact_document::failure_remedy::{BODY_LENGTH, SWITCH_ON};
 use intact_document::failure_remedy::{failure_remedy, failure_words};
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{Statement, Value, statement, text};
+use intact_document::{Claim, ClaimKind, Claims};
 use intact_ledger::{CloseKind, Failure};
 use intact_traffic::rules::{AGE_LIMIT, ServerLimit, WHY_RESET};
 use intact_units::number::{time, timer, whole_percent};
@@ -18,91 +18,108 @@ use intact_units::plural::counted;
 const KEEPS: &str = "Keeps connections";
 
 /// Requests per connection below which a busy client feels it.
-const FEW_REQUESTS: u32 = 1_000;
+const FEW_REQUESTS: f64 = 1_000.0;
 
-pub(super) fn verdict(facts: &CheckFacts) -> Vec<String> {
+pub(super) fn claims(facts: &CheckFacts) -> Claims {
     let Some(target) = &facts.target else {
-        return vec!["Stopped before the first request.".to_owned()];
+        let text = "Stopped before the first request.";
+        return Claims::ranked([Claim::new(ClaimKind::Unseen, 1.0, text)]);
     };
-    if let Some(failure) = target.failure {
-        return vec![unmeasured(target, failure)];
-    }
     let errors = &facts.errors;
-    if errors.is_all() {
+    Claims::ranked(match (target.failure, &facts.drain) {
+        (Some(failure), _) => vec![Claim::new(
+            ClaimKind::Failed,
+            1.0,
+            unmeasured(target, failure),
+        )],
         // without counts: the profile is printed before the limits are measured, and the sentence
         // stays the same
-        return vec![errors.only_errors(None, "this profile describes an error page") + "."];
-    }
-    if let Some(drain) = &facts.drain {
-        return drain::verdict(drain);
-    }
-    let mut parts: Vec<String> = facts.outages.iter().map(OutageFacts::sentence).collect();
+        _ if errors.is_all() => {
+            let text = errors.only_errors(None, "this profile describes an error page") + ".";
+            vec![Claim::new(ClaimKind::Failed, 1.0, text)]
+        }
+        (None, Some(drain)) => drain::claims(drain),
+        (None, None) => of_connections(facts),
+    })
+}
+
+/// What is known of the server's connections.
+fn of_connections(facts: &CheckFacts) -> Vec<Claim> {
     // a server that stopped for good matters more than one that came back
-    parts.reverse();
+    let outages = facts.outages.iter().rev();
+    let outages = outages.map(|one| Claim::new(ClaimKind::Failed, 1.0, one.sentence()));
+    let mut claims: Vec<Claim> = outages.collect();
     match facts.keeps() {
         Some(true) => {
             let partly = facts.kept_connections.and_then(partly_kept);
-            let kept = kept(facts);
+            let (kind, text) = kept(facts);
             // nothing is known of their limits yet
-            let is_bare = kept == format!("{KEEPS}.");
-            let kept = Some(kept).filter(|_| partly.is_none() || !is_bare);
-            parts.extend(partly.into_iter().chain(kept));
+            let is_bare = text == format!("{KEEPS}.");
+            let kept = (partly.is_none() || !is_bare).then(|| Claim::new(kind, 0.0, text));
+            claims.extend(partly.into_iter().chain(kept));
         }
         Some(false) => {
             let why = why_not_kept(facts);
-            parts.push(match facts.kept_by_version() {
+            let text = match facts.kept_by_version() {
                 Some((not, kept)) => format!(
                     "Every request of HTTP/{not} needs a connection of its own: {why}. HTTP/{kept} keeps connections."
                 ),
                 None => format!("Every request needs a connection of its own: {why}."),
-            });
+            };
+            claims.push(Claim::new(ClaimKind::Opened, 1.0, text));
         }
         None => {}
     }
-    parts.extend(facts.error_close.map(|error| {
-        format!(
+    claims.extend(facts.error_close.map(|error| {
+        let text = format!(
             "Not every limit was measured: {ERROR_CLOSES} ({} after {}).",
             error.status,
             counted(error.requests.into(), "request")
-        )
+        );
+        Claim::new(ClaimKind::Unseen, 0.0, text)
     }));
-    parts.extend(errors.share().map(|share| share + "."));
+    let errors = facts.errors.share();
+    claims.extend(errors.map(|share| Claim::new(ClaimKind::Errors, 0.0, share + ".")));
+    claims.extend(time_of_requests(facts));
+    claims
+}
+
+/// How long a first request takes, and the next ones on its connection.
+fn time_of_requests(facts: &CheckFacts) -> Option<Claim> {
     let fall = &facts.phases_ms;
-    if let Some(cold) = fall.cold("total") {
-        match fall.warm("total") {
-            Some(warm) if warm.median < cold.median => parts.push(format!(
-                "A first request takes {}, each next one on the same connection {}: a new connection costs {}, {} of the time.",
-                time(cold.median),
-                time(warm.median),
-                time(cold.median - warm.median),
-                whole_percent(fall.saved_share().unwrap_or_default())
-            )),
-            Some(warm) => parts.push(format!(
-                "A first request takes {}, each next one on the same connection {}: reuse saves no time here.",
-                time(cold.median),
-                time(warm.median)
-            )),
-            None => parts.push(format!("A request takes {}.", time(cold.median))),
-        }
-    }
-    parts
+    let cold = fall.cold("total")?;
+    let text = match fall.warm("total") {
+        Some(warm) if warm.median < cold.median => format!(
+            "A first request takes {}, each next one on the same connection {}: a new connection costs {}, {} of the time.",
+            time(cold.median),
+            time(warm.median),
+            time(cold.median - warm.median),
+            whole_percent(fall.saved_share().unwrap_or_default())
+        ),
+        Some(warm) => format!(
+            "A first request takes {}, each next one on the same connection {}: reuse saves no time here.",
+            time(cold.median),
+            time(warm.median)
+        ),
+        None => format!("A request takes {}.", time(cold.median)),
+    };
+    Some(Claim::new(ClaimKind::Note, 0.0, text))
 }
 
 /// The sentence about a server that keeps only a part of its connections.
-fn partly_kept(all: KeptConnections) -> Option<String> {
-    if all.on_request {
-        return Some(
-            "The server keeps a connection only if the request has `Connection: keep-alive`."
-                .to_owned(),
-        );
-    }
-    all.is_partial().then(|| {
-        format!(
+fn partly_kept(all: KeptConnections) -> Option<Claim> {
+    let text = match all.on_request {
+        true => "The server keeps a connection only if the request has `Connection: keep-alive`."
+            .to_owned(),
+        false if all.is_partial() => format!(
             "The server keeps some connections and closes others after a response: {} of {} were kept.",
             all.kept,
             counted(all.of.into(), "connection")
-        )
-    })
+        ),
+        false => return None,
+    };
+    let lost = f64::from(all.of - all.kept) / f64::from(all.of.max(1));
+    Some(Claim::new(ClaimKind::Opened, lost, text))
 }
 
 /// Why no connection carries a second request.
@@ -148,55 +165,54 @@ fn unmeasured(target: &Target, failure: Failure) -> String {
     let status = status.map(|status| format!("status {status}"));
     let words = failure_words(failure, status.as_deref().or(target.detail.as_deref()));
     let secure = target.url.starts_with("https:");
-    let way_out = match (failure, target.other_scheme) {
+    let remedy = match (failure, target.other_scheme) {
         // the words of the failure have the remedy
         (Failure::NotPlain, _) => "",
         (_, Some(true)) if secure => "the port speaks plain HTTP: use http://",
         (_, Some(true)) => "the port speaks TLS: use https://",
         (failure, _) => failure_remedy(failure).unwrap_or_default(),
     };
-    let way_out = if way_out.is_empty() {
-        String::new()
-    } else {
-        format!("; {way_out}")
+    let remedy = match remedy {
+        "" => String::new(),
+        remedy => format!("; {remedy}"),
     };
-    format!("Nothing could be measured: {words}{way_out}.")
+    format!("Nothing could be measured: {words}{remedy}.")
 }
 
 /// For how long and how much.
-fn kept(facts: &CheckFacts) -> String {
+fn kept(facts: &CheckFacts) -> (ClaimKind, String) {
     let idle = facts.idle_timeout.as_ref();
     let silent = idle.and_then(IdleTimeout::silent_s);
     let age = aged_idle(facts);
     let waited = idle.filter(|_| silent.is_none()).and_then(|idle| {
+        let measured = &idle.measured_s;
         let announced = match idle.announced_s {
             Some(announced) => format!(" (announces {announced} s)"),
             None => String::new(),
         };
-        match (idle.measured_s, idle.at_least_s) {
-            (Some(measured), _) => Some(format!("idle for {}{announced}", timer(measured * 1e3))),
+        let least = || timer(measured.low() * 1e3);
+        match measured.high().is_finite() {
+            _ if measured.is_unknown() => None,
+            true => {
+                let limit = measured.shown(|seconds| timer(seconds * 1e3));
+                Some(format!("idle for {limit}{announced}"))
+            }
             // without its age, this is all that is known
-            (None, Some(least)) if idle.last_announced && age.is_none() => Some(format!(
+            false if idle.last_announced && age.is_none() => Some(format!(
                 "idle for {} and one more request{announced}",
-                timer(least * 1e3)
+                least()
             )),
-            (None, Some(least)) => Some(format!(
-                "idle for {} or longer{announced}",
-                timer(least * 1e3)
-            )),
-            (None, None) => None,
+            false => Some(format!("idle for {} or longer{announced}", least())),
         }
     });
-    let most = facts
-        .max_requests
-        .as_ref()
-        .and_then(|max| match (max.measured, max.at_least) {
-            (Some(measured), _) => Some(format!("up to {}", counted(measured.into(), "request"))),
-            (None, Some(least)) => {
-                Some(format!("for at least {}", counted(least.into(), "request")))
-            }
-            (None, None) => None,
-        });
+    let most = facts.max_requests.as_ref().and_then(|max| {
+        let requests = counted(max.measured.low().max(0.0) as u64, "request");
+        match max.measured.is_known() {
+            _ if max.measured.is_unknown() => None,
+            true => Some(format!("up to {requests}")),
+            false => Some(format!("for at least {requests}")),
+        }
+    });
     let age = age.map(|age| format!("up to an age of {}", timer(age * 1e3)));
     let parts: Vec<String> = waited.into_iter().chain(most).chain(age).collect();
     let kept = if parts.is_empty() {
@@ -205,11 +221,12 @@ fn kept(facts: &CheckFacts) -> String {
         format!("{KEEPS}: {}", parts.join(", "))
     };
     match silent {
-        Some(silent) => format!(
-            "{kept}. But an idle one got no response after {}.",
-            timer(silent * 1e3)
-        ),
-        None => format!("{kept}."),
+        Some(silent) => {
+            let silent = timer(silent * 1e3);
+            let text = format!("{kept}. But an idle one got no response after {silent}.");
+            (ClaimKind::Failed, text)
+        }
+        None => (ClaimKind::Well, format!("{kept}.")),
     }
 }
 
@@ -217,7 +234,7 @@ fn kept(facts: &CheckFacts) -> String {
 fn aged_idle(facts: &CheckFacts) -> Option<f64> {
     let idle = facts.idle_timeout.as_ref()?;
     let age = facts.max_age.as_ref().filter(|_| idle.last_announced)?;
-    age.measured_s
+    age.measured_s.value()
 }
 
 pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
@@ -388,7 +405,10 @@ fn never_kept(facts: &CheckFacts) -> Finding {
 
 fn cap(facts: &CheckFacts) -> Option<Finding> {
     let max = facts.max_requests.as_ref()?;
-    let measured = max.measured.filter(|&measured| measured < FEW_REQUESTS)?;
+    let measured = max
+        .measured
+        .value()
+        .filter(|&measured| measured < FEW_REQUESTS)?;
     let how = match &max.ended {
         Some(ended) => ended.words(),
         None if max.last_announced => "no end within a second: the client has to close".to_owned(),
@@ -409,7 +429,7 @@ fn cap(facts: &CheckFacts) -> Option<Finding> {
     };
     let every = statement!(
         "at 100 requests/s that is a new connection every {every}",
-        every = Value::Timer(f64::from(measured) * 10.0)
+        every = Value::Timer(measured * 10.0)
     );
     let manner = if announced {
         "announced"
@@ -419,9 +439,9 @@ fn cap(facts: &CheckFacts) -> Option<Finding> {
     // a connection that was used now and then ended with fewer requests: they are not what is
     // limited
     let aged = facts.max_age.as_ref();
-    let aged = aged.filter(|age| age.answered < measured && max.announced.is_none());
-    let age = aged.and_then(|age| Some((age.measured_s?, age.answered)));
-    let carried = Value::Count(measured.into(), "request");
+    let aged = aged.filter(|age| f64::from(age.answered) < measured && max.announced.is_none());
+    let age = aged.and_then(|age| Some((age.measured_s.value()?, age.answered)));
+    let carried = Value::Count(measured as u64, "request");
     let claim = match age {
         Some((age_s, answered)) => statement!(
             "a connection ends at an age: after {requests}, and after {age} with {fewer}",

@@ -7,15 +7,20 @@
 
 mod findings;
 
-pub(super) use findings::{findings, verdict};
+pub(super) use findings::{claims, findings};
 
+use intact_document::Readings;
+use intact_document::figures::NANOS_PER_MS;
 use intact_ledger::server_profile::{Drain, DrainConnection, DrainRequest, DrainRole};
 use intact_ledger::{Failure, Nanos, Protocol};
+use intact_reading::{Reading, Why};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A response this soon after the signal may precede the server's reaction to it, in nanoseconds.
 const REACTION: u64 = 50_000_000;
+/// Why requests and announcements may be missing.
+const STOPPED: Why = Why::cannot_see("the measurement was stopped before the server had ended");
 
 /// What a server did between the signal and the end of its process. Times are milliseconds after
 /// the signal.
@@ -30,6 +35,12 @@ pub struct DrainFacts {
     pub kept: DrainRequests,
     /// Requests that were sent on new connections after the signal.
     pub new: DrainRequests,
+    /// Requests without a complete response, of all.
+    pub lost: Reading,
+    /// Requests that the server declared unprocessed, of all.
+    pub refused: Reading,
+    /// Connections on which the server announced the end, as a share of those on which it could.
+    pub announced: Reading,
     /// All lost requests, by kind of failure.
     pub lost_by: BTreeMap<&'static str, u64>,
     /// Connections that were open at the signal, by HTTP version.
@@ -88,10 +99,8 @@ pub struct DrainVersion {
 pub struct DrainedProcess {
     /// `ended`, `killed`, `left-behind` or `unknown`.
     pub end: ProcessEnd,
-    /// When its last process ended; absent: it was killed, or not waited for.
-    pub ended_ms: Option<f64>,
-    /// So long it did not end, where it did not.
-    pub at_least_ms: Option<f64>,
+    /// When its last process ended.
+    pub ended_ms: Reading,
     /// How the command ended, such as `exit code 0` or `SIGTERM`.
     pub status: Option<String>,
     /// When the command ended while a process that it had started was left.
@@ -120,6 +129,9 @@ impl DrainFacts {
             in_flight: DrainRequests::default(),
             kept: DrainRequests::default(),
             new: DrainRequests::default(),
+            lost: Reading::default(),
+            refused: Reading::default(),
+            announced: Reading::default(),
             lost_by: BTreeMap::new(),
             versions: Vec::new(),
             responded_until_ms: None,
@@ -141,7 +153,43 @@ impl DrainFacts {
         }
         let refused = drain.connections.iter().filter(|one| one.failed.is_some());
         facts.refused_from_ms = earliest(drain, refused.map(|one| one.at));
+        facts.read();
         facts
+    }
+
+    /// Makes the readings of what was counted.
+    fn read(&mut self) {
+        let all = self.all();
+        let count = |count: u64| match self.is_complete() {
+            true => Reading::count(count),
+            false => Reading::at_least(count as f64, STOPPED),
+        };
+        let lost = match (self.in_flight.sent, all.lost) {
+            (0, 0) => Reading::unknown(Why::not_measured(
+                "no request was in flight at the signal: add --drain-slow PATH",
+            )),
+            (_, lost) => count(lost),
+        };
+        let refused = match all.sent {
+            0 => Reading::default(),
+            _ => count(all.refused),
+        };
+        self.announced = match self.announcements() {
+            (_, 0) => Reading::unknown(Why::not_measured(
+                "the server had no occasion to announce the end: add --drain-slow PATH",
+            )),
+            _ if !self.is_complete() => Reading::unknown(STOPPED),
+            (announced, of) => Reading::known(announced as f64 / of as f64),
+        };
+        (self.lost, self.refused) = (lost, refused);
+    }
+
+    /// Adds its figures to those of a subject.
+    pub(super) fn add_to(&self, readings: &mut Readings) {
+        readings.set("drain.lost", self.lost.clone());
+        readings.set("drain.refused", self.refused.clone());
+        readings.set("drain.announced", self.announced.clone());
+        readings.set("drain.time", self.process.ended_ms.times(NANOS_PER_MS));
     }
 
     fn count(&mut self, drain: &Drain, request: &DrainRequest) {
@@ -193,7 +241,7 @@ impl DrainFacts {
     }
 
     /// Connections on which the server announced the end, and those on which it could have.
-    pub fn announced(&self) -> (u64, u64) {
+    pub fn announcements(&self) -> (u64, u64) {
         let sum = |count: fn(&DrainVersion) -> u64| self.versions.iter().map(count).sum();
         let announced: u64 = sum(|one| one.announced);
         (announced, announced + sum(|one| one.not_announced))
@@ -263,15 +311,31 @@ fn process(drain: &Drain) -> DrainedProcess {
         .filter(|at| seen.group_at.is_none_or(|group| *at < group));
     DrainedProcess {
         end,
-        ended_ms: seen.group_at.filter(|_| is_over).map(|at| ms(drain, at)),
-        at_least_ms: (!is_over).then(|| ms(drain, seen.killed_at.unwrap_or(drain.over_at))),
+        ended_ms: match seen.group_at {
+            Some(at) if is_over => Reading::known(ms(drain, at)),
+            _ => {
+                let until = ms(drain, seen.killed_at.unwrap_or(drain.over_at));
+                Reading::at_least(until, still_runs(end))
+            }
+        },
         status: seen.status.clone(),
         command_ended_ms: early.filter(|_| !is_over).map(|at| ms(drain, at)),
     }
 }
 
+/// Why the end of a process is not known.
+fn still_runs(end: ProcessEnd) -> Why {
+    match end {
+        ProcessEnd::Killed => Why::cannot_see("the server had to be killed"),
+        ProcessEnd::LeftBehind => {
+            Why::cannot_see("the server goes on after the command that started it")
+        }
+        ProcessEnd::Ended | ProcessEnd::Unknown => STOPPED,
+    }
+}
+
 fn ms(drain: &Drain, at: Nanos) -> f64 {
-    at.since(drain.at) as f64 / 1e6
+    at.since(drain.at) as f64 / NANOS_PER_MS
 }
 
 fn earliest(drain: &Drain, times: impl Iterator<Item = Nanos>) -> Option<f64> {

@@ -129,10 +129,12 @@ impl FreshVsReused {
         (cold > 0.0).then(|| (cold - warm) / cold)
     }
 
+    /// A phase of first requests.
     pub fn cold(&self, phase: &str) -> Option<&SmallSample> {
         self.fresh.get(phase)?.as_ref()
     }
 
+    /// A phase of requests on a connection that was there.
     pub fn warm(&self, phase: &str) -> Option<&SmallSample> {
         self.reused.get(phase)?.as_ref()
     }

@@ -56,13 +56,13 @@ fn no_response(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
         connections = Value::Count(idle.no_responses.into(), "idle connection"),
         failed = text(idle.no_response.unwrap_or_default())
     );
-    let confirmed = idle.at_least_s.map(|least| {
+    let confirmed = idle.confirmed_s().map(|least| {
         statement!(
             "after {at_least} there was a response",
             at_least = timer_s(least)
         )
     });
-    let limit = match idle.at_least_s {
+    let limit = match idle.confirmed_s() {
         Some(least) => statement!(
             "set the client's idle limit to {client_limit}",
             client_limit = timer_s(clients::below(least) as f64 / 1e3)
@@ -90,7 +90,7 @@ fn no_response(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
 
 /// It closes earlier than it says.
 fn broken_promise(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
-    let (measured, announced) = (idle.measured_s?, f64::from(idle.announced_s?));
+    let (measured, announced) = (idle.shortest_s()?, f64::from(idle.announced_s?));
     // QUIC announces when both sides give up, and CONNECTION_CLOSE may come before
     if idle.is_http3() || measured + TOLERANCE >= announced {
         return None;
@@ -114,7 +114,7 @@ const IDLE: &str = "nginx `keepalive_timeout 75s`, Apache `KeepAliveTimeout`, No
 /// Shorter than what common balancers keep towards their servers.
 fn balancers(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     // they use no HTTP/3 towards servers
-    let measured = idle.measured_s.filter(|_| !idle.is_http3())?;
+    let measured = idle.shortest_s().filter(|_| !idle.is_http3())?;
     let longer = BALANCERS.iter().filter(|(_, keeps)| *keeps >= measured);
     let longer: Vec<String> = longer
         .map(|(name, keeps)| format!("{name} {}", timer(keeps * 1e3)))
@@ -158,7 +158,7 @@ fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     // the client knows the end where the timers of both sides led to it
     let is_by_both = |ended: &CloseFacts| ended.how == CloseKind::Silent;
     let measured = idle
-        .measured_s
+        .shortest_s()
         .filter(|_| !idle.ended.as_ref().is_some_and(is_by_both))?;
     let kept = clients::below(facts.safe_idle_s()?) as f64 / 1e3;
     let is_none_safe = kept == 0.0;
@@ -233,9 +233,9 @@ fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
 
 /// The earliest end that is possible and the latest that was seen, where the samples differ.
 fn sampled(idle: &IdleTimeout) -> Option<(f64, f64)> {
-    let (earliest, measured) = (idle.earliest_s?, idle.measured_s?);
-    let last = idle.samples_s.iter().copied().fold(measured, f64::max);
-    (last - measured > TOLERANCE).then_some((earliest.min(measured), last))
+    let (earliest, shortest) = (idle.earliest_s()?, idle.shortest_s()?);
+    let last = idle.samples_s.iter().copied().fold(shortest, f64::max);
+    (last - shortest > TOLERANCE).then_some((earliest, last))
 }
 
 /// The attempts, each with its distance from the limit. Their values are in `race` of the document.
@@ -257,8 +257,8 @@ fn around_limit(race: &RaceFacts) -> Statement {
 
 /// Connections opened ahead of need are ended sooner than used ones.
 fn before_first(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
-    let before = idle.before_first_request_s?;
-    let between = idle.measured_s.or(idle.at_least_s)?;
+    let before = idle.before_first_request_s.value()?;
+    let between = idle.shortest_s().or(idle.confirmed_s())?;
     if before + 1.0 >= between {
         return None;
     }
@@ -289,8 +289,11 @@ fn before_first(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
 /// With other connections open, the idle timeout is shorter.
 fn shrinks(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     let held = facts.idle_under_load.as_ref()?;
-    let alone = idle.measured_s.or(idle.at_least_s)?;
-    let shorter = held.measured_s.filter(|shorter| shorter + 1.0 < alone)?;
+    let alone = idle.shortest_s().or(idle.confirmed_s())?;
+    let shorter = held
+        .measured_s
+        .value()
+        .filter(|shorter| shorter + 1.0 < alone)?;
     Some(Finding {
         evidence: statement!(
             "{with_others} with {connections}, {alone} alone",

@@ -10,8 +10,6 @@ use intact_ledger::{ConnectionId, Exchange, ExpectedStatus, Protocol, Row};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Why there is no limit where connections ended with error responses.
-pub(super) const ERROR_CLOSES: &str = "the server closes with error responses";
 /// An idle connection that ends within this time, in nanoseconds, was not kept.
 const AT_ONCE: u64 = 100_000_000;
 

@@ -5,9 +5,13 @@ use intact_ledger::server_profile::{
     Ended, IdleLimits, IdleUnderLoad, IdleWait, MaxAge, Race, RequestLimit,
 };
 use intact_ledger::{CloseKind, Failure, Outcome, Protocol, Side, Span};
+use intact_reading::{Reading, Why};
 use serde::Serialize;
 
 const NANOS_PER_S: f64 = 1e9;
+/// Why a limit lies below the idle time of a request.
+const NO_RESPONSE: Why =
+    Why::cannot_see("a request got no response on a connection that showed no end");
 
 /// How a connection was ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -42,10 +46,10 @@ impl CloseFacts {
             CloseKind::Rst => "RST",
             CloseKind::Silent => "timers of both sides",
         };
-        let unasked = self.unsolicited_status.map_or_else(String::new, |status| {
+        let after = self.unsolicited_status.map_or_else(String::new, |status| {
             format!(" after an unsolicited {status}")
         });
-        format!("{how}{unasked}")
+        format!("{how}{after}")
     }
 }
 
@@ -55,22 +59,16 @@ const SWEEP: f64 = 0.5;
 /// Samples that differ by less, in seconds, are those of one limit.
 const SAME: f64 = 0.1;
 
-/// How long an idle connection is kept. A limit that was not reached is a lower bound: `measured_s`
-/// is absent then.
+/// How long an idle connection is kept.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleTimeout {
-    /// From the last response to the server's end, in seconds: the shortest of the samples.
-    pub measured_s: Option<f64>,
-    /// The idle time after which an end can come at the earliest, in seconds. Where the samples
-    /// differ it is shorter than all of them, by as much as they differ. Where they are those of
-    /// servers with different limits it is the shortest one.
-    pub earliest_s: Option<f64>,
+    /// From the last response to the server's end, in seconds. Where the ends that were seen
+    /// differ, from the earliest one that is possible to the last. Where the server ended none,
+    /// the bounds are the longest idle time with a response, and the shortest without.
+    pub measured_s: Reading,
     /// Every end of an idle connection that was seen, in seconds.
     pub samples_s: Vec<f64>,
-    /// The longest idle time after which a request on the connection got a response, in seconds,
-    /// where the server ended none. If no request was sent after it, the time that it was watched.
-    pub at_least_s: Option<f64>,
     /// The shortest idle time after which a request got no response, in seconds, although the
     /// connection showed no end.
     pub no_response_s: Option<f64>,
@@ -80,14 +78,10 @@ pub struct IdleTimeout {
     pub no_responses: u32,
     /// Whether the response after the idle time announced the end of the connection.
     pub last_announced: bool,
-    /// Whether the server stopped then: its end is no limit.
-    pub server_stopped: bool,
     /// `Keep-Alive: timeout=`, or `max_idle_timeout` of QUIC, in seconds.
     pub announced_s: Option<u32>,
     /// From the end of the setup to the server's end, without any request, in seconds.
-    pub before_first_request_s: Option<f64>,
-    /// The same as a lower bound.
-    pub before_first_request_at_least_s: Option<f64>,
+    pub before_first_request_s: Reading,
     /// The idle time after which the first request got no response, in seconds, although the
     /// connection showed no end.
     pub before_first_request_no_response_s: Option<f64>,
@@ -107,52 +101,99 @@ impl IdleTimeout {
         self.http == Protocol::Http3.as_str()
     }
 
-    pub(super) fn of(seen: &IdleLimits, race: Option<&Race>) -> IdleTimeout {
+    /// `is_cut`: whether an outage ended a connection; `unseen`: why nothing is known where neither
+    /// an end nor a response was seen.
+    pub(super) fn of(
+        seen: &IdleLimits,
+        race: Option<&Race>,
+        is_cut: bool,
+        unseen: Why,
+    ) -> IdleTimeout {
         let waits = match seen.samples.as_slice() {
             [] => seen.between.as_slice(),
             samples => samples,
         };
-        let mut samples_s: Vec<f64> = waits.iter().filter_map(|one| split(Some(*one)).0).collect();
+        let ends = waits.iter().filter(|one| one.ended.is_some());
+        let mut samples_s: Vec<f64> = ends.map(|one| seconds(one.span)).collect();
         let silent = || waits.iter().filter(|one| failure(one).is_some());
         let silent_first = silent().min_by_key(|one| one.span.nanos());
         let no_response_s = silent_first.map(|one| seconds(one.span));
-        let is_before = |least: &f64| no_response_s.is_none_or(|limit| *least < limit);
-        let at_least = waits.iter().filter_map(|one| split(Some(*one)).1);
-        let at_least_s = at_least.filter(is_before).reduce(f64::max);
-        let at_least_s = at_least_s.filter(|_| samples_s.is_empty());
+        let has_ended = !samples_s.is_empty();
         let early = race.iter().flat_map(|race| &race.attempts);
         samples_s.extend(early.filter_map(|one| Some(one.ended_ns? as f64 / NANOS_PER_S)));
-        let measured_s = samples_s.iter().copied().reduce(f64::min);
-        let announced = seen.announced_s.map(f64::from);
-        let (before_first_request_s, before_first_request_at_least_s) = split(seen.before_first);
         let ended = |waited: Option<IdleWait>| waited.and_then(|waited| waited.ended);
-        IdleTimeout {
-            measured_s,
-            earliest_s: measured_s.map(|first| earliest(first, &samples_s, announced)),
+        let mut idle = IdleTimeout {
+            measured_s: Reading::default(),
             samples_s,
-            at_least_s,
             no_response_s,
             no_response: silent_first.and_then(failure).map(|kind| kind.id()),
             no_responses: silent().count() as u32,
             last_announced: waits
                 .iter()
                 .any(|one| one.next.is_some_and(|next| next.is_last)),
-            server_stopped: false,
             announced_s: seen.announced_s,
-            before_first_request_s,
-            before_first_request_at_least_s,
+            before_first_request_s: limit(seen.before_first),
             before_first_request_no_response_s: seen.before_first.and_then(silent_s),
             http: seen.http.as_str(),
             ended: ended(seen.between).map(CloseFacts::of),
             before_first_request_ended: ended(seen.before_first).map(CloseFacts::of),
             answers_others: seen.answers_others,
+        };
+        // with a response, before any request without
+        let is_before = |least: &f64| no_response_s.is_none_or(|silent| *least < silent);
+        let confirmed = waits.iter().filter(|one| failure(one).is_none());
+        let confirmed = confirmed.map(|one| seconds(one.span)).filter(is_before);
+        let confirmed = confirmed.filter(|_| !has_ended).reduce(f64::max);
+        idle.measured_s = match is_cut {
+            true => Reading::unknown(super::OUTAGE),
+            false => idle.reading(confirmed, unseen),
+        };
+        idle
+    }
+
+    /// `confirmed`: the longest idle time with a response, in seconds, where the server ended none.
+    fn reading(&self, confirmed: Option<f64>, unseen: Why) -> Reading {
+        if let Some(silent) = self.silent_s() {
+            let least = confirmed.unwrap_or(f64::NEG_INFINITY);
+            return Reading::between(least, silent, NO_RESPONSE);
+        }
+        match (self.earliest_s(), confirmed) {
+            // a requirement has to hold for all of the range
+            (Some(earliest), _) if Some(earliest) < self.shortest_s() => {
+                let last = self.samples_s.iter().copied().fold(earliest, f64::max);
+                Reading::between(earliest, last, Why::OnlyRange)
+            }
+            (Some(shortest), _) => Reading::known(shortest),
+            (None, Some(least)) => Reading::at_least(least, Why::LimitNotReached),
+            (None, None) => Reading::unknown(unseen),
         }
     }
 
     /// The idle time after which there was no response, in seconds, if no end was seen before it.
     pub fn silent_s(&self) -> Option<f64> {
-        let is_first = |silent: &f64| self.measured_s.is_none_or(|measured| *silent < measured);
+        let is_first = |silent: &f64| self.shortest_s().is_none_or(|shortest| *silent < shortest);
         self.no_response_s.filter(is_first)
+    }
+
+    /// The shortest idle time after which an end was seen, in seconds.
+    pub(super) fn shortest_s(&self) -> Option<f64> {
+        self.samples_s.iter().copied().reduce(f64::min)
+    }
+
+    /// The idle time after which an end can come at the earliest, in seconds. Where the ends
+    /// differ it is shorter than all of them, by as much as they differ. Where they are those of
+    /// servers with different limits it is the shortest one.
+    pub(super) fn earliest_s(&self) -> Option<f64> {
+        let announced = self.announced_s.map(f64::from);
+        let shortest = self.shortest_s()?;
+        Some(earliest(shortest, &self.samples_s, announced))
+    }
+
+    /// The longest idle time after which a request got a response, in seconds, where no end was
+    /// seen.
+    pub(super) fn confirmed_s(&self) -> Option<f64> {
+        let is_of_responses = self.samples_s.is_empty() || self.silent_s().is_some();
+        Some(self.measured_s.low()).filter(|low| is_of_responses && low.is_finite())
     }
 }
 
@@ -201,16 +242,16 @@ pub(super) fn silent_s(waited: IdleWait) -> Option<f64> {
     failure(&waited).map(|_| seconds(waited.span))
 }
 
-/// Measured, or a lower bound; neither where the next request got no response.
-pub(super) fn split(waited: Option<IdleWait>) -> (Option<f64>, Option<f64>) {
+/// The limit that a wait shows, in seconds.
+pub(super) fn limit(waited: Option<IdleWait>) -> Reading {
     let Some(waited) = waited else {
-        return (None, None);
+        return Reading::default();
     };
     let idle_s = seconds(waited.span);
     match (waited.ended, failure(&waited)) {
-        (Some(_), _) => (Some(idle_s), None),
-        (None, None) => (None, Some(idle_s)),
-        (None, Some(_)) => (None, None),
+        (Some(_), _) => Reading::known(idle_s),
+        (None, None) => Reading::at_least(idle_s, Why::LimitNotReached),
+        (None, Some(_)) => Reading::at_most(idle_s, NO_RESPONSE),
     }
 }
 
@@ -221,9 +262,7 @@ pub struct HeldFacts {
     /// The others, as many as the server took.
     pub connections: u32,
     /// From the last response to the server's end, in seconds.
-    pub measured_s: Option<f64>,
-    /// So long the server did not end it, in seconds.
-    pub at_least_s: Option<f64>,
+    pub measured_s: Reading,
     /// The idle time after which a request got no response, in seconds, although the connection
     /// showed no end.
     pub no_response_s: Option<f64>,
@@ -233,11 +272,9 @@ pub struct HeldFacts {
 
 impl HeldFacts {
     pub(super) fn of(held: &IdleUnderLoad) -> HeldFacts {
-        let (measured_s, at_least_s) = split(held.waited);
         HeldFacts {
             connections: held.connections,
-            measured_s,
-            at_least_s,
+            measured_s: limit(held.waited),
             no_response_s: held.waited.and_then(silent_s),
             ended: held
                 .waited
@@ -252,9 +289,7 @@ impl HeldFacts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MaxAgeFacts {
     /// From the end of the setup to the end, in seconds.
-    pub measured_s: Option<f64>,
-    /// So old it got, in seconds, and stood.
-    pub at_least_s: Option<f64>,
+    pub measured_s: Reading,
     /// Answers until then.
     pub answered: u32,
     /// Whether the last response announced the end.
@@ -266,10 +301,11 @@ pub struct MaxAgeFacts {
 impl MaxAgeFacts {
     pub(super) fn of(aged: &MaxAge) -> MaxAgeFacts {
         let age_s = seconds(aged.span);
-        let is_over = aged.is_over();
         MaxAgeFacts {
-            measured_s: is_over.then_some(age_s),
-            at_least_s: (!is_over).then_some(age_s),
+            measured_s: match aged.is_over() {
+                true => Reading::known(age_s),
+                false => Reading::at_least(age_s, Why::LimitNotReached),
+            },
             answered: aged.answered,
             last_announced: aged.last_announced,
             ended: aged.ended.map(CloseFacts::of),
@@ -277,17 +313,12 @@ impl MaxAgeFacts {
     }
 }
 
-/// How many requests a connection takes. A limit that was not reached is a lower bound.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// How many requests a connection takes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MaxRequests {
     /// Answers until the server ended the connection.
-    pub measured: Option<u32>,
-    /// The server responded to this number of requests, and the connection stayed open or the
-    /// server stopped.
-    pub at_least: Option<u32>,
-    /// Whether the server stopped then: its end is no limit.
-    pub server_stopped: bool,
+    pub measured: Reading,
     /// Requests per connection according to `Keep-Alive: max=`.
     pub announced: Option<u32>,
     /// What was spoken.
@@ -301,12 +332,16 @@ pub struct MaxRequests {
 }
 
 impl MaxRequests {
-    pub(super) fn of(tried: &RequestLimit) -> MaxRequests {
-        let over = tried.last_announced || tried.ended.is_some() || tried.failed.is_some();
+    /// `is_cut`: whether an outage ended the connection.
+    pub(super) fn of(tried: &RequestLimit, is_cut: bool) -> MaxRequests {
+        let is_over = tried.last_announced || tried.ended.is_some() || tried.failed.is_some();
+        let answered = f64::from(tried.answered);
         MaxRequests {
-            measured: over.then_some(tried.answered),
-            at_least: (!over).then_some(tried.answered),
-            server_stopped: false,
+            measured: match is_over {
+                _ if is_cut => Reading::unknown(super::OUTAGE),
+                true => Reading::known(answered),
+                false => Reading::at_least(answered, Why::LimitNotReached),
+            },
             announced: tried.announced,
             http: tried.http.as_str(),
             last_announced: tried.last_announced,

@@ -125,7 +125,7 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
         Finding {
             evidence: Statement::text(outage.cause.clone()),
             fix: "find out why it stopped: its log, its exit code, the memory limit; a limit of requests per process (gunicorn `--max-requests`) needs a supervisor that keeps the port open".into(),
-            risk: Some("figures that this outage cut short are lower bounds, and no requirement about them passes".into()),
+            risk: Some("figures that this outage cut short are unknown, and no requirement about them passes".into()),
             ..finding(facts, "stopped-accepting", Severity::Error, claim)
         }
     });

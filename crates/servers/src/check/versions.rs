@@ -1,12 +1,13 @@
 //! The profile's plain parts in the units of a report: target, names, versions, TLS, methods,
 //! HTTP/2.
 
-use super::limits::{CloseFacts, silent_s, split};
+use super::limits::{CloseFacts, limit, silent_s};
 use intact_ledger::server_profile::{
     DnsQuery, EarlyData, FirstRequest, Found, Http2Seen, Http3Connection, Http3Seen, IdleWait,
     MethodResult, Names, OldTlsResult, QuicParameters, Redirect, TlsResult, VersionResult,
 };
 use intact_ledger::{Failure, Handshake, Span, TlsVersion};
+use intact_reading::Reading;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -410,9 +411,7 @@ pub struct Http3Idle {
     /// `max_idle_timeout`, in seconds; absent: the server announces none.
     pub announced_s: Option<f64>,
     /// From the last response to the end, in seconds.
-    pub measured_s: Option<f64>,
-    /// So long it did not end, in seconds; absent where none was watched.
-    pub at_least_s: Option<f64>,
+    pub measured_s: Reading,
     /// The idle time after which a request got no response, in seconds, although the connection
     /// showed no end.
     pub no_response_s: Option<f64>,
@@ -425,12 +424,10 @@ impl Http3Idle {
         if announced.is_none() && waited.is_none() {
             return None;
         }
-        let (measured_s, at_least_s) = split(waited);
         let limit_ms = announced.map_or(0, |sent| sent.max_idle_timeout_ms);
         Some(Http3Idle {
             announced_s: (limit_ms > 0).then(|| limit_ms as f64 / 1e3),
-            measured_s,
-            at_least_s,
+            measured_s: limit(waited),
             no_response_s: waited.and_then(silent_s),
             ended: waited.and_then(|waited| waited.ended).map(CloseFacts::of),
         })

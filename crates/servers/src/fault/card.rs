@@ -1,32 +1,19 @@
 //! The card: what happened for one kind of fault at one destination, as values. Must not decide.
 
 use super::run_rows::RunRows;
+use super::strike_counts::StrikeCounts;
+use intact_document::figures::NANOS_PER_MS;
 use intact_ledger::{FaultEnd, FaultInvocations, FaultKind, FaultObstacle, StallEnd};
+use intact_reading::{Reading, Why};
 use intact_units::plural::counted;
 use serde::Serialize;
 
-/// A count that is known, or its range.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Bounds {
-    /// At least this number.
-    pub least: u64,
-    /// At most this number.
-    pub most: u64,
-}
-
-impl Bounds {
-    /// Adds one that is certain, or one that may be.
-    pub(super) fn add(&mut self, is_certain: bool) {
-        self.least += u64::from(is_certain);
-        self.most += 1;
-    }
-
-    /// Whether it is zero for certain.
-    pub fn is_none(self) -> bool {
-        self.most == 0
-    }
-}
+/// Why counts of a cell are lower bounds.
+const UNSEEN: &str = "a part of the traffic was not observed";
+/// Why requests may have been sent that no row has.
+pub(super) const HELD: &str = "the program's kernel kept what the program wrote on the silent connection, which may be requests";
+/// Why a wait has no end.
+const NO_TIMEOUT: &str = "no timeout of the program ended the wait";
 
 /// What the program did, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -159,31 +146,28 @@ pub struct FaultCell {
     /// Why nothing was shown; absent where something was.
     pub not_applied: Option<Obstacle>,
     /// Connections that the fault was applied to.
-    pub struck: u64,
+    pub struck: Reading,
     /// Requests that the program sent to the destination, attempts that failed included.
     pub sent: u64,
     /// How many of them reached the server, in part at least.
-    pub reached: Bounds,
+    pub reached: Reading,
     /// Requests on a connection under the fault that got no complete response there.
-    pub affected: u64,
+    pub affected: Reading,
     /// Requests that were sent again and got their response.
-    pub recovered: Bounds,
+    pub recovered: Reading,
     /// Requests that got no complete response in the end.
-    pub failed: Bounds,
+    pub failed: Reading,
     /// Requests that are not idempotent, of which bytes reached the server, and that were sent
     /// again.
-    pub duplicated: Bounds,
+    pub duplicated: Reading,
     /// Responses cut short that the program may have taken as complete.
-    pub truncated: Bounds,
+    pub truncated: Reading,
     /// Connections that the program kept until its end.
-    pub leaked: u64,
-    /// The longest wait of a request on a connection under the fault; absent where nothing was
-    /// shown.
-    pub hung_ms: Option<f64>,
+    pub leaked: Reading,
+    /// The longest wait of a request on a connection under the fault, in milliseconds.
+    pub hung_ms: Reading,
     /// What ended that wait.
     pub hung_until: Option<StallEnd>,
-    /// Whether no timeout of the program ended a wait, so that it could have lasted longer.
-    pub hung_at_least: bool,
     /// The longest time that recovery took: from the first attempt until a further one had a
     /// connection.
     pub cost_ms: Option<f64>,
@@ -191,6 +175,9 @@ pub struct FaultCell {
     pub example: Option<String>,
     /// Why bounds are all that is known, where that is so.
     pub undecided: Option<&'static str>,
+    /// What was counted.
+    #[serde(skip)]
+    pub(super) counted: StrikeCounts,
     /// Whether the program's kernel kept bytes that may be further requests: `sent`, `failed` and
     /// `recovered` are then lower bounds.
     pub has_held: bool,
@@ -202,6 +189,60 @@ impl FaultCell {
     /// Whether the kind suits the connections of the destination.
     pub fn is_suited(&self) -> bool {
         self.outcome != FaultOutcome::Unsuited
+    }
+
+    /// Whether no timeout of the program ended a wait, so that it could have lasted longer.
+    pub fn is_open_ended(&self) -> bool {
+        self.counted.is_open_ended
+    }
+
+    /// Makes the readings of what was counted. `missing`: why a part of the traffic is.
+    pub(super) fn read(&mut self, missing: Option<&Why>) {
+        self.is_partly_seen = missing.is_some();
+        if self.is_partly_seen && self.not_applied.is_none() {
+            self.undecided = self.undecided.or(Some(UNSEEN));
+        }
+        let StrikeCounts {
+            struck,
+            reached,
+            affected,
+            recovered,
+            failed,
+            duplicated,
+            truncated,
+            leaked,
+            hung_ms,
+            ..
+        } = &self.counted;
+        let obstacle = self.not_applied.map(|one| Why::cannot_see(one.words()));
+        let least = |counted: &Reading, why: Option<&Why>| match (&obstacle, why) {
+            (Some(obstacle), _) => Reading::unknown(obstacle.clone()),
+            (None, Some(why)) => Reading::at_least(counted.low(), why.clone()),
+            (None, None) => counted.clone(),
+        };
+        let held = self.has_held.then_some(Why::cannot_see(HELD));
+        let unsent = missing.or(held.as_ref());
+        let end = match self.hung_until {
+            Some(StallEnd::ProgramClosed) => HELD,
+            _ => NO_TIMEOUT,
+        };
+        let end = self.counted.is_open_ended.then_some(Why::cannot_see(end));
+        self.struck = Reading::count(*struck);
+        self.reached = match unsent {
+            Some(why) => Reading::at_least(reached.low(), why.clone()),
+            None => reached.clone(),
+        };
+        self.affected = least(&Reading::count(*affected), missing);
+        self.recovered = least(recovered, unsent);
+        self.failed = least(failed, unsent);
+        self.duplicated = least(duplicated, missing);
+        self.truncated = least(truncated, missing);
+        self.leaked = least(&Reading::count(*leaked), missing);
+        let hung_ms = Reading::of(*hung_ms, Why::NothingHappened);
+        self.hung_ms = match hung_ms.is_known() {
+            true => least(&hung_ms, end.as_ref().or(unsent)),
+            false => least(&hung_ms, None),
+        };
     }
 }
 
@@ -242,7 +283,7 @@ impl FaultRun {
             signal: end.and_then(|end| end.signal),
             invocations: end.and_then(|end| end.invocations),
             is_success: end.is_some_and(FaultEnd::is_success),
-            wall_ms: end.map(|end| end.span.nanos() as f64 / 1e6),
+            wall_ms: end.map(|end| end.span.nanos() as f64 / NANOS_PER_MS),
             requests: rows.requests.len() as u64,
             ok: rows.requests.iter().filter(|one| one.is_ok).count() as u64,
             struck: rows.strikes.len() as u64,

@@ -1,15 +1,15 @@
 //! The cells of the card: which kinds at which destinations, and why some show nothing. Must not
 //! judge a strike.
 
-use super::card::{Bounds, FaultCell, FaultOutcome, Obstacle};
+use super::card::{FaultCell, FaultOutcome, Obstacle};
 use super::judge::RunJudge;
 use super::run_rows::{Place, RunRows};
+use super::strike_counts::StrikeCounts;
 use intact_document::unobserved::Unobserved;
 use intact_ledger::{FaultKind, FaultObstacle};
+use intact_reading::{Reading, Why};
 use intact_traffic::{DestinationKey, ObservedFacts};
 use std::collections::BTreeSet;
-
-const UNSEEN: &str = "a part of the traffic was not observed";
 
 /// All cells: the kinds in the order of their runs, and within a kind the destinations.
 pub(super) fn cells(
@@ -44,10 +44,7 @@ pub(super) fn cells(
                 Some(obstacle) => cell.set_obstacle(obstacle),
                 None => judge.fill(&mut cell),
             }
-            cell.is_partly_seen = !sees_all(observed, &cell.destination, by_caveats);
-            if cell.is_partly_seen && cell.not_applied.is_none() {
-                cell.undecided = cell.undecided.or(Some(UNSEEN));
-            }
+            cell.read(missing(observed, &cell.destination, by_caveats).as_ref());
             cells.push(cell);
         }
     }
@@ -63,10 +60,14 @@ fn refusal(baseline: &RunRows) -> Option<Obstacle> {
     }
 }
 
-fn sees_all(observed: &ObservedFacts, destination: &str, by_caveats: &Unobserved) -> bool {
+/// Why requests to a destination are missing, if some are.
+fn missing(observed: &ObservedFacts, destination: &str, by_caveats: &Unobserved) -> Option<Why> {
     let mut destinations = observed.destinations.iter();
     let own = destinations.find(|one| one.origin == destination);
-    own.is_none_or(|one| one.figures.unobserved.has_all_requests()) && by_caveats.has_all_requests()
+    let own = own.map(|one| &one.figures.counted.unobserved);
+    let mut all = own.into_iter().chain([by_caveats]);
+    let lacking = all.find(|one| !one.has_all_requests())?;
+    lacking.missing().map(Why::from)
 }
 
 /// The destinations that strikes and missing strikes name.
@@ -101,21 +102,21 @@ impl FaultCell {
             host,
             outcome: FaultOutcome::NotApplied,
             not_applied: None,
-            struck: 0,
+            struck: Reading::default(),
             sent: 0,
-            reached: Bounds::default(),
-            affected: 0,
-            recovered: Bounds::default(),
-            failed: Bounds::default(),
-            duplicated: Bounds::default(),
-            truncated: Bounds::default(),
-            leaked: 0,
-            hung_ms: None,
+            reached: Reading::default(),
+            affected: Reading::default(),
+            recovered: Reading::default(),
+            failed: Reading::default(),
+            duplicated: Reading::default(),
+            truncated: Reading::default(),
+            leaked: Reading::default(),
+            hung_ms: Reading::default(),
             hung_until: None,
-            hung_at_least: false,
             cost_ms: None,
             example: None,
             undecided: None,
+            counted: StrikeCounts::new(),
             has_held: false,
             is_partly_seen: false,
         }

@@ -1,17 +1,16 @@
 //! What one strike did to the requests that it affected: who got a response in the end, what
 //! arrived twice, how long it took. Must not write sentences.
 
-use super::card::FaultCell;
-use super::judge::{Reached, RunJudge, Victim};
+use super::card::{FaultCell, HELD};
+use super::judge::{AffectedRequest, Reached, RunJudge};
 use super::run_rows::SentRequest;
+use super::strike_counts::{add, may_add};
 use intact_ledger::{FaultKind, FaultStrike, HeldBytes, StallEnd};
 
 const UNREADABLE: &str = "some requests of the program cannot be read";
 const UNSENT: &str = "after an RST or a GOAWAY a request can fail before any byte of it is sent; `--fault none,KIND` compares with a run without a fault";
 const FEWER: &str = "after an RST or a GOAWAY a request can fail before any byte of it is sent, and the program sent fewer requests than without a fault";
 const CUT: &str = "intact does not see what the program does with a response that was cut short";
-
-const HELD: &str = "the program's kernel kept what the program wrote on the silent connection, which may be requests";
 
 impl RunJudge<'_> {
     /// Adds what a strike did.
@@ -22,7 +21,7 @@ impl RunJudge<'_> {
         strike: &FaultStrike,
         to_it: &[&SentRequest],
     ) {
-        cell.hung_ms = cell.hung_ms.or(Some(0.0));
+        cell.counted.hung_ms = cell.counted.hung_ms.or(Some(0.0));
         let is_request = |held: HeldBytes| {
             strike.ended != StallEnd::ProgramClosed || held.bytes > HeldBytes::MOST_CONTROL
         };
@@ -31,24 +30,24 @@ impl RunJudge<'_> {
             cell.undecided = cell.undecided.or(Some(HELD));
         }
         let mut is_any = false;
-        for victim in self.own(nth) {
+        for affected in self.own(nth) {
             is_any = true;
-            cell.affected += 1;
-            self.add_duplicate(cell, victim);
-            let is_repeat = self.repeats.values().any(|one| one.index == victim.request);
-            if !is_repeat {
-                self.add_first(cell, victim);
+            cell.counted.affected += 1;
+            self.add_duplicate(cell, affected);
+            let mut repeats = self.repeats.values();
+            if repeats.all(|one| one.index != affected.request) {
+                self.add_first(cell, affected);
             }
-            self.add_wait(cell, victim);
+            self.add_wait(cell, affected);
         }
         if is_any {
             return;
         }
         if self.is_unread(nth, strike) {
-            cell.affected += 1;
-            cell.failed.add(false);
-            cell.recovered.add(false);
-            cell.duplicated.add(false);
+            cell.counted.affected += 1;
+            may_add(&mut cell.counted.failed, UNREADABLE);
+            may_add(&mut cell.counted.recovered, UNREADABLE);
+            may_add(&mut cell.counted.duplicated, UNREADABLE);
             cell.undecided = Some(UNREADABLE);
             self.wait(
                 cell,
@@ -68,7 +67,7 @@ impl RunJudge<'_> {
                 }
             }
             Some(_) => {
-                cell.failed.add(false);
+                may_add(&mut cell.counted.failed, HELD);
                 cell.undecided = Some(HELD);
             }
             None if self.can_fail_unsent(strike) => {
@@ -103,17 +102,18 @@ impl RunJudge<'_> {
             requests.count() as u64
         });
         let missing = before.map_or(u64::MAX, |before| before.saturating_sub(cell.sent));
-        if missing > cell.failed.most {
-            cell.failed.add(false);
-            cell.undecided = Some(if before.is_some() { fewer } else { alone });
+        if missing as f64 > cell.counted.failed.high() {
+            let why = if before.is_some() { fewer } else { alone };
+            may_add(&mut cell.counted.failed, why);
+            cell.undecided = Some(why);
         }
         missing > 0
     }
 
     /// The outcome of a request that the program wanted, over all of its attempts.
-    fn add_first(&self, cell: &mut FaultCell, victim: &Victim) {
-        let first = &self.run.requests[victim.request];
-        let (mut last, mut doubt) = (victim.request, None);
+    fn add_first(&self, cell: &mut FaultCell, affected: &AffectedRequest) {
+        let first = &self.run.requests[affected.request];
+        let (mut last, mut doubt) = (affected.request, None);
         let mut steps = 0;
         while let Some(repeat) = self.repeats.get(&last).filter(|_| steps < 1_000) {
             (last, steps) = (repeat.index, steps + 1);
@@ -134,16 +134,16 @@ impl RunJudge<'_> {
         cell.example = cell.example.take().or(example);
         match (is_recovered, doubt) {
             (true, None) => {
-                cell.recovered.add(true);
+                add(&mut cell.counted.recovered);
                 cell.cost_ms = longest(cell.cost_ms, end.at.since(first.at) + end.setup);
                 return;
             }
-            (false, None) => cell.failed.add(true),
+            (false, None) => add(&mut cell.counted.failed),
             (_, Some(reason)) => {
-                cell.recovered.add(false);
-                cell.failed.add(false);
-                if is_unread && victim.reached != Reached::No && !first.is_idempotent() {
-                    cell.duplicated.add(false);
+                may_add(&mut cell.counted.recovered, reason);
+                may_add(&mut cell.counted.failed, reason);
+                if is_unread && affected.reached != Reached::No && !first.is_idempotent() {
+                    may_add(&mut cell.counted.duplicated, reason);
                 }
                 cell.undecided = Some(reason);
             }
@@ -151,9 +151,9 @@ impl RunJudge<'_> {
         // a later request that succeeded may be a new one
         let cut = if end.is_ok && steps > 0 { first } else { end };
         // a program that reads on gets the error of a reset, whatever its client compares
-        let is_reset = self.run.strikes[victim.strike].kind == FaultKind::ResetMidResponse;
+        let is_reset = self.run.strikes[affected.strike].kind == FaultKind::ResetMidResponse;
         if cut.has_status && !is_reset && !self.is_reported(cut) {
-            cell.truncated.add(false);
+            may_add(&mut cell.counted.truncated, CUT);
             cell.undecided = cell.undecided.or(Some(CUT));
         }
     }
@@ -166,32 +166,35 @@ impl RunJudge<'_> {
     }
 
     /// Whether the request was sent again after bytes of it had reached the server.
-    fn add_duplicate(&self, cell: &mut FaultCell, victim: &Victim) {
-        let request = &self.run.requests[victim.request];
-        let Some(repeat) = self.repeats.get(&victim.request) else {
+    fn add_duplicate(&self, cell: &mut FaultCell, affected: &AffectedRequest) {
+        let request = &self.run.requests[affected.request];
+        let Some(repeat) = self.repeats.get(&affected.request) else {
             return;
         };
-        let again = self.victims.get(&repeat.index);
+        let again = self.affected.get(&repeat.index);
         let again = again.map_or(Reached::Yes, |again| again.reached);
-        if request.is_idempotent() || victim.reached == Reached::No || again == Reached::No {
+        if request.is_idempotent() || affected.reached == Reached::No || again == Reached::No {
             return;
         }
         let is_certain = repeat.doubt.is_none()
             && request.method.is_some()
-            && (victim.reached, again) == (Reached::Yes, Reached::Yes);
-        cell.duplicated.add(is_certain);
+            && (affected.reached, again) == (Reached::Yes, Reached::Yes);
+        match (is_certain, repeat.doubt) {
+            (true, _) => add(&mut cell.counted.duplicated),
+            (false, doubt) => may_add(&mut cell.counted.duplicated, doubt.unwrap_or(UNREADABLE)),
+        }
         cell.example = request.label().or_else(|| cell.example.take());
     }
 
     /// How long the request waited on the connection.
-    fn add_wait(&self, cell: &mut FaultCell, victim: &Victim) {
-        let strike = &self.run.strikes[victim.strike];
-        let request = &self.run.requests[victim.request];
+    fn add_wait(&self, cell: &mut FaultCell, affected: &AffectedRequest) {
+        let strike = &self.run.strikes[affected.strike];
+        let request = &self.run.requests[affected.request];
         // what the server took before the strike is no stall
         let from = strike.at.max(request.at);
         let repeat = self
             .repeats
-            .get(&victim.request)
+            .get(&affected.request)
             .filter(|one| one.doubt.is_none());
         let again = repeat.map(|one| self.run.requests[one.index].at);
         match again.filter(|&again| again < strike.end) {
@@ -234,11 +237,12 @@ impl RunJudge<'_> {
 
     fn longest_wait(&self, cell: &mut FaultCell, nanos: u64, until: StallEnd, is_open_ended: bool) {
         let ms = nanos as f64 / 1e6;
-        if cell.hung_until.is_none() || cell.hung_ms.is_none_or(|longest| ms > longest) {
-            cell.hung_ms = Some(ms);
+        let counted = &mut cell.counted;
+        if cell.hung_until.is_none() || counted.hung_ms.is_none_or(|longest| ms > longest) {
+            counted.hung_ms = Some(ms);
             cell.hung_until = Some(until);
         }
-        cell.hung_at_least |= is_open_ended;
+        counted.is_open_ended |= is_open_ended;
     }
 }
 

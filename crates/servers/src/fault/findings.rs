@@ -2,6 +2,7 @@
 //! belongs to `intact fix`.
 
 use super::card::{FaultCell, FaultOutcome};
+use super::strike_counts::may_be;
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{Statement, Value, connections, nanos, requests, statement, text};
 use intact_ledger::StallEnd;
@@ -47,30 +48,25 @@ fn of_cell(cell: &FaultCell) -> Vec<Finding> {
         finding.fix = fix.into();
         findings.push(finding);
     };
-    let duplicated = cell.duplicated;
-    if duplicated.most > 0 {
-        let is_certain = duplicated.least > 0;
-        let count = if is_certain {
-            duplicated.least
-        } else {
-            duplicated.most
-        };
-        let claim = match is_certain {
+    let counted = &cell.counted;
+    let duplicated = &counted.duplicated;
+    if may_be(duplicated) {
+        let claim = match duplicated.is_positive() {
             true => statement!(
                 "{duplicated:#} sent again after the server had received a part of it",
-                duplicated = requests(count)
+                duplicated = requests(duplicated.low() as u64)
             ),
             false => statement!(
                 "{duplicated} may have reached the server twice",
-                duplicated = requests(count)
+                duplicated = requests(duplicated.high() as u64)
             ),
         };
         add("duplicate-request", Severity::Error, claim, NO_DUPLICATE);
     }
-    if cell.truncated.most > 0 {
+    if may_be(&counted.truncated) {
         let claim = statement!(
             "the program may have taken {responses} that the fault cut short as complete",
-            responses = Value::Count(cell.truncated.most, "response")
+            responses = Value::Count(counted.truncated.high() as u64, "response")
         );
         add(
             "truncated-as-complete",
@@ -79,9 +75,9 @@ fn of_cell(cell: &FaultCell) -> Vec<Finding> {
             CHECK_LENGTH,
         );
     }
-    if matches!(cell.outcome, FaultOutcome::Hung) || cell.hung_at_least {
-        let waited = nanos(cell.hung_ms.unwrap_or(0.0) * 1e6);
-        let claim = match cell.hung_at_least {
+    if matches!(cell.outcome, FaultOutcome::Hung) || counted.is_open_ended {
+        let waited = nanos(counted.hung_ms.unwrap_or(0.0) * 1e6);
+        let claim = match counted.is_open_ended {
             true if cell.hung_until == Some(StallEnd::ProgramClosed) => statement!(
                 "a request waited at least {waited}, and its end was not seen",
                 waited = waited
@@ -96,17 +92,17 @@ fn of_cell(cell: &FaultCell) -> Vec<Finding> {
             ),
         };
         add("hang-on-dead-connection", Severity::Warning, claim, TIMEOUT);
-    } else if cell.failed.least > 0 && cell.truncated.is_none() {
+    } else if counted.failed.is_positive() && !may_be(&counted.truncated) {
         let claim = statement!(
             "{failed} failed, without a further attempt that got a response",
-            failed = requests(cell.failed.least)
+            failed = requests(counted.failed.low() as u64)
         );
         add("failed-on-dead-connection", Severity::Warning, claim, RETRY);
     }
-    if cell.leaked > 0 {
+    if counted.leaked > 0 {
         let claim = statement!(
             "the program did not close {leaked} before its end, although the peer had",
-            leaked = connections(cell.leaked)
+            leaked = connections(counted.leaked)
         );
         add("leaked-dead-connection", Severity::Info, claim, CLOSE);
     }
@@ -116,26 +112,24 @@ fn of_cell(cell: &FaultCell) -> Vec<Finding> {
 /// What shows it: the counts of both sides.
 fn evidence(cell: &FaultCell) -> Statement {
     let mut evidence = statement!("the program sent {sent}", sent = requests(cell.sent));
-    let reached = cell.reached;
-    evidence = evidence.then(
-        ", ",
-        if reached.least == reached.most {
-            statement!(
-                "{reached} reached the server",
-                reached = Value::Number(reached.least)
-            )
-        } else {
-            statement!(
-                "{reached_least} to {reached_most} reached the server",
-                reached_least = Value::Number(reached.least),
-                reached_most = Value::Number(reached.most)
-            )
-        },
-    );
+    let reached = &cell.counted.reached;
+    let (least, most) = (reached.low() as u64, reached.high() as u64);
+    let reached = match reached.is_known() {
+        true => statement!(
+            "{reached} reached the server",
+            reached = Value::Number(least)
+        ),
+        false => statement!(
+            "{reached_least} to {reached_most} reached the server",
+            reached_least = Value::Number(least),
+            reached_most = Value::Number(most)
+        ),
+    };
+    evidence = evidence.then(", ", reached);
     if let Some(example) = &cell.example {
         evidence = evidence.and(statement!("for example {example}", example = text(example)));
     }
-    if let (Some(StallEnd::Limit), Some(_)) = (cell.hung_until, cell.hung_ms) {
+    if let (Some(StallEnd::Limit), Some(_)) = (cell.hung_until, cell.counted.hung_ms) {
         evidence = evidence.and("intact ended the wait (`--fault-wait`)");
     }
     if let Some(reason) = cell.undecided {

@@ -1,12 +1,16 @@
 //! The verdict of one kind of fault at one destination: a fold over the strikes on its connections.
 //! Must not write sentences.
 
-use super::card::{Bounds, FaultCell, FaultOutcome, Obstacle};
+use super::card::{FaultCell, FaultOutcome, Obstacle};
 use super::repeats::{Repeat, repeats};
 use super::run_rows::{RunRows, SentRequest};
+use super::strike_counts::may_be;
 use intact_ledger::{FaultKind, FaultNotApplied, FaultStrike, StallEnd};
+use intact_reading::{Reading, Why};
 use std::collections::BTreeMap;
 
+/// Why it is not known which requests reached the server.
+const UNREAD_BYTES: Why = Why::cannot_see("the bytes that reached the server show no request");
 /// A request that waits for less is not called hung, in nanoseconds.
 const HANG: u64 = 1_000_000_000;
 
@@ -20,7 +24,7 @@ pub(super) enum Reached {
 
 /// A request that a strike affected.
 #[derive(Clone, Copy)]
-pub(super) struct Victim {
+pub(super) struct AffectedRequest {
     pub(super) request: usize,
     pub(super) strike: usize,
     pub(super) reached: Reached,
@@ -30,13 +34,13 @@ pub(super) struct Victim {
 pub(super) struct RunJudge<'a> {
     pub(super) run: &'a RunRows,
     pub(super) baseline: Option<&'a RunRows>,
-    pub(super) victims: BTreeMap<usize, Victim>,
+    pub(super) affected: BTreeMap<usize, AffectedRequest>,
     pub(super) repeats: BTreeMap<usize, Repeat>,
 }
 
 impl<'a> RunJudge<'a> {
     pub(super) fn new(run: &'a RunRows, baseline: Option<&'a RunRows>) -> RunJudge<'a> {
-        let mut victims = BTreeMap::new();
+        let mut all = BTreeMap::new();
         for (nth, strike) in run.strikes.iter().enumerate() {
             let own = affected(run, strike);
             let reached = match (strike.reached, own.len()) {
@@ -44,21 +48,21 @@ impl<'a> RunJudge<'a> {
                 (_, 1) => Reached::Yes,
                 _ => Reached::Maybe,
             };
-            for request in own {
-                let victim = Victim {
-                    request,
+            for index in own {
+                let request = AffectedRequest {
+                    request: index,
                     strike: nth,
                     reached,
                 };
-                victims.insert(request, victim);
+                all.insert(index, request);
             }
         }
-        let failed: Vec<usize> = victims.keys().copied().collect();
+        let failed: Vec<usize> = all.keys().copied().collect();
         RunJudge {
             run,
             baseline,
             repeats: repeats(run, &failed, baseline),
-            victims,
+            affected: all,
         }
     }
 
@@ -100,19 +104,19 @@ impl<'a> RunJudge<'a> {
         let is_unread = |(index, one): &(usize, &SentRequest)| {
             let place = self.run.place_of(one);
             let is_own = place.is_some_and(|place| *place.name == *cell.destination);
-            is_own && one.method.is_none() && !self.victims.contains_key(index)
+            is_own && one.method.is_none() && !self.affected.contains_key(index)
         };
         let all = self.run.requests.iter().enumerate();
         let unread = all.filter(is_unread).count() as u64;
-        let own = self.victims.values().filter(|victim| {
-            let strike = &self.run.strikes[victim.strike];
+        let own = self.affected.values().filter(|one| {
+            let strike = &self.run.strikes[one.strike];
             let place = self.run.connections.get(&strike.connection);
             place.is_some_and(|place| *place.name == *cell.destination)
         });
         let (mut doubtful, mut withheld) = (0, 0);
-        for victim in own {
-            doubtful += u64::from(victim.reached != Reached::Yes);
-            withheld += u64::from(victim.reached == Reached::No);
+        for one in own {
+            doubtful += u64::from(one.reached != Reached::Yes);
+            withheld += u64::from(one.reached == Reached::No);
         }
         // a request that no row has
         for (_, strike) in self
@@ -123,10 +127,9 @@ impl<'a> RunJudge<'a> {
             doubtful += 1;
             withheld += u64::from(strike.reached == 0);
         }
-        cell.reached = Bounds {
-            least: cell.sent.saturating_sub(doubtful + unread),
-            most: cell.sent.saturating_sub(withheld),
-        };
+        let least = cell.sent.saturating_sub(doubtful + unread);
+        let most = cell.sent.saturating_sub(withheld);
+        cell.counted.reached = Reading::between(least as f64, most as f64, UNREAD_BYTES);
     }
 
     pub(super) fn fill(&self, cell: &mut FaultCell) {
@@ -134,11 +137,11 @@ impl<'a> RunJudge<'a> {
         let mut obstacle = None;
         let mut is_shown = false;
         for (nth, strike) in self.strikes(&cell.destination.clone()) {
-            cell.struck += 1;
+            cell.counted.struck += 1;
             match self.shows(nth, strike, &to_it) {
                 Ok(is_leaked) => {
                     is_shown = true;
-                    cell.leaked += u64::from(is_leaked);
+                    cell.counted.leaked += u64::from(is_leaked);
                     self.add(cell, nth, strike, &to_it);
                 }
                 Err(reason) => obstacle = Some(reason),
@@ -154,9 +157,9 @@ impl<'a> RunJudge<'a> {
         self.run.requests_to(destination)
     }
 
-    pub(super) fn own(&self, strike: usize) -> impl Iterator<Item = &Victim> {
-        let victims = self.victims.values();
-        victims.filter(move |victim| victim.strike == strike)
+    pub(super) fn own(&self, strike: usize) -> impl Iterator<Item = &AffectedRequest> {
+        let affected = self.affected.values();
+        affected.filter(move |one| one.strike == strike)
     }
 
     /// Whether bytes were sent on the struck connection, and no request can be read in them.
@@ -249,23 +252,24 @@ fn ends_visibly(kind: FaultKind) -> bool {
 
 /// The worst that a cell shows.
 fn outcome(cell: &FaultCell) -> FaultOutcome {
-    let waited = cell.hung_ms.unwrap_or(0.0) * 1e6 >= HANG as f64;
-    let is_unresolved = cell.failed.most > 0;
-    if cell.duplicated.least > 0 {
+    let counted = &cell.counted;
+    let waited = counted.hung_ms.unwrap_or(0.0) * 1e6 >= HANG as f64;
+    let is_unresolved = may_be(&counted.failed);
+    if counted.duplicated.is_positive() {
         FaultOutcome::Duplicated
-    } else if cell.duplicated.most > 0 {
+    } else if may_be(&counted.duplicated) {
         FaultOutcome::PossiblyDuplicated
-    } else if cell.truncated.most > 0 {
+    } else if may_be(&counted.truncated) {
         FaultOutcome::Truncated
-    } else if cell.hung_at_least || (waited && is_unresolved) {
+    } else if counted.is_open_ended || (waited && is_unresolved) {
         FaultOutcome::Hung
-    } else if cell.failed.least > 0 {
+    } else if counted.failed.is_positive() {
         FaultOutcome::Failed
     } else if is_unresolved {
         FaultOutcome::Undecided
-    } else if cell.leaked > 0 {
+    } else if counted.leaked > 0 {
         FaultOutcome::Leaked
-    } else if cell.recovered.most > 0 {
+    } else if may_be(&counted.recovered) {
         FaultOutcome::Recovered
     } else {
         FaultOutcome::Unaffected

@@ -3,6 +3,7 @@
 use super::card::{FaultCell, FaultOutcome, FaultRun, Obstacle};
 use intact_document::statement::requests;
 use intact_document::unobserved::Unobserved;
+use intact_document::{Claim, ClaimKind, Claims};
 use intact_ledger::{FaultKind, FaultObstacle, StallEnd};
 use intact_units::number::{time, timer};
 use intact_units::plural::counted;
@@ -29,46 +30,59 @@ fn is_fine(cells: &[FaultCell]) -> bool {
     cells.iter().any(FaultCell::is_suited) && cells.iter().all(is_fine)
 }
 
-pub(super) fn sentences(
+pub(super) fn claims(
     runs: &[FaultRun],
     cells: &[FaultCell],
     is_safe: bool,
     unobserved: &Unobserved,
-) -> Vec<String> {
+) -> Claims {
     if let Some(words) = refused(runs, cells) {
-        return vec![words];
+        return Claims::ranked([Claim::new(ClaimKind::Failed, 1.0, words)]);
     }
     if is_safe || (is_fine(cells) && unobserved.missing().is_none()) {
-        return vec![fine(cells, is_safe)];
+        return Claims::ranked([Claim::new(ClaimKind::Well, 0.0, fine(cells, is_safe))]);
     }
-    let mut worst: Vec<&FaultCell> = cells.iter().filter(|cell| is_bad(cell)).collect();
-    worst.sort_by_key(|cell| std::cmp::Reverse(cell.outcome));
-    let mut sentences: Vec<String> = Vec::new();
-    for outcome in [
-        FaultOutcome::Duplicated,
-        FaultOutcome::PossiblyDuplicated,
-        FaultOutcome::Truncated,
-        FaultOutcome::Hung,
-        FaultOutcome::Failed,
-        FaultOutcome::Undecided,
-        FaultOutcome::Leaked,
-    ] {
-        let alike: Vec<&FaultCell> = worst
-            .iter()
-            .filter(|cell| cell.outcome == outcome)
-            .copied()
-            .collect();
-        sentences.extend(of_outcome(outcome, &alike));
-    }
-    sentences.extend(missing(cells));
-    if let Some(reason) = unobserved.missing() {
-        sentences.push(format!("a part of the traffic was not observed: {reason}"));
-    }
-    if sentences.is_empty() {
-        sentences.push("No fault was applied, so nothing was shown".to_owned());
-    }
-    sentences
+    let is_any_applied = cells.iter().any(|cell| cell.not_applied.is_none());
+    let reasons = reasons(cells);
+    let not_applied = match (is_any_applied, reasons) {
+        (true, None) => None,
+        (true, Some(reasons)) => {
+            let text = format!("Not shown: {reasons}");
+            Some(Claim::new(ClaimKind::Unseen, 0.5, text))
+        }
+        (false, None) => {
+            let text = "No fault was applied, so nothing was shown";
+            Some(Claim::new(ClaimKind::Failed, 1.0, text))
+        }
+        (false, Some(reasons)) => {
+            let text = format!("No fault was applied, so nothing was shown: {reasons}");
+            Some(Claim::new(ClaimKind::Failed, 1.0, text))
+        }
+    };
+    let missing = unobserved.missing().map(|reason| {
+        let text = format!("a part of the traffic was not observed: {reason}");
+        Claim::new(ClaimKind::Unseen, 0.0, text)
+    });
+    let harm = HARM.iter().filter_map(|(outcome, kind)| {
+        let is_alike = |cell: &&FaultCell| is_bad(cell) && cell.outcome == *outcome;
+        let alike: Vec<&FaultCell> = cells.iter().filter(is_alike).collect();
+        let text = of_outcome(*outcome, &alike)?;
+        Some(Claim::new(*kind, 1.0, text))
+    });
+    Claims::ranked(harm.chain(not_applied).chain(missing))
 }
+
+/// Outcomes that harm a request or a connection, the worst first, and what they are: what failed or
+/// hung comes before what is not decided.
+const HARM: &[(FaultOutcome, ClaimKind)] = &[
+    (FaultOutcome::Duplicated, ClaimKind::Failed),
+    (FaultOutcome::Hung, ClaimKind::Failed),
+    (FaultOutcome::Failed, ClaimKind::Failed),
+    (FaultOutcome::PossiblyDuplicated, ClaimKind::Unseen),
+    (FaultOutcome::Truncated, ClaimKind::Unseen),
+    (FaultOutcome::Undecided, ClaimKind::Unseen),
+    (FaultOutcome::Leaked, ClaimKind::Warned),
+];
 
 fn is_bad(cell: &FaultCell) -> bool {
     cell.outcome >= FaultOutcome::Leaked && cell.not_applied.is_none()
@@ -98,10 +112,13 @@ fn fine(cells: &[FaultCell], is_safe: bool) -> String {
     };
     let unsuited = cells.iter().filter(|cell| !cell.is_suited());
     let unsuited: std::collections::BTreeSet<&str> = unsuited.map(|cell| cell.kind.id()).collect();
-    let recovered: u64 = applied.iter().map(|cell| cell.recovered.least).sum();
+    let recovered = applied
+        .iter()
+        .map(|cell| cell.counted.recovered.low() as u64);
+    let recovered: u64 = recovered.sum();
     let longest = applied
         .iter()
-        .filter_map(|cell| cell.cost_ms.or(cell.hung_ms));
+        .filter_map(|cell| cell.cost_ms.or(cell.counted.hung_ms));
     let longest = longest.fold(0.0, f64::max);
     let again = match recovered {
         0 => "no request failed".to_owned(),
@@ -163,13 +180,14 @@ fn of_outcome(outcome: FaultOutcome, alike: &[&FaultCell]) -> Option<String> {
 }
 
 fn hung(alike: &[&FaultCell], names: &str) -> String {
-    let longest = |cell: &&&FaultCell| (cell.hung_at_least, cell.hung_ms.unwrap_or(0.0) as u64);
+    let hung_ms = |cell: &FaultCell| cell.counted.hung_ms.unwrap_or(0.0);
+    let longest = |cell: &&&FaultCell| (cell.is_open_ended(), hung_ms(cell) as u64);
     let Some(worst) = alike.iter().max_by_key(longest) else {
         return String::new();
     };
     let example = example(worst);
-    let waited = timer((worst.hung_ms.unwrap_or(0.0) / 100.0).round() * 100.0);
-    let until = match (worst.hung_at_least, worst.hung_until) {
+    let waited = timer((hung_ms(worst) / 100.0).round() * 100.0);
+    let until = match (worst.is_open_ended(), worst.hung_until) {
         (true, Some(StallEnd::Limit)) => {
             format!("at least {waited}: no timeout of the program ended the wait")
         }
@@ -184,7 +202,7 @@ fn hung(alike: &[&FaultCell], names: &str) -> String {
 }
 
 /// What was not applied, by reason.
-fn missing(cells: &[FaultCell]) -> Option<String> {
+fn reasons(cells: &[FaultCell]) -> Option<String> {
     let mut reasons: Vec<(Obstacle, Vec<&str>)> = Vec::new();
     for cell in cells {
         let Some(obstacle) = cell.not_applied else {
@@ -205,5 +223,5 @@ fn missing(cells: &[FaultCell]) -> Option<String> {
         format!("{} ({})", names.join(", "), obstacle.words())
     });
     let each: Vec<String> = each.collect();
-    (!each.is_empty()).then(|| format!("Not shown: {}", each.join("; ")))
+    (!each.is_empty()).then(|| each.join("; "))
 }

@@ -150,7 +150,7 @@ fn the_change_is_the_headline_of_an_audit_and_the_second_sentence_of_a_watched_p
         let verdict = analysis.facts().verdict;
         let since = verdict
             .iter()
-            .position(|one| one.starts_with("Since 20 February 2026"));
+            .position(|one| one.statement.starts_with("Since 20 February 2026"));
         assert_eq!(since, Some(place), "{verdict:?}");
     }
 }
@@ -172,7 +172,7 @@ fn files_that_follow_at_once_or_weeks_later_are_two_sides() {
         let shift = shift(Producer::Audit, 1, &all).unwrap();
         assert_eq!((shift.before.requests, shift.after.requests), (40, 40));
         assert_eq!(
-            (shift.before.reuse, shift.after.reuse),
+            (shift.before.known_reuse, shift.after.known_reuse),
             (Some(0.0), Some(1.0))
         );
         let begins = (2 * SECOND + pause + SECOND / 40) as f64 / 1e9;

@@ -10,7 +10,7 @@ use crate::cmd::gates::Gates;
 use crate::cmd::missing_feature;
 use crate::cmd::options;
 use clap::ValueEnum;
-use intact_document::requirement::Document;
+use intact_document::requirement::DocumentKind;
 use intact_experiment::{
     Arrivals, CacheUse, CacheUseError, ConnectionAxes, Load, NameLookup, Period, RequestLimit,
     RequestRate, TlsChoice, WhenBusy,
@@ -441,11 +441,11 @@ pub(crate) enum RowChoice {
 
 impl Args {
     /// The document that they make.
-    pub(in crate::cmd) fn document(&self) -> Document {
+    pub(in crate::cmd) fn document(&self) -> DocumentKind {
         match self.scenario.scenario {
-            Some(_) => Document::Scenario,
-            None if self.capacity.is_any() => Document::Capacity,
-            None => Document::Bench,
+            Some(_) => DocumentKind::Scenario,
+            None if self.capacity.is_any() => DocumentKind::Capacity,
+            None => DocumentKind::Bench,
         }
     }
 

@@ -4,7 +4,7 @@
 use super::capacity_options::CapacityPlan;
 use super::{Config, bench_config, server_config, usage_or_own};
 use crate::cmd::builtin::Builtin;
-use crate::cmd::conclusion::{Conclusion, exit_code, print};
+use crate::cmd::conclusion::Conclusion;
 use crate::cmd::on_link::Near;
 use crate::cmd::output_files::OutputFiles;
 use crate::cmd::recording::Recording;
@@ -15,11 +15,11 @@ use crate::interrupt::Interrupt;
 use anyhow::anyhow;
 use intact_bench::{Bench, BenchObserver, LoadObserver, LoadTurn, LoadWindow, Position};
 use intact_client::Clock;
-use intact_document::requirement::Document;
+use intact_document::requirement::DocumentKind;
 use intact_experiment::{RateSearch, SearchStep};
 use intact_experiments::capacity::{CapacityFacts, Recovery, judge};
+use intact_findings::{Document, Parts};
 use intact_ledger::{Caveat, LoadPurpose, Producer, Row, Run, Tally, Vantage};
-use intact_report::documents::{CapacityRun, Source};
 use intact_units::duration;
 use intact_units::number::per_second;
 use intact_units::plural::counted;
@@ -39,7 +39,7 @@ const LEAST_LEAD_IN: Duration = Duration::from_millis(300);
 /// Searches, and prints the page. `near`: the link on whose client side the process is.
 pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    let Some(requirements) = args.gates.begin(Document::Capacity)? else {
+    let Some(requirements) = args.gates.begin(DocumentKind::Capacity)? else {
         return Ok(ExitCode::from(exit::FINE));
     };
     let plan = CapacityPlan::new(args)?;
@@ -92,19 +92,14 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
         ));
     }
     let recorded = recording.finish(&mut tally, caveats);
-    let run = &recorded.run;
-    let facts = CapacityFacts::new(run, &tally);
+    let facts = CapacityFacts::new(&recorded.run, &tally);
+    let document = Document::new(recorded.run, Parts::Capacity(Box::new(facts)));
     let conclusion = Conclusion {
         output: &args.output,
         gates: &args.gates,
         requirements: &requirements,
-        run,
-        facts: &facts,
     };
-    let source = Source::Capacity(CapacityRun { run, facts: &facts });
-    let json = || intact_report::json::capacity(run, &facts);
-    let kept = conclusion.write(json, || source.page(), print)?;
-    Ok(exit_code(interrupt.signal(), facts.any_success(), kept))
+    Ok(conclusion.finish(&document, interrupt.signal())?)
 }
 
 /// What will be sent, before it is.

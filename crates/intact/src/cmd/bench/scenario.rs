@@ -3,7 +3,7 @@
 
 use super::{Args, Config, bench_config};
 use crate::cmd::builtin::{Builtin, Ready};
-use crate::cmd::conclusion::{Conclusion, exit_code, print};
+use crate::cmd::conclusion::Conclusion;
 use crate::cmd::json;
 use crate::cmd::on_link::Near;
 use crate::cmd::output_files::OutputFiles;
@@ -15,11 +15,11 @@ use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use intact_bench::{Arrival, Scenario, ScenarioSize};
 use intact_client::Clock;
-use intact_document::requirement::Document;
+use intact_document::requirement::DocumentKind;
 use intact_experiment::Arrivals;
 use intact_experiments::scenario::ScenarioFacts;
+use intact_findings::{Document, Parts};
 use intact_ledger::{Producer, Vantage, input_file};
-use intact_report::documents::{ScenarioRun, Source};
 use intact_scenario::{LARGEST_FILE, Language, Plan};
 use intact_units::Quantity::{Share, Time};
 use intact_units::duration;
@@ -52,7 +52,7 @@ pub(super) fn print_plan(args: &Args) -> Result<ExitCode, Failed> {
 /// Runs the clients, and prints the page. `near`: the link on whose client side the process is.
 pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    let Some(requirements) = args.gates.begin(Document::Scenario)? else {
+    let Some(requirements) = args.gates.begin(DocumentKind::Scenario)? else {
         return Ok(ExitCode::from(exit::FINE));
     };
     let interrupt = Interrupt::listen()?;
@@ -81,19 +81,14 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
         .map_err(super::usage_or_own)?;
     let caveats = near.as_mut().map(Near::caveats).transpose()?;
     let recorded = recording.finish(&mut tally, caveats.unwrap_or_default());
-    let run = &recorded.run;
-    let facts = ScenarioFacts::new(run, &tally, &recorded.first);
+    let facts = ScenarioFacts::new(&recorded.run, &tally, &recorded.first);
+    let document = Document::new(recorded.run, Parts::Scenario(Box::new(facts)));
     let conclusion = Conclusion {
         output: &args.output,
         gates: &args.gates,
         requirements: &requirements,
-        run,
-        facts: &facts,
     };
-    let source = Source::Scenario(ScenarioRun { run, facts: &facts });
-    let json = || intact_report::json::scenario(run, &facts);
-    let kept = conclusion.write(json, || source.page(), print)?;
-    Ok(exit_code(interrupt.signal(), facts.any_success(), kept))
+    Ok(conclusion.finish(&document, interrupt.signal())?)
 }
 
 /// The name of the definition's file, and its plan.

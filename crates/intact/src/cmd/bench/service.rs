@@ -5,7 +5,7 @@
 use super::args::{Args, Switch, time};
 use super::watched_service::{ServiceJob, WatchedService};
 use super::{Config, bench_config, usage_or_own};
-use crate::cmd::conclusion::{Conclusion, exit_code, print};
+use crate::cmd::conclusion::Conclusion;
 use crate::cmd::output_files::OutputFiles;
 use crate::cmd::recording::Recording;
 use crate::cmd::run_header;
@@ -15,14 +15,14 @@ use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use intact_bench::{Bench, BenchObserver, Length, Position};
 use intact_client::{Clock, ServerUrl};
-use intact_document::requirement::Document;
+use intact_document::requirement::DocumentKind;
 use intact_experiment::order;
 use intact_experiments::bench::{BenchFacts, Charts, OutgoingRound};
+use intact_findings::{BenchParts, Document, Parts};
 use intact_ledger::store::Outgoing;
 use intact_ledger::{
     Caveat, Cell, ConnectionId, Producer, Round, Row, Tally, Vantage, Variant, redact,
 };
-use intact_report::documents::{BenchRun, Source};
 use intact_units::foreign_text::escape;
 use serde::{Deserialize, Serialize};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -64,7 +64,7 @@ impl ServiceOptions {
 /// Benches the services, and prints the page.
 pub(super) fn measure(config: &Config) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    let Some(requirements) = args.gates.begin(Document::Bench)? else {
+    let Some(requirements) = args.gates.begin(DocumentKind::Bench)? else {
         return Ok(ExitCode::from(exit::FINE));
     };
     let interrupt = Interrupt::listen()?;
@@ -131,24 +131,14 @@ pub(super) fn measure(config: &Config) -> Result<ExitCode, Failed> {
         BenchFacts::new(run, &tally, &recorded.first).context("the axes of this run")?;
     facts.add_services(&outgoing);
     let charts = Charts::new(run, &tally, &facts, &recorded.timeline);
+    let parts = BenchParts { facts, charts };
+    let document = Document::new(recorded.run, Parts::Bench(Box::new(parts)));
     let conclusion = Conclusion {
         output: &args.output,
         gates: &args.gates,
         requirements: &requirements,
-        run,
-        facts: &facts,
     };
-    let source = Source::Bench(BenchRun {
-        run,
-        facts: &facts,
-        charts: &charts,
-    });
-    let kept = conclusion.write(
-        || intact_report::json::bench(run, &facts),
-        || source.page(),
-        print,
-    )?;
-    Ok(exit_code(interrupt.signal(), facts.any_success(), kept))
+    Ok(conclusion.finish(&document, interrupt.signal())?)
 }
 
 /// Where the service listens.

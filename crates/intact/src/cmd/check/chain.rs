@@ -4,14 +4,14 @@
 use super::Args;
 use crate::cmd::audit;
 use crate::cmd::bench::time;
-use crate::cmd::conclusion::{Conclusion, exit_code, print};
+use crate::cmd::conclusion::Conclusion;
 use crate::cmd::run_header;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::anyhow;
-use intact_document::requirement::Document;
+use intact_document::requirement::DocumentKind;
+use intact_findings::{Document, Parts};
 use intact_ledger::{Producer, Vantage, input_file};
-use intact_report::documents::{ChainRun, chain as chain_page};
 use intact_servers::chain::{ChainFacts, HopGaps};
 use intact_timers::{ConfigError, FileError, Files, Hop, HopSource, HopSpec, MOST_BYTES};
 use std::path::{Path, PathBuf};
@@ -158,7 +158,7 @@ impl Files for Disk {
 
 /// Compares the limits and prints the page.
 pub(super) fn run(args: &Args, words: &[String]) -> Result<ExitCode, Failed> {
-    let Some(requirements) = args.gates.begin(Document::Chain)? else {
+    let Some(requirements) = args.gates.begin(DocumentKind::Chain)? else {
         return Ok(ExitCode::from(exit::FINE));
     };
     let interrupt = Interrupt::listen()?;
@@ -168,19 +168,11 @@ pub(super) fn run(args: &Args, words: &[String]) -> Result<ExitCode, Failed> {
     let mut run = run_header::head(Producer::Check, Vantage::Client, words);
     let names: Vec<&str> = hops.iter().map(|hop| hop.name.as_str()).collect();
     run.subject = Some(names.join(" -> "));
+    let document = Document::new(run, Parts::Chain(Box::new(facts)));
     let conclusion = Conclusion {
         output: &args.output,
         gates: &args.gates,
         requirements: &requirements,
-        run: &run,
-        facts: &facts,
     };
-    let page = || {
-        chain_page(ChainRun {
-            run: &run,
-            facts: &facts,
-        })
-    };
-    let kept = conclusion.write(|| intact_report::json::chain(&run, &facts), page, print)?;
-    Ok(exit_code(interrupt.signal(), true, kept))
+    Ok(conclusion.finish(&document, interrupt.signal())?)
 }

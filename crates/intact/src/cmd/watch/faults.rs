@@ -6,19 +6,17 @@
 //! `findings::fault` does.
 
 use super::{Args, How, key_logging, not_run, subject};
-use crate::cmd::conclusion::Conclusion;
+use crate::cmd::conclusion::{Conclusion, print_as_note};
 use crate::cmd::config::Config;
 use crate::cmd::fault_options::{self, FaultOptions};
 use crate::cmd::observing::Observing;
 use crate::cmd::{progress, run_header};
-use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
 use indicatif::ProgressBar;
 use intact_document::requirement::Requirement;
+use intact_findings::{Document, Parts};
 use intact_ledger::{Event, FaultEnd, FaultEvent, Producer, Rows, Run, Sink, Vantage};
-use intact_report::documents::{FaultCard, Source};
-use intact_report::page::Page;
 use intact_servers::fault::{AXIS, FaultAnalysis};
 use intact_watch::{Clock, Ended, FaultConfig, Mode, Outcome, RunPosition, Streams};
 use std::process::ExitCode;
@@ -67,28 +65,13 @@ pub(super) fn run(config: &Config<Args>, requirements: &[Requirement]) -> Result
     runs.bar.finish_and_clear();
     let code = ended?;
     let facts = runs.recording.finish().facts();
+    let document = Document::new(head, Parts::Fault(Box::new(facts)));
     let conclusion = Conclusion {
         output: &(&args.output).into(),
         gates: &args.gates,
         requirements,
-        run: &head,
-        facts: &facts,
     };
-    let card = FaultCard {
-        run: &head,
-        facts: &facts,
-    };
-    let print = |page: &Page<'_>, length| {
-        if !args.quiet {
-            let text = intact_report::terminal::write(page, console::error_paper(length));
-            console::note_written(&text);
-        }
-    };
-    let kept = conclusion.write(
-        || intact_report::json::fault(&head, &facts),
-        || Source::Fault(card).page(),
-        print,
-    );
+    let kept = conclusion.write_with(&document, |page| page, print_as_note(args.quiet));
     Ok(ExitCode::from(match code {
         exit::FINE if !kept.map_err(own)? => exit::REQUIREMENT,
         code => code,

@@ -25,10 +25,8 @@ pub(crate) struct Subject {
     pub(crate) label: String,
     /// Before a requirement; empty for the whole.
     pub(crate) selector: String,
-    /// Its objects in JSON, and how many runs of a program they add up: gates and pages of `compare`
-    /// are about one.
+    /// Its objects in JSON.
     pub(crate) objects: Vec<String>,
-    runs: f64,
 }
 
 /// A document to read again: the words before the options.
@@ -59,11 +57,12 @@ type Figure = (&'static str, Key);
 const COUNTS: &[Figure] = &[
     ("requests", Key::At("/requests/total")),
     ("ok", Key::At("/requests/ok")),
-    ("failed", Key::Sum("/requests/failed")),
+    ("failed", Key::At("/requests/failures")),
+    ("failed-share", Key::At("/requests/failed_share")),
     ("failed.timeout", Key::Entry("/requests/failed", "timeout")),
     ("status.200", Key::Entry("/requests/status", "200")),
     ("connections", Key::At("/connections/opened")),
-    ("connections-failed", Key::Sum("/connections/failed")),
+    ("connections-failed", Key::At("/connections/failures")),
     ("needed", Key::At("/connections/needed")),
     ("avoidable", Key::At("/avoidable")),
     ("reused", Key::At("/reused")),
@@ -119,7 +118,7 @@ const VARIANT: &[Figure] = &[
         "server-cpu-per-request",
         Key::Times("/server_cpu_us_per_request", 1e-3),
     ),
-    ("bytes-per-request", Key::Sum("/bytes_per_request")),
+    ("bytes-per-request", Key::At("/bytes_per_request/total")),
     ("schedule.error", Key::At("/scheduling_error_ms/p99")),
     ("connect.mean", Key::At("/phases_ms/connect/mean")),
     ("send.mean", Key::At("/phases_ms/send/mean")),
@@ -164,7 +163,7 @@ const SERVER: &[Figure] = &[
 
 const CAPACITY: &[Figure] = &[
     ("capacity", Key::At("/capacity_per_s")),
-    ("recovery", Key::At("/recovery")),
+    ("recovery", Key::Times("/recovery/recovered_after_s", 1e3)),
 ];
 
 const AUDIT: Kind = Kind {
@@ -240,19 +239,13 @@ impl Kind {
     /// What JSON states of a figure of the whole run.
     pub(crate) fn stated_of_run(self, document: &Value, metric: &str) -> Option<Reading> {
         let (_, key) = COUNTS.iter().find(|(name, _)| *name == metric)?;
-        key.read(document, 1.0)
+        key.read(document)
     }
 
     /// What an object of JSON states of a figure, if it has its key.
-    pub(crate) fn stated(
-        self,
-        document: &Value,
-        subject: &Subject,
-        object: &str,
-        metric: &str,
-    ) -> Option<Reading> {
+    pub(crate) fn stated(self, document: &Value, object: &str, metric: &str) -> Option<Reading> {
         let (_, key) = self.keys().find(|(name, _)| *name == metric)?;
-        key.read(document.pointer(object)?, subject.runs)
+        key.read(document.pointer(object)?)
     }
 
     pub(crate) fn subjects(self, document: &Value) -> Vec<Subject> {
@@ -262,7 +255,6 @@ impl Kind {
                 label: String::new(),
                 selector: String::new(),
                 objects: self.whole.iter().map(|at| (*at).to_owned()).collect(),
-                runs: 1.0,
             });
         }
         let listed = document.pointer(self.list).and_then(Value::as_array);
@@ -277,13 +269,10 @@ impl Kind {
                 ),
                 _ => (text("name"), format!("variant={}: ", text("name"))),
             };
-            let is_compare = self.command == COMPARE.command;
-            let rounds = one["rounds"].as_array().filter(|_| is_compare);
             subjects.push(Subject {
                 label,
                 selector,
                 objects: vec![format!("{}/{nth}", self.list)],
-                runs: rounds.map_or(1.0, |rounds| rounds.len() as f64),
             });
         }
         subjects
@@ -291,16 +280,13 @@ impl Kind {
 }
 
 impl Key {
-    fn read(self, object: &Value, runs: f64) -> Option<Reading> {
+    fn read(self, object: &Value) -> Option<Reading> {
         let (path, scale) = match self {
             Key::At(path) | Key::Sum(path) | Key::Entry(path, _) | Key::Length(path) => (path, 1.0),
             Key::Times(path, scale) => (path, scale),
         };
         let (parent, name) = path.rsplit_once('/')?;
         let parent = object.pointer(parent)?.as_object()?;
-        // what adds up over runs; a share, a time and a ratio do not
-        let is_count = !matches!(name, "reuse" | "resumed_share" | "mean");
-        let scale = if is_count { scale / runs } else { scale };
         let bounds = parent.get("bounds").and_then(|bounds| bounds.get(name));
         let value = parent.get(name);
         let counts = value.and_then(Value::as_object);
@@ -309,12 +295,10 @@ impl Key {
             (Key::Entry(_, entry), _) => {
                 let counts = counts?;
                 let stated = Reading::stated(counts, entry, scale);
-                // one that is not there is 0, unless more than what is there is possible
-                Some(stated.unwrap_or_else(|| {
-                    bounds.map_or(Reading::known(0.0), |_| {
-                        Reading::of_bounds(&serde_json::json!({"low": 0}), 1.0)
-                    })
-                }))
+                // one that is not there is 0, unless `other` states what is not listed
+                let other = || Reading::stated(counts, "other", scale);
+                let stated = stated.or_else(other);
+                Some(stated.unwrap_or_else(|| Reading::known(0.0)))
             }
             (_, Some(bounds)) => Some(Reading::of_bounds(bounds, scale)),
             (Key::Sum(_), None) => {

@@ -57,6 +57,11 @@ pub(crate) fn gate_reading(words: &str) -> (Reading, bool) {
         return (Reading::Strange(words.to_owned()), false);
     };
     let value = words.split(", ").next().unwrap_or_default();
+    // what was inferred is followed by the reason
+    let value = match value.strip_prefix('~') {
+        Some(value) => value.split(" (").next().unwrap_or_default(),
+        None => value,
+    };
     match value.strip_prefix("between ") {
         Some(value) => (Reading::displayed(&value.replace(" and ", " to ")), false),
         None => {

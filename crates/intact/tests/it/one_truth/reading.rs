@@ -120,7 +120,7 @@ impl std::fmt::Display for Rounded {
 
 impl Reading {
     /// The display form: `6`, `2 to 8`, `at least 13`, `at most 5`, `-`. The mark `~` of inferred
-    /// figures is no part of it.
+    /// figures is no part of it: JSON has the value that was inferred in the bounds.
     pub(crate) fn displayed(text: &str) -> Reading {
         let text = text.trim().trim_start_matches('~');
         // HTML has a dash of its own
@@ -139,7 +139,7 @@ impl Reading {
         parsed.unwrap_or_else(Reading::Strange)
     }
 
-    /// What a key of a JSON object states: a number, or `null` and the object's `bounds` of the key.
+    /// What a key of a JSON object states: a number, or `null` and the `bounds` of the key.
     pub(crate) fn stated(object: &Map<String, Value>, key: &str, scale: f64) -> Option<Reading> {
         let bounds = object.get("bounds").and_then(|bounds| bounds.get(key));
         let value = object.get(key);
@@ -163,6 +163,9 @@ impl Reading {
             let number = bounds.get(key).and_then(Value::as_f64);
             number.map(|number| Rounded::exact(number * scale))
         };
+        if let Some(value) = limit("inferred") {
+            return Reading::Known(value);
+        }
         match (limit("low"), limit("high")) {
             (Some(low), Some(high)) => Reading::Between(low, high),
             (Some(low), None) => Reading::AtLeast(low),

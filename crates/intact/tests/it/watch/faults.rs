@@ -17,6 +17,7 @@ struct Card {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(from = "Written")]
 struct Cell {
     name: String,
     outcome: String,
@@ -27,15 +28,69 @@ struct Cell {
     failed: Bounds,
     duplicated: Bounds,
     truncated: Bounds,
-    leaked: u64,
+    leaked: Bounds,
     hung_ms: Option<f64>,
     hung_at_least: bool,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+/// The ends of a count; one without an upper end has the largest number.
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Bounds {
     least: u64,
     most: u64,
+}
+
+/// A cell as JSON has it: what is not known is null, with its ends in `bounds`.
+#[derive(Deserialize)]
+struct Written {
+    #[serde(flatten)]
+    fields: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Written {
+    /// The ends of a figure, of those that it has.
+    fn ends(&self, key: &str) -> [Option<f64>; 2] {
+        let value = &self.fields[key];
+        match self.fields.get("bounds").and_then(|all| all.get(key)) {
+            None => [value.as_f64(); 2],
+            Some(bounds) => {
+                assert!(value.is_null() && bounds["why"].is_string(), "{bounds}");
+                ["low", "high"].map(|end| bounds[end].as_f64())
+            }
+        }
+    }
+
+    fn count(&self, key: &str) -> Bounds {
+        let [least, most] = self.ends(key);
+        Bounds {
+            least: least.map_or(0, |value| value as u64),
+            most: most.map_or(u64::MAX, |value| value as u64),
+        }
+    }
+
+    fn text(&self, key: &str) -> Option<String> {
+        self.fields[key].as_str().map(str::to_owned)
+    }
+}
+
+impl From<Written> for Cell {
+    fn from(written: Written) -> Cell {
+        let [hung_ms, longest] = written.ends("hung_ms");
+        Cell {
+            name: written.text("name").unwrap(),
+            outcome: written.text("outcome").unwrap(),
+            not_applied: written.text("not_applied"),
+            sent: written.fields["sent"].as_u64().unwrap(),
+            reached: written.count("reached"),
+            recovered: written.count("recovered"),
+            failed: written.count("failed"),
+            duplicated: written.count("duplicated"),
+            truncated: written.count("truncated"),
+            leaked: written.count("leaked"),
+            hung_ms,
+            hung_at_least: hung_ms.is_some() && longest.is_none(),
+        }
+    }
 }
 
 const NONE: Bounds = Bounds { least: 0, most: 0 };
@@ -271,7 +326,7 @@ fn a_connection_that_the_server_closed_and_the_program_keeps_is_left_open() {
     let cell = faulted.cell();
     assert_eq!(
         (&*cell.outcome, cell.leaked),
-        ("leaked", 1),
+        ("leaked", ONE),
         "{:?}",
         faulted.card
     );
@@ -282,7 +337,7 @@ fn a_connection_that_the_server_closed_and_the_program_keeps_is_left_open() {
     let cell = closed.cell();
     assert_eq!(
         (&*cell.outcome, cell.leaked),
-        ("recovered", 0),
+        ("recovered", NONE),
         "{:?}",
         closed.card
     );

@@ -6,7 +6,7 @@ use super::semantics::{NOBODY, PYTHON, Stage, is_root, run, text};
 use crate::peers::{program, skip};
 use crate::program::Server;
 use intact_ledger::Caveat;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
@@ -88,8 +88,8 @@ fn a_program_that_restricts_its_own_connects_makes_them_itself() {
     let client = [text(&client), &port, "2"];
     let words = [&[PYTHON, text(&confined), &port][..], &client].concat();
     for (mode, opened, caveat) in [
-        ("auto", 2, "followed-landlock"),
-        ("relay", 0, "unwatched-landlock"),
+        ("auto", json!(2), "followed-landlock"),
+        ("relay", Value::Null, "unwatched-landlock"),
     ] {
         let gate = ["--mode", mode, "--require", "connections <= 9"];
         let (out, document) = watch(&stage, &[], &gate, &words);
@@ -106,7 +106,10 @@ fn a_program_that_restricts_its_own_connects_makes_them_itself() {
             document["connections"]["opened"], opened,
             "{mode}: {document}"
         );
-        assert_eq!(document["requests"]["total"], 0, "{mode}: {document}");
+        assert!(
+            document["requests"]["total"].is_null(),
+            "{mode}: {document}"
+        );
         let refused = if mode == "auto" {
             1.into()
         } else {
@@ -256,7 +259,7 @@ fn sockets_of_another_network_are_left_alone_where_they_do_not_show_it() {
     let start = [PYTHON, text(&filter), "ENOPROTOOPT", "socket_network"];
     let (out, document) = watch(&stage, &start, &[], &[&other[..], &client].concat());
     assert!(out.stdout.is_empty(), "{out:?}");
-    assert_eq!(document["connections"]["opened"], 0, "{document}");
+    assert!(document["connections"]["opened"].is_null(), "{document}");
     assert!(
         has_caveat(&document, "unwatched-other-namespace", true),
         "{document}"

@@ -137,7 +137,7 @@ fn after_a_kill_nine_no_key_log_is_left_and_the_ledger_can_be_read() {
     let report = intact(&["report", "--json", ledger.to_str().unwrap()]);
     assert!(report.status.success(), "{report:?}");
     let facts: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
-    assert_eq!(facts["requests"]["total"], 2, "{facts}");
+    assert_eq!(facts["requests"]["bounds"]["total"]["low"], 2, "{facts}");
 }
 
 #[test]
@@ -304,7 +304,10 @@ sys.stdin.read()
     assert_eq!(out.status.code(), Some(0), "{out:?}");
     let facts: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     // they were open before
-    assert_eq!(facts["connections"]["opened"], 0, "{facts}");
+    assert_eq!(
+        facts["connections"]["bounds"]["opened"]["low"], 0,
+        "{facts}"
+    );
     assert_eq!(facts["totals"]["open_before"], 5, "{facts}");
     let verdict = facts["verdict"][0].as_str().unwrap();
     assert!(

@@ -1,17 +1,17 @@
 //! The part of a bench's page on rounds: variants compared round by round, and each round of each
 //! variant.
 
-use super::{BenchRun, variant_tone};
+use super::variant_tone;
 use crate::documents::common::{GROUPS, by_round, first_of, round_line, significance};
 use crate::page::*;
-use intact_experiments::bench::{BenchFacts, TimeDifference};
+use intact_experiments::bench::{BenchFacts, Charts, TimeDifference};
 use intact_units::Quantity::{Probability, Rate, Share, Time};
 
 /// Variants compared round by round.
-pub(super) fn section(one: BenchRun<'_>) -> Section {
+pub(super) fn section(facts: &BenchFacts, charts: &Charts) -> Section {
     Section::new("comparisons", "Comparisons, round by round")
-        .full(comparison_table(&one.facts.comparisons))
-        .full(over_rounds(one))
+        .full(comparison_table(&facts.comparisons))
+        .full(over_rounds(facts, charts))
 }
 
 /// What the second of two variants saves.
@@ -34,10 +34,10 @@ pub(crate) fn comparison_table(all: &[TimeDifference]) -> Table {
         .table()
 }
 
-fn over_rounds(one: BenchRun<'_>) -> Chart {
-    let variants = &one.facts.variants;
+fn over_rounds(facts: &BenchFacts, charts: &Charts) -> Chart {
+    let variants = &facts.variants;
     let (mut lines, mut marks, mut changes) = (Vec::new(), Vec::new(), Vec::new());
-    for (nth, (variant, level)) in variants.iter().zip(&one.charts.levels).enumerate() {
+    for (nth, (variant, level)) in variants.iter().zip(&charts.levels).enumerate() {
         let rounds = variant
             .rounds
             .iter()

@@ -59,9 +59,15 @@ fn times(drain: &DrainFacts) -> Vec<(&'static str, Text)> {
     let process = &drain.process;
     let at = |ms: Option<f64>| ms.map(|ms| Text::plain(Time(ms).to_string()));
     let status = process.status.as_deref().unwrap_or("status unknown");
-    let end = match (process.end, process.ended_ms, process.at_least_ms) {
+    let end = match (
+        process.end,
+        process.ended_ms.value(),
+        process.ended_ms.low(),
+    ) {
         (ProcessEnd::Ended, Some(ended), _) => format!("{} ({status})", Time(ended)),
-        (ProcessEnd::Killed, _, Some(least)) => format!("≥ {}, SIGKILL", Timer(least)),
+        (ProcessEnd::Killed, _, least) if least.is_finite() => {
+            format!("at least {}, SIGKILL", Timer(least))
+        }
         (ProcessEnd::LeftBehind, ..) => format!("the command ({status}), not its server"),
         _ => "not observed".to_owned(),
     };

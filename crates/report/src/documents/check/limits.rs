@@ -2,6 +2,7 @@
 //! happens to a request that is sent around the idle limit.
 
 use crate::page::*;
+use intact_reading::Reading;
 use intact_servers::check::{CheckFacts, CloseFacts, Http3Facts, RaceAttempt, RaceFacts};
 use intact_units::Quantity::{Count, Time, Timer};
 use intact_units::plural::counted;
@@ -18,11 +19,9 @@ type Limit = (String, Cell, Cell, String);
 /// The limits, with the requests that were sent around the idle limit.
 pub(super) fn limits(facts: &CheckFacts) -> Section {
     let none = Cell::default;
-    let seconds = |value: Option<f64>| value.map(|seconds| Time(seconds * 1e3));
-    let measured = |value, least| Cell::measured(seconds(value), seconds(least));
-    let limit = |value, least, silent: Option<f64>| match silent {
+    let limit = |measured_s: &Reading, silent: Option<f64>| match silent {
         Some(silent) => Cell::from(below(silent)),
-        None => measured(value, least),
+        None => seconds(measured_s),
     };
     let mut rows: Vec<Limit> = Vec::new();
     if let Some(idle) = &facts.idle_timeout {
@@ -30,7 +29,7 @@ pub(super) fn limits(facts: &CheckFacts) -> Section {
         let silent = idle.silent_s().filter(|_| facts.keeps() != Some(false));
         let between = match facts.keeps() {
             Some(false) => "not kept".into(),
-            _ => limit(idle.measured_s, idle.at_least_s, silent),
+            _ => limit(&idle.measured_s, silent),
         };
         let between = match facts.error_close {
             Some(_) if between.is_absent() => NOT_MEASURED.into(),
@@ -43,9 +42,8 @@ pub(super) fn limits(facts: &CheckFacts) -> Section {
             between,
             end,
         ));
-        let least = idle.before_first_request_at_least_s;
         let silent = idle.before_first_request_no_response_s;
-        let before = limit(idle.before_first_request_s, least, silent);
+        let before = limit(&idle.before_first_request_s, silent);
         if !before.is_absent() {
             let end = end_of_wait(silent, idle.before_first_request_ended.as_ref());
             rows.push(("idle before the first".to_owned(), none(), before, end));
@@ -53,13 +51,13 @@ pub(super) fn limits(facts: &CheckFacts) -> Section {
     }
     if let Some(load) = &facts.idle_under_load {
         let name = format!("idle with {} others", load.connections);
-        let measured = limit(load.measured_s, load.at_least_s, load.no_response_s);
+        let measured = limit(&load.measured_s, load.no_response_s);
         let end = end_of_wait(load.no_response_s, load.ended.as_ref());
         rows.push((name, none(), measured, end));
     }
     if let Some(max) = &facts.max_requests {
         let count = |count: Option<u32>| count.map(|count| Count(u64::from(count)));
-        let limit = Cell::measured(count(max.measured), count(max.at_least));
+        let limit = Cell::count(&max.measured);
         let end = ended(max.ended.as_ref(), max.last_announced);
         rows.push((
             "requests".to_owned(),
@@ -77,7 +75,7 @@ pub(super) fn limits(facts: &CheckFacts) -> Section {
         rows.push(limit);
     }
     if let Some(age) = &facts.max_age {
-        let limit = measured(age.measured_s, age.at_least_s);
+        let limit = seconds(&age.measured_s);
         let end = ended(age.ended.as_ref(), age.last_announced);
         rows.push(("age".to_owned(), none(), limit, end));
     }
@@ -96,7 +94,7 @@ pub(super) fn limits(facts: &CheckFacts) -> Section {
         .iter()
         .any(|row| matches!(row.2.value, Value::AtLeast(_)))
     {
-        table = table.note("≥: the limit was not reached while the check watched.");
+        table = table.note("at least: the limit was not reached while the check watched.");
     }
     if let Some(error) = &facts.error_close {
         table = table.note(text!(
@@ -120,6 +118,11 @@ pub(super) fn limits(facts: &CheckFacts) -> Section {
         .summary(race)
 }
 
+/// A time in seconds.
+fn seconds(reading: &Reading) -> Cell {
+    Cell::reading(&reading.times(1e3), Time)
+}
+
 /// How an idle connection ended; without a response after `silent` it showed no end.
 fn end_of_wait(silent: Option<f64>, seen: Option<&CloseFacts>) -> String {
     match silent {
@@ -130,14 +133,13 @@ fn end_of_wait(silent: Option<f64>, seen: Option<&CloseFacts>) -> String {
 
 /// The limits of a connection of HTTP/3; `is_shown`: its idle limit has a row already.
 fn http3_limits(seen: &Http3Facts, is_shown: bool) -> Vec<Limit> {
-    let seconds = |value: Option<f64>| value.map(|seconds| Time(seconds * 1e3));
     let mut rows = Vec::new();
     if let Some(idle) = seen.idle_timeout.as_ref().filter(|_| !is_shown) {
         let announced = match idle.announced_s {
             Some(limit) => Cell::from(Timer(limit * 1e3)),
             None => Cell::from("none"),
         };
-        let measured = Cell::measured(seconds(idle.measured_s), seconds(idle.at_least_s));
+        let measured = seconds(&idle.measured_s);
         let (measured, end) = match idle.no_response_s {
             Some(silent) => (Cell::from(below(silent)), NO_RESPONSE.to_owned()),
             None if measured.is_absent() => (Cell::from("not observed"), String::new()),

@@ -30,7 +30,7 @@ fn time(wait: SilentWait) -> f64 {
 fn waited(wait: SilentWait) -> Text {
     let (time, result) = match wait {
         SilentWait::Ended { after_s, outcome } => (text!("{}", seconds(after_s)), outcome),
-        SilentWait::Endless { for_s, outcome } => (text!("≥ {}", seconds(for_s)), outcome),
+        SilentWait::Endless { for_s, outcome } => (text!("at least {}", seconds(for_s)), outcome),
     };
     let result = match result {
         RequestOutcome::Fine => ", then sent again",

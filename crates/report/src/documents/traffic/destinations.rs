@@ -1,69 +1,49 @@
 //! The destinations: what was opened, needed and wasted, and what the setup of their connections
 //! costs.
 
-use super::TrafficRun;
 use crate::documents::common::by_kind;
 use crate::documents::{populations, timeline};
 use crate::page::*;
-use intact_ledger::Evidence;
-use intact_traffic::{Destination, Figures};
-use intact_units::Quantity::{Count, Mean, Rate, Share, Time, Timer};
+use intact_ledger::{Evidence, Run};
+use intact_traffic::{Charts, Destination, ObservedFacts};
+use intact_units::Quantity::{Mean, Rate, Share, Time, Timer};
 use intact_units::plural::counted;
 
 /// Bars of wasted time.
 const BARS: usize = 12;
 
-/// Whether the input has connections; zero of them is then a count.
-pub(super) fn has_connections(figures: &Figures) -> bool {
-    figures.connections.opened > 0 || figures.unobserved.without_connection == 0
-}
-
-/// The connections that were needed, or their range.
-pub(super) fn needed(figures: &Figures) -> Cell {
-    if !has_connections(figures) {
-        return Cell::default();
-    }
-    match figures.needed_range() {
-        Some([least, most]) => Value::Range(Count(least), Count(most)).into(),
-        None => Count(figures.connections.needed).into(),
-    }
-}
-
 /// Destinations, those that waste most first.
 pub(super) fn destinations(all: &[Destination]) -> Table {
-    let opaque = |figures: &Figures| figures.requests.total == 0 && figures.opaque > 0;
     let inferred =
         |one: &Destination, cell: Cell| cell.inferred_if(!one.figures.inferred.is_empty());
-    let requests = |one: &Destination| {
-        let total = Count(one.figures.requests.total);
-        inferred(one, (!opaque(&one.figures)).then_some(total).into())
-    };
     Rows::of(all)
         .column("destination", |one| &one.origin)
-        .column("requests", requests)
+        .column("requests", |one| {
+            inferred(one, Cell::count(&one.figures.traffic.requests.total))
+        })
         .if_any("failed", |one| {
-            let failures = one.figures.requests.failures();
-            (!opaque(&one.figures)).then(|| Cell::failures(failures))
+            Cell::failures(&one.figures.traffic.requests.failures)
         })
         .if_any("dials failed", |one| {
-            Cell::failures(one.figures.connections.failed.values().sum())
+            Cell::failures(&one.figures.traffic.connections.failures)
         })
         .column("opened", |one| {
-            has_connections(&one.figures).then_some(one.figures.connections.opened)
+            Cell::count(&one.figures.traffic.connections.opened)
         })
         .about("connections")
-        .ranked(1, "needed", |one| inferred(one, needed(&one.figures)))
+        .ranked(1, "needed", |one| {
+            inferred(one, Cell::count(&one.figures.traffic.connections.needed))
+        })
         .about("connections, for the most requests at once")
         .column("reused", |one| {
-            inferred(
-                one,
-                populations::reuse(one.figures.reuse, one.figures.reuse_range),
-            )
+            inferred(one, populations::reuse(&one.figures.traffic.reuse))
         })
         .about("share of requests on a connection that an earlier request had used")
-        .column("wasted", |one| one.figures.wasted_ms.map(Time))
+        .column("wasted", |one| Cell::reading(&one.figures.wasted_ms, Time))
         .about("setup of connections that were not needed")
-        .ranked(2, "share", |one| one.figures.wasted_share.map(Share))
+        .ranked(2, "share", |one| {
+            Cell::reading(&one.figures.wasted_share, Share)
+        })
         .about("wasted, of the time of all requests there")
         .ranked(4, "setup", |one| one.figures.setup_mean_ms.total.map(Time))
         .about("mean per connection")
@@ -76,13 +56,19 @@ pub(super) fn destinations(all: &[Destination]) -> Table {
         })
         .ranked(5, "HTTP", |one| join(one.protocols.keys().copied()))
         .ranked(8, "ended by", |one| {
-            by_kind(&one.figures.connections.ended_by)
+            by_kind(&one.figures.counted.connections.ended_by)
         })
         .ranked(7, "program", |one| join(one.programs()))
-        .full("mean", |one| one.figures.latency_ms.mean.map(Time))
+        .full("mean", |one| {
+            Cell::reading(&one.figures.latency_ms.mean, Time)
+        })
         .about("latency, setup included")
-        .full("p50", |one| one.figures.latency_ms.p50.map(Time))
-        .full("p99", |one| one.figures.latency_ms.p99.map(Time))
+        .full("p50", |one| {
+            Cell::reading(&one.figures.latency_ms.p50, Time)
+        })
+        .full("p99", |one| {
+            Cell::reading(&one.figures.latency_ms.p99, Time)
+        })
         .table()
 }
 
@@ -94,8 +80,7 @@ fn join<'a>(words: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// What the setup of connections costs, and how connections were used.
-pub(super) fn connections(one: TrafficRun<'_>) -> Section {
-    let charts = one.charts;
+pub(super) fn connections(run: &Run, facts: &ObservedFacts, charts: &Charts) -> Section {
     let mut notes = Vec::new();
     if charts.elsewhere > 0 {
         notes.push(text!(
@@ -103,30 +88,32 @@ pub(super) fn connections(one: TrafficRun<'_>) -> Section {
             counted(charts.elsewhere, "connection")
         ));
     }
-    if !one.run.sees(Evidence::Ends) {
+    if !run.sees(Evidence::Ends) {
         let words = "The end of connections was not observed: a line ends with its last request.";
         notes.push(words.into());
     }
     let first = "The first connections to each of the first destinations.";
     Section::new("connections", "Connections")
-        .full(waste(&one.facts.destinations))
-        .full(timeline::chart(one.run, &charts.timeline, first).notes(notes))
-        .full(setup(&one.facts.destinations))
-        .full(per_connection(&one.facts.destinations))
+        .full(waste(&facts.destinations))
+        .full(timeline::chart(run, &charts.timeline, first).notes(notes))
+        .full(setup(&facts.destinations))
+        .full(per_connection(&facts.destinations))
 }
 
 fn waste(all: &[Destination]) -> Chart {
-    let wasteful = all.iter().filter(|one| one.figures.avoidable > 0);
+    let wasteful = all.iter();
+    let wasteful = wasteful.filter(|one| one.figures.traffic.avoidable.is_positive());
     let bars = wasteful.filter_map(|one| {
-        let wasted = one.figures.wasted_ms?;
-        let counts = &one.figures.connections;
+        let wasted = &one.figures.wasted_ms;
+        let counts = &one.figures.traffic.connections;
         let words = format!(
             "{}: {} opened, {} needed",
-            Time(wasted),
-            Count(counts.opened),
-            Count(counts.needed)
+            wasted.shown(|ms| Time(ms).to_string()),
+            counts.opened,
+            counts.needed
         );
-        Some(Bar::whole(&one.origin, Tone::Fresh, wasted, words))
+        let least = Some(wasted.low()).filter(|ms| ms.is_finite())?;
+        Some(Bar::whole(&one.origin, Tone::Fresh, least, words))
     });
     let bars = Bars(bars.take(BARS).collect());
     let words = "Setup of connections that were not needed, at the destinations that waste most.";
@@ -136,7 +123,9 @@ fn waste(all: &[Destination]) -> Chart {
 fn setup(all: &[Destination]) -> Table {
     Rows::of(all)
         .column("destination", |one| &one.origin)
-        .column("resumed", |one| one.figures.resumed_share.map(Share))
+        .column("resumed", |one| {
+            Cell::reading(&one.figures.resumed_share, Share)
+        })
         .about("share of TLS handshakes that resumed a session")
         .column("lookup", |one| one.figures.setup_mean_ms.dns.map(Time))
         .about("mean")
@@ -146,7 +135,9 @@ fn setup(all: &[Destination]) -> Table {
             one.figures.setup_mean_ms.ssl.map(Time)
         })
         .about("mean")
-        .column("opened/s", |one| one.figures.churn_per_s.map(Rate))
+        .column("opened/s", |one| {
+            Cell::reading(&one.figures.churn_per_s, Rate)
+        })
         .column("server's limit", |one| {
             let gaps = one.figures.idle_gaps.as_ref()?;
             Some(Timer(gaps.server_limit_s? * 1e3))
@@ -158,7 +149,7 @@ fn setup(all: &[Destination]) -> Table {
             Cell::from(share.map(Share)).alarm_if(share.is_some_and(|share| share > 0.0))
         })
         .about("share of reuses that came when the server was about to close")
-        .if_any("lookups", |one| one.figures.lookups.total)
+        .if_any("lookups", |one| Cell::count(&one.figures.lookups.total))
         .column("lookups/conn", |one| {
             one.figures.lookups.per_connection.map(Mean)
         })
@@ -182,7 +173,7 @@ fn per_connection(all: &[Destination]) -> Option<Table> {
     let class = |&(from, to, _): &(u64, Option<u64>, u64)| match to {
         Some(to) if to == from => from.to_string(),
         Some(to) => format!("{from}-{to}"),
-        None => format!("≥ {from}"),
+        None => format!("at least {from}"),
     };
     let classes: Vec<String> = buckets(rows.first()?).iter().map(class).collect();
     let counts = |one| buckets(one).iter().map(|bucket| bucket.2).collect();

@@ -9,8 +9,9 @@ use intact_units::Quantity::{self, Mean, RoundShare, Time};
 use intact_units::number::long_time;
 use std::time::Duration;
 
-/// Latency and openings over time, and what differed on both sides of a change.
-pub(super) fn over_time(run: &Run, charts: &Charts) -> Section {
+/// Latency over time, openings where connections were `observed`, and what differed on both sides
+/// of a change.
+pub(super) fn over_time(run: &Run, charts: &Charts, observed: bool) -> Section {
     let section = Section::new("over-time", "Over time").summary(level_shifts(&charts.changes));
     if charts.periods.len() < 3 {
         return section;
@@ -49,25 +50,27 @@ pub(super) fn over_time(run: &Run, charts: &Charts) -> Section {
         line("requests", Tone::Reused, requests),
         line("connections opened", Tone::Fresh, opened),
     ];
-    section
-        .full(Chart::new(
-            "latency-over-time",
-            "Latency over time",
-            lines(vec![latency], marks, Axis::Time),
-            text!(
-                "Mean latency of the requests that ended in each {}.",
-                &period
-            ),
-        ))
-        .full(Chart::new(
-            "openings",
-            "Requests and connections opened",
-            lines(opened, Vec::new(), Axis::Count),
-            text!(
-                "In each {}. Where the lines meet above 0, every request opens a connection.",
-                period
-            ),
-        ))
+    let section = section.full(Chart::new(
+        "latency-over-time",
+        "Latency over time",
+        lines(vec![latency], marks, Axis::Time),
+        text!(
+            "Mean latency of the requests that ended in each {}.",
+            &period
+        ),
+    ));
+    if !observed {
+        return section;
+    }
+    section.full(Chart::new(
+        "openings",
+        "Requests and connections opened",
+        lines(opened, Vec::new(), Axis::Count),
+        text!(
+            "In each {}. Where the lines meet above 0, every request opens a connection.",
+            period
+        ),
+    ))
 }
 
 /// What changed, for a mark in a chart.
@@ -78,7 +81,7 @@ fn change(step: &LevelShift) -> String {
     };
     let latency = words(before.mean_ms.zip(after.mean_ms), Time);
     latency
-        .or_else(|| words(before.reuse.zip(after.reuse), RoundShare))
+        .or_else(|| words(before.known_reuse.zip(after.known_reuse), RoundShare))
         .unwrap_or_default()
 }
 
@@ -95,8 +98,8 @@ fn level_shifts(changes: &[LevelShift]) -> Vec<Block> {
 fn level_shift(step: &LevelShift) -> [Block; 3] {
     let within = long_time(Duration::from_secs_f64(step.within_s.max(0.0)));
     let words = text!("{} (known to {}).", step.sentence(), within);
-    let side = |name, side: StepSide| {
-        let reused = populations::reuse(side.reuse, side.reuse_range).text();
+    let side = |name, side: &StepSide| {
+        let reused = populations::reuse(&side.reuse).text();
         let reused = reused.unwrap_or_else(|| "an unknown share".into());
         let opened = Mean((side.opened_per_request * 100.0).round() / 100.0);
         let words = "{}: {} requests, {} each; {} of them reused a connection, {} new connections per request.";
@@ -105,7 +108,7 @@ fn level_shift(step: &LevelShift) -> [Block; 3] {
     };
     [
         Block::Paragraph(Emphasis::Strong, words),
-        side("Before", step.before),
-        side("After", step.after),
+        side("Before", &step.before),
+        side("After", &step.after),
     ]
 }

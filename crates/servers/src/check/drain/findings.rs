@@ -6,6 +6,7 @@ use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{
     Statement, Value, connections, counts, requests, statement, text,
 };
+use intact_document::{Claim, ClaimKind};
 use intact_traffic::rules::ServerLimit;
 use intact_units::number::{time, timer};
 use intact_units::plural::counted;
@@ -26,52 +27,75 @@ const LOST_RISK: &str = "a client may repeat GET; a POST that was lost may have 
 const REFUSED_AT_ONCE_MS: f64 = 1_000.0;
 
 /// The summary.
-pub(in crate::check) fn verdict(drain: &DrainFacts) -> Vec<String> {
+pub(in crate::check) fn claims(drain: &DrainFacts) -> Vec<Claim> {
+    use ClaimKind::{Failed, Note, Unseen, Warned, Well};
     let signal = &drain.signal;
-    let process = &drain.process;
-    let all = drain.all();
-    let mut parts = vec![match (process.end, process.ended_ms, process.at_least_ms) {
-        (ProcessEnd::Ended, Some(ended), _) => {
-            format!("The server ended {} after {signal}.", time(ended))
+    let ended = &drain.process.ended_ms;
+    let mut claims = Vec::new();
+    let mut claim =
+        |kind: ClaimKind, loss: f64, text: String| claims.push(Claim::new(kind, loss, text));
+    match (drain.process.end, ended.value()) {
+        (ProcessEnd::Ended, Some(ended)) => {
+            let text = format!("The server ended {} after {signal}.", time(ended));
+            claim(Well, 0.0, text);
         }
-        (ProcessEnd::Killed, _, Some(least)) => {
-            format!(
-                "The server did not end within {} after {signal}: SIGKILL was needed.",
-                timer(least)
-            )
+        (ProcessEnd::Killed, _) => {
+            let least = timer(ended.low());
+            let text = format!(
+                "The server did not end within {least} after {signal}: SIGKILL was needed."
+            );
+            claim(Failed, 1.0, text);
         }
-        (ProcessEnd::LeftBehind, ..) => {
-            format!(
+        (ProcessEnd::LeftBehind, _) => {
+            let text = format!(
                 "The command ended after {signal}, and its server goes on in another process group."
-            )
+            );
+            claim(Failed, 1.0, text);
         }
-        _ => format!("Stopped before the server had ended after {signal}."),
-    }];
-    parts.push(match (all.sent, all.lost) {
-        (0, _) => "No request was in flight at the signal or could be sent after it.".to_owned(),
-        (sent, 0) => format!("It lost none of {}.", counted(sent, "request")),
-        (sent, lost) => format!("It lost {lost} of {}.", counted(sent, "request")),
-    });
-    parts.push(match drain.announced() {
-        (_, 0) => "It had no occasion to announce the end.".to_owned(),
-        (0, of) => format!(
-            "It announced the end on none of {}.",
-            counted(of, "connection")
-        ),
-        (announced, of) => {
-            format!(
-                "It announced the end on {announced} of {}.",
-                counted(of, "connection")
-            )
+        _ => {
+            let text = format!("Stopped before the server had ended after {signal}.");
+            claim(Unseen, 1.0, text);
         }
-    });
-    if drain.in_flight.sent == 0 {
-        parts.push(
-            "No request was in flight at the signal: name one that takes its time, --drain-slow PATH."
-                .to_owned(),
-        );
     }
-    parts
+    let all = drain.all();
+    let sent = counted(all.sent, "request");
+    match (all.sent, all.lost) {
+        (0, _) => {
+            let text = "No request was in flight at the signal or could be sent after it.";
+            claim(Unseen, 0.0, text.to_owned());
+        }
+        (_, 0) => claim(Well, 0.0, format!("It lost none of {sent}.")),
+        (of, lost) => {
+            let share = lost as f64 / of as f64;
+            claim(Failed, share, format!("The server lost {lost} of {sent}."));
+        }
+    }
+    let (announced, of) = drain.announcements();
+    let connections = counted(of, "connection");
+    match (announced, of) {
+        (_, 0) => claim(
+            Well,
+            0.0,
+            "It had no occasion to announce the end.".to_owned(),
+        ),
+        (announced, of) if announced == of => {
+            let text = format!("It announced the end on {announced} of {connections}.");
+            claim(Well, 0.0, text);
+        }
+        (announced, of) => {
+            let announced_on = match announced {
+                0 => "none".to_owned(),
+                some => some.to_string(),
+            };
+            let text = format!("The server announced the end on {announced_on} of {connections}.");
+            claim(Warned, 1.0 - announced as f64 / of as f64, text);
+        }
+    }
+    if drain.in_flight.sent == 0 {
+        let text = "No request was in flight at the signal: name one that takes its time, --drain-slow PATH.";
+        claim(Note, 0.0, text.to_owned());
+    }
+    claims
 }
 
 pub(in crate::check) fn findings(facts: &CheckFacts) -> Vec<Finding> {
@@ -101,7 +125,7 @@ fn handles_signal(drain: &DrainFacts) -> bool {
     let responds = drain
         .last_response_ms()
         .is_some_and(|last| last >= REACTION_MS);
-    responds || drain.announced().0 > 0
+    responds || drain.announcements().0 > 0
 }
 
 /// No server can help with requests on new connections, which are lost in the kernel's queue, and
@@ -157,7 +181,7 @@ fn lost(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
 fn not_ended(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
     let process = &drain.process;
     let signal = text(&drain.signal);
-    let waited = Value::Timer(process.at_least_ms?);
+    let waited = Value::Timer(process.ended_ms.low());
     let (claim, evidence, fix) = match (process.end, process.command_ended_ms) {
         (ProcessEnd::Unknown | ProcessEnd::Ended, _) => return None,
         (ProcessEnd::LeftBehind, _) | (_, Some(_)) => (
@@ -208,7 +232,7 @@ fn not_handled(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
     Some(Finding {
         evidence: statement!(
             "the process ended {ended} after the signal, by its default action",
-            ended = Value::Duration(drain.process.ended_ms?)
+            ended = Value::Duration(drain.process.ended_ms.value()?)
         ),
         fix: remedy(facts, FINISH),
         risk: Some(LOST_RISK.into()),
@@ -229,7 +253,7 @@ fn not_announced(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
     let by: Vec<(String, u64)> = silent
         .map(|one| (format!("HTTP/{}", one.http), one.not_announced))
         .collect();
-    let (announced, of) = drain.announced();
+    let (announced, of) = drain.announcements();
     if by.is_empty() {
         return None;
     }

@@ -13,9 +13,7 @@ use std::fmt::Write as _;
 pub(super) fn judge(begin: &Begin, facts: &ObservedFacts) -> (bool, String) {
     let verdicts = evaluate(&begin.requirements, facts);
     let mut failing = begin.fail_on.map_or_else(Vec::new, |on| on.failing(facts));
-    let connections = &facts.connections;
-    let attempts = connections.opened + connections.failed.values().sum::<u64>();
-    if attempts + facts.requests.total == 0 {
+    if facts.totals.counted.is_empty() {
         let nothing = "no connection and no request of this process was observed in the window";
         failing.push(nothing.to_owned());
     }

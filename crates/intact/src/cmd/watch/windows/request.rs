@@ -11,7 +11,7 @@
 
 use crate::cmd::gates::FailOn;
 use clap::ValueEnum;
-use intact_document::requirement::{Document, Requirement};
+use intact_document::requirement::{DocumentKind, Requirement};
 use intact_findings::kinds::check_requirement;
 use std::io::{self, BufRead, Read};
 
@@ -57,7 +57,7 @@ impl Begin {
             ("require", expression) => {
                 let parsed: Result<Requirement, _> = expression.parse();
                 let requirement = parsed.map_err(|error| error.to_string())?;
-                let fits = check_requirement(&requirement, Document::Watch);
+                let fits = check_requirement(&requirement, DocumentKind::Watch);
                 fits.map_err(|error| error.to_string())?;
                 self.requirements.push(requirement);
             }

@@ -1,11 +1,12 @@
 //! Servers that keep only a part of their connections, and ends of connections that are no limits.
 
-use crate::check_limits::{OK, at, found, idle, limits, passes, profile};
+use crate::check_limits::{OK, at, found, idle, limits, passes, profile, sentences};
 use intact_document::Severity;
 use intact_ledger::server_profile::{
     Ended, ErrorClose, IdleWait, MaxAge, RequestLimit, ServerProfile, WATERFALL,
 };
 use intact_ledger::{CloseKind, ConnectionId, Exchange, Nanos, Protocol, Reuse, Row, Side, Span};
+use intact_reading::{Reading, Why};
 use intact_servers::check::CheckFacts;
 
 /// The end of a connection that the last response announced; `status` if that was an error.
@@ -69,8 +70,8 @@ fn ends_with_error_responses_are_no_limits() {
         ended: Some(later),
     });
     let facts = CheckFacts::new(&profile, &waterfall(&[3, 3]));
-    let limit = facts.idle_timeout.as_ref().unwrap();
-    assert_eq!((limit.measured_s, limit.at_least_s), (None, None));
+    let limit = &facts.idle_timeout.as_ref().unwrap().measured_s;
+    assert!(limit.is_unknown());
     assert!(facts.max_requests.is_none() && facts.max_age.is_none());
     assert!(facts.settings.is_empty());
     for rule in [
@@ -80,7 +81,7 @@ fn ends_with_error_responses_are_no_limits() {
     ] {
         assert!(found(&facts, rule).is_none(), "{rule}");
     }
-    let verdict = facts.verdict.join(" ");
+    let verdict = sentences(&facts);
     let reason = "the server closes with error responses (429 after 50 requests)";
     assert!(verdict.contains(reason), "{verdict}");
     for gate in ["idle-timeout >= 5s", "max-requests >= 100", "errors == 0"] {
@@ -101,7 +102,7 @@ fn an_error_that_the_user_expects_is_a_response_like_others() {
     (requests.answered, requests.last_announced) = (27, true);
     requests.ended = Some(closed(Some(429), 50));
     let facts = CheckFacts::new(&profile, &[]);
-    assert_eq!(facts.max_requests.unwrap().measured, Some(27));
+    assert_eq!(facts.max_requests.unwrap().measured.value(), Some(27.0));
 }
 
 #[test]
@@ -125,11 +126,11 @@ fn a_server_that_keeps_some_connections_is_not_one_that_keeps_none() {
     );
     let counts = "2 of 6 connections";
     assert!(finding.evidence.starts_with(counts), "{}", finding.evidence);
-    let verdict = facts.verdict.join(" ");
+    let verdict = sentences(&facts);
     assert!(verdict.contains(counts), "{verdict}");
     assert!(found(&facts, "max-requests-low").is_none());
-    let limit = facts.idle_timeout.as_ref().unwrap();
-    assert_eq!((limit.measured_s, limit.at_least_s), (None, Some(7.0)));
+    let limit = &facts.idle_timeout.as_ref().unwrap().measured_s;
+    assert_eq!(*limit, Reading::at_least(7.0, Why::LimitNotReached));
     // none is kept
     let facts = CheckFacts::new(&closing(), &waterfall(&[1, 1]));
     let finding = found(&facts, "connection-not-kept").unwrap();
@@ -149,7 +150,7 @@ fn a_server_that_keeps_connections_of_one_version_only_keeps_none_of_the_other()
     let facts = CheckFacts::new(&profile, &waterfall(&[1, 1]));
     assert_eq!(facts.keeps(), Some(false));
     let verdict = "Every request of HTTP/1.1 needs a connection of its own: the server closes after each response. HTTP/2 keeps connections.";
-    assert_eq!(facts.verdict[0], verdict);
+    assert_eq!(&*facts.verdict[0].statement, verdict);
     let finding = found(&facts, "connection-not-kept").unwrap();
     assert_eq!(finding.severity, Severity::Warning);
     assert!(!passes(&facts, "findings.connection-not-kept == 0"));
@@ -200,7 +201,7 @@ fn bytes_after_the_response_are_named_and_no_timeout_is_advised() {
     assert!(finding.claim.contains("2 bytes"), "{}", finding.claim);
     assert!(finding.fix.contains("`Content-Length`"), "{}", finding.fix);
     assert!(found(&facts, "connection-not-kept").is_none());
-    assert!(facts.verdict[0].contains("2 bytes"), "{:?}", facts.verdict);
+    assert!(sentences(&facts).contains("2 bytes"), "{:?}", facts.verdict);
     assert!(facts.max_requests.is_none());
     assert!(!passes(&facts, "max-requests >= 1"));
 }

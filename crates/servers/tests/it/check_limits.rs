@@ -1,12 +1,13 @@
 //! What the limits of a connection mean where a request after them got no response.
 
 use intact_document::requirement::Requirement;
-use intact_document::{Finding, Severity};
+use intact_document::{Facts, Finding, Severity};
 use intact_ledger::server_profile::{
-    FirstRequest, IdleLimits, IdleWait, MaxAge, NextRequest, RequestLimit, ServerProfile,
-    VersionResult,
+    Ended, FirstRequest, IdleLimits, IdleWait, MaxAge, NextRequest, RequestLimit, ServerProfile,
+    Skipped, VersionResult,
 };
-use intact_ledger::{Failure, Nanos, Outcome, Protocol, Span};
+use intact_ledger::{CloseKind, Failure, Nanos, Outcome, Protocol, Span};
+use intact_reading::{Reading, Why};
 use intact_servers::check::CheckFacts;
 
 const S: u64 = 1_000_000_000;
@@ -94,6 +95,15 @@ pub(crate) fn found<'a>(facts: &'a CheckFacts, rule: &str) -> Option<&'a Finding
     facts.findings.iter().find(|one| one.rule == rule)
 }
 
+pub(crate) fn sentences(facts: &CheckFacts) -> String {
+    let sentences: Vec<&str> = facts.verdict.sentences().collect();
+    sentences.join(" ")
+}
+
+fn limit(facts: &CheckFacts) -> &Reading {
+    &facts.idle_timeout.as_ref().unwrap().measured_s
+}
+
 fn with_idle(samples: &[IdleWait]) -> CheckFacts {
     let profile = ServerProfile {
         idle: Some(limits(samples)),
@@ -108,17 +118,17 @@ const TIMEOUT: Outcome = Outcome::Failed(Failure::Timeout);
 #[test]
 fn an_idle_time_with_a_response_passes_a_gate() {
     let facts = with_idle(&[idle(7.6, OK), idle(5.0, OK)]);
-    assert_eq!(facts.idle_timeout.as_ref().unwrap().at_least_s, Some(7.6));
+    assert_eq!(*limit(&facts), Reading::at_least(7.6, Why::LimitNotReached));
     assert!(passes(&facts, "idle-timeout >= 5s"));
-    assert!(facts.verdict[0].contains("idle for 7.6 s or longer"));
+    assert!(sentences(&facts).contains("idle for 7.6 s or longer"));
     assert!(found(&facts, "no-response-after-idle").is_none());
 }
 
 #[test]
 fn an_idle_connection_without_a_response_passes_no_gate_and_is_found() {
     let facts = with_idle(&[idle(7.6, TIMEOUT), idle(5.0, TIMEOUT)]);
+    assert_eq!(limit(&facts).to_string(), "at most 5");
     let limit = facts.idle_timeout.as_ref().unwrap();
-    assert_eq!((limit.at_least_s, limit.measured_s), (None, None));
     assert_eq!((limit.no_response_s, limit.no_responses), (Some(5.0), 2));
     assert_eq!(limit.no_response, Some("timeout"));
     assert!(!passes(&facts, "idle-timeout >= 5s"));
@@ -132,7 +142,7 @@ fn an_idle_connection_without_a_response_passes_no_gate_and_is_found() {
         claim.starts_with("an idle connection got no response after 5 s: "),
         "{claim}"
     );
-    assert!(facts.verdict[0].ends_with("But an idle one got no response after 5 s."));
+    assert!(sentences(&facts).ends_with("But an idle one got no response after 5 s."));
     assert_eq!(facts.safe_idle_s(), None);
 }
 
@@ -148,7 +158,7 @@ fn the_limit_of_a_silent_end_lies_between_two_requests() {
     assert_eq!(finding.severity, Severity::Warning);
     // a shorter idle time without a response leaves the longer one no bound
     let facts = with_idle(&[idle(7.6, OK), idle(5.0, reset)]);
-    assert_eq!(facts.idle_timeout.as_ref().unwrap().at_least_s, None);
+    assert_eq!(limit(&facts).to_string(), "at most 5");
     assert!(!passes(&facts, "idle-timeout >= 1s"));
 }
 
@@ -171,7 +181,7 @@ fn an_age_that_ends_idle_connections_is_named() {
     };
     let facts = CheckFacts::new(&profile, &[]);
     assert!(facts.idle_timeout.as_ref().unwrap().last_announced);
-    let first = &facts.verdict[0];
+    let first = &facts.verdict[0].statement;
     assert!(
         first.ends_with("at least 110 requests, up to an age of 2.4 s."),
         "{first}"
@@ -192,4 +202,57 @@ fn nginx_that_closes_after_each_response_has_two_causes() {
         .to_string();
     assert!(advice.contains("`keepalive_timeout 75s;`"), "{advice}");
     assert!(advice.contains("`keepalive_requests 1000;`"), "{advice}");
+}
+
+#[test]
+fn ends_that_differ_are_a_range_down_to_the_earliest_possible_one() {
+    let ended = |seconds| IdleWait {
+        ended: Some(Ended {
+            by: None,
+            how: CloseKind::Fin,
+            announced: false,
+            unsolicited_status: None,
+            error: None,
+        }),
+        ..idle(seconds, OK)
+    };
+    let facts = with_idle(&[ended(33.0), ended(38.0)]);
+    assert_eq!(limit(&facts).to_string(), "28 to 38");
+    assert!(passes(&facts, "idle-timeout >= 28s"));
+    assert!(!passes(&facts, "idle-timeout >= 33s"));
+    let sentences = sentences(&facts);
+    assert!(sentences.contains("idle for 28 s to 38 s"), "{sentences}");
+}
+
+#[test]
+fn a_rule_whose_probe_did_not_run_is_not_judged() {
+    let unjudged = |facts: &CheckFacts, id: &str| {
+        let rules = facts.rules();
+        let rule = rules.into_iter().find(|rule| rule.id == id).unwrap();
+        rule.unjudged.map(|why| why.to_string())
+    };
+    let mut facts = with_idle(&[idle(5.0, OK)]);
+    assert_eq!(unjudged(&facts, "idle-timeout-race"), None);
+    assert!(unjudged(&facts, "lost-in-drain").is_some());
+    facts.skipped.push(Skipped {
+        probe: "idle limits".to_owned(),
+        why: "--no-idle".to_owned(),
+        cut_off: false,
+    });
+    let why = "its probe did not run: --no-idle".to_owned();
+    assert_eq!(unjudged(&facts, "idle-timeout-race"), Some(why));
+}
+
+#[test]
+fn without_a_success_figures_stay_known_and_are_not_judged() {
+    let mut profile = profile(None);
+    profile.contact.as_mut().unwrap().outcome = TIMEOUT;
+    let facts = CheckFacts::new(&profile, &[]);
+    let requirement: Requirement = "max-requests >= 100".parse().unwrap();
+    let verdict = requirement.evaluate(&facts);
+    assert!(!verdict.passed());
+    assert_eq!(
+        verdict.results()[0].words(),
+        "max-requests is at least 110, not judged: the first request failed"
+    );
 }

@@ -1,13 +1,11 @@
 //! Requirements as a person writes them, and their results as a page prints them.
 
-use intact_document::Unobserved;
 use intact_document::requirement::{
-    Dimension, Document, FindingSelector, METRICS, Measured, Metric, MetricKey, MetricSource,
-    NoData, Op, Outcome, ParseErrorKind, Requirement, SELECTORS, Statistic, StatusSelector,
-    Subject, TrafficMetric, Unit,
+    Dimension, DocumentKind, FIGURES, Op, Outcome, ParseError, ParseErrorKind, Requirement,
+    SELECTORS, Unit,
 };
-use intact_findings::kinds::{check_requirement, rules_of};
-use intact_ledger::Failure;
+use intact_document::{Facts, Finding, RuleState, Subject, Unobserved};
+use intact_reading::{Reading, Why};
 use proptest::prelude::*;
 use std::num::NonZero;
 
@@ -17,6 +15,11 @@ fn parse(expression: &str) -> Requirement {
 
 fn fault(expression: &str) -> String {
     expression.parse::<Requirement>().unwrap_err().to_string()
+}
+
+/// Every document has the same rule.
+fn check_requirement(requirement: &Requirement, document: DocumentKind) -> Result<(), ParseError> {
+    requirement.check_for(document, |_| vec!["stale-reuse"])
 }
 
 #[test]
@@ -29,7 +32,7 @@ fn the_examples_of_the_contract_are_understood() {
         ),
         ("keepalive", "on")
     );
-    assert_eq!(requirement.metric_name(), "p99");
+    assert_eq!(requirement.name(), "p99");
     assert_eq!(requirement.op(), Op::Below);
     assert_eq!(
         (requirement.value().base(), requirement.value().unit()),
@@ -123,7 +126,7 @@ fn a_selector_with_fixed_values_is_written_with_a_dot_or_alone() {
         let said = fault(wrong);
         assert!(said.contains(expected), "{wrong}: {said}");
     }
-    for document in [Document::Watch, Document::Bench] {
+    for document in [DocumentKind::Watch, DocumentKind::Bench] {
         let refused = check_requirement(&parse("fault: duplicated == 0"), document);
         let said = refused.unwrap_err().to_string();
         assert!(said.contains("watch --fault"), "{said}");
@@ -132,27 +135,15 @@ fn a_selector_with_fixed_values_is_written_with_a_dot_or_alone() {
 
 #[test]
 fn families_take_their_parameter() {
-    for (name, metric) in [
-        (
-            "failed.connect-timeout",
-            Metric::Traffic(TrafficMetric::FailedWith(Failure::ConnectTimeout)),
-        ),
-        (
-            "status.5xx",
-            Metric::Traffic(TrafficMetric::Status(StatusSelector::Class(5))),
-        ),
-        (
-            "status.503",
-            Metric::Traffic(TrafficMetric::Status(StatusSelector::Code(503))),
-        ),
-        (
-            "findings.stale-reuse",
-            Metric::Findings(FindingSelector::Rule("stale-reuse".to_owned())),
-        ),
+    for name in [
+        "failed.connect-timeout",
+        "status.5xx",
+        "status.503",
+        "findings.stale-reuse",
     ] {
         let requirement = parse(&format!("{name} == 0"));
-        assert_eq!(*requirement.metric(), metric);
-        assert_eq!(requirement.metric_name(), name);
+        assert_eq!(requirement.name(), name);
+        assert!(name.starts_with(requirement.figure().stem()));
     }
     for wrong in [
         "status.99 == 0",
@@ -165,7 +156,7 @@ fn families_take_their_parameter() {
     ] {
         assert!(wrong.parse::<Requirement>().is_err(), "{wrong}");
     }
-    let refused = check_requirement(&parse("findings.stale-reus == 0"), Document::Watch);
+    let refused = check_requirement(&parse("findings.stale-reus == 0"), DocumentKind::Watch);
     assert_eq!(
         refused.unwrap_err().to_string(),
         "`intact watch` has no rule `stale-reus`; did you mean `stale-reuse`?\n  findings.stale-reus == 0\n           ^^^^^^^^^^"
@@ -235,11 +226,11 @@ fn a_caret_stands_under_the_fault_and_the_nearest_name_next_to_it() {
 #[test]
 fn a_metric_of_another_command_is_refused_before_the_run() {
     let requirement = parse("http=2: idle-timeout >= 60s");
-    let refused = check_requirement(&requirement, Document::Bench).unwrap_err();
+    let refused = check_requirement(&requirement, DocumentKind::Bench).unwrap_err();
     assert!(matches!(
         refused.kind(),
         ParseErrorKind::NotInDocument {
-            document: Document::Bench,
+            document: DocumentKind::Bench,
             ..
         }
     ));
@@ -247,46 +238,53 @@ fn a_metric_of_another_command_is_refused_before_the_run() {
         refused.to_string(),
         "`idle-timeout` is not known to `intact bench`; it is to check, fleet\n  http=2: idle-timeout >= 60s\n          ^^^^^^^^^^^^"
     );
-    assert!(
-        parse("idle-timeout >= 60s")
-            .check_for(Document::Check, rules_of)
-            .is_ok()
-    );
-    assert!(
-        parse("keepalive=on: ok > 0")
-            .check_for(Document::Watch, rules_of)
-            .is_err()
-    );
+    let check = |expression, document| check_requirement(&parse(expression), document);
+    assert!(check("idle-timeout >= 60s", DocumentKind::Check).is_ok());
+    assert!(check("keepalive=on: ok > 0", DocumentKind::Watch).is_err());
 }
 
-/// Two variants of `bench`; p99 of the second has too few samples, and the server was not measured.
-struct Bench;
+/// Two variants of `bench`, or the last one of them. p99 of the second has too few samples, and
+/// the server was not measured.
+struct Bench(usize);
 
-impl MetricSource for Bench {
+/// Both variants.
+const BENCH: Bench = Bench(2);
+const FEW: Why = Why::TooFew {
+    had: 120,
+    needed: 1_000,
+};
+
+impl Facts for Bench {
     fn subjects(&self) -> Vec<Subject> {
-        ["on", "off"]
-            .map(|keepalive| Subject {
-                name: format!("keep-alive {keepalive}"),
-                labels: vec![("keepalive", keepalive.to_owned())],
-            })
-            .into()
+        let subject = |keepalive: &str, p50: f64, p99: Reading, reuse: f64| {
+            let name = format!("keep-alive {keepalive}");
+            let mut subject = Subject::new(name).label("keepalive", keepalive);
+            let readings = &mut subject.readings;
+            readings.set("p50", Reading::known(p50));
+            readings.set("p99", p99);
+            readings.set("reuse", Reading::known(reuse));
+            readings.set("mean", Reading::known(f64::NAN));
+            let server = Reading::unknown(Why::not_measured("add --server-pid"));
+            readings.set("server-cpu-per-request", server);
+            subject
+        };
+        let mut subjects = vec![
+            subject("on", 31e6, Reading::known(50_000_300.0), 0.999),
+            subject("off", 92e6, Reading::unknown(FEW), 0.0),
+        ];
+        subjects.split_off(2 - self.0)
     }
 
-    fn value(&self, subject: usize, metric: &Metric) -> Result<Measured, NoData> {
-        use Metric::{Latency, Traffic};
-        match (metric, subject) {
-            (Latency(Statistic::P50), 0) => Ok(Measured::exactly(31e6)),
-            (Latency(Statistic::P50), 1) => Ok(Measured::exactly(92e6)),
-            (Latency(Statistic::P99), 0) => Ok(Measured::exactly(50_000_300.0)),
-            (Latency(Statistic::P99), 1) => Err(NoData::TooFew {
-                had: 120,
-                needed: 1_000,
-            }),
-            (Traffic(TrafficMetric::Reuse), 0) => Ok(Measured::exactly(0.999)),
-            (Traffic(TrafficMetric::Reuse), 1) => Ok(Measured::exactly(0.0)),
-            (Latency(Statistic::Mean), _) => Ok(Measured::exactly(f64::NAN)),
-            _ => Err(NoData::NotMeasured("add --server-pid")),
-        }
+    fn findings(&self) -> &[Finding] {
+        &[]
+    }
+
+    fn rules(&self) -> Vec<RuleState> {
+        Vec::new()
+    }
+
+    fn any_success(&self) -> bool {
+        true
     }
 
     fn unobserved(&self) -> Unobserved {
@@ -296,48 +294,45 @@ impl MetricSource for Bench {
 
 #[test]
 fn each_subject_has_its_measured_value_and_its_limit() {
-    let verdict = parse("p50 < 50ms").evaluate(&Bench);
+    let verdict = parse("p50 < 50ms").evaluate(&BENCH);
     assert!(!verdict.passed());
     assert_eq!(
         verdict.to_string(),
         "NOT met: p50 < 50ms\n  keep-alive on: p50 is 31 ms\n  keep-alive off: p50 is 92 ms, required < 50ms"
     );
-    assert!(parse("keepalive=ON: p50 < 50ms").evaluate(&Bench).passed());
-    assert!(parse("p50 < 1s").evaluate(&Bench).passed());
+    assert!(parse("keepalive=ON: p50 < 50ms").evaluate(&BENCH).passed());
+    assert!(parse("p50 < 1s").evaluate(&BENCH).passed());
 }
 
 #[test]
 fn a_percentage_of_reused_is_a_share() {
     assert_eq!(
-        parse("reused > 80 %").evaluate(&Bench).held()[0].to_string(),
-        parse("reuse > 80%").evaluate(&Bench).held()[0].to_string()
+        parse("reused > 80 %").evaluate(&BENCH).results()[0].to_string(),
+        parse("reuse > 80%").evaluate(&BENCH).results()[0].to_string()
     );
     assert!("connections > 80 %".parse::<Requirement>().is_err());
 }
 
 #[test]
 fn a_near_miss_shows_the_digits_that_missed() {
-    let verdict = parse("keepalive=on: p99 <= 50ms").evaluate(&Bench);
+    let verdict = parse("keepalive=on: p99 <= 50ms").evaluate(&BENCH);
     assert_eq!(
-        verdict.held()[0].to_string(),
+        verdict.results()[0].to_string(),
         "keep-alive on: p99 is 50.0003 ms, required <= 50ms"
     );
 }
 
 #[test]
 fn what_has_no_data_never_passes() {
-    let verdict = parse("p99 < 1h").evaluate(&Bench);
+    let verdict = parse("p99 < 1h").evaluate(&BENCH);
     assert!(!verdict.passed());
     assert_eq!(
-        verdict.held()[1].outcome(),
-        Outcome::NoData(NoData::TooFew {
-            had: 120,
-            needed: 1_000
-        })
+        *verdict.results()[1].outcome(),
+        Outcome::Unknown(Reading::unknown(FEW))
     );
     assert_eq!(
-        verdict.held()[1].to_string(),
-        "keep-alive off: p99 has no value (120 samples measured, at least 1,000 needed)"
+        verdict.results()[1].to_string(),
+        "keep-alive off: p99 is unknown (120 samples measured, at least 1,000 needed)"
     );
     for never in [
         "server-cpu-per-request >= 0",
@@ -345,62 +340,46 @@ fn what_has_no_data_never_passes() {
         "mean != 1s",
         "mean < 1h",
     ] {
-        assert!(!parse(never).evaluate(&Bench).passed(), "{never}");
+        assert!(!parse(never).evaluate(&BENCH).passed(), "{never}");
     }
 }
 
 #[test]
 fn a_variant_that_fixes_the_metric_is_left_out_and_named() {
-    let verdict = parse("reuse >= 99.9%").evaluate(&Bench);
+    let verdict = parse("reuse >= 99.9%").evaluate(&BENCH);
     assert!(verdict.passed());
     assert_eq!(
-        verdict.held()[1].to_string(),
+        verdict.results()[1].to_string(),
         "keep-alive off: reuse left out, keepalive=off fixes it"
     );
-    // asked by name it is held like any other
+    // asked by name it is checked like any other
     assert!(
         !parse("keepalive=off: reuse >= 90%")
-            .evaluate(&Bench)
+            .evaluate(&BENCH)
             .passed()
     );
 }
 
-struct OnlyOff;
-
-impl MetricSource for OnlyOff {
-    fn subjects(&self) -> Vec<Subject> {
-        Bench.subjects().split_off(1)
-    }
-
-    fn value(&self, _: usize, metric: &Metric) -> Result<Measured, NoData> {
-        Bench.value(1, metric)
-    }
-
-    fn unobserved(&self) -> Unobserved {
-        Unobserved::default()
-    }
-}
-
 #[test]
 fn a_requirement_without_a_subject_fails_with_its_reason() {
-    let verdict = parse("keepalive=maybe: p50 < 1s").evaluate(&Bench);
-    assert!(!verdict.passed() && verdict.held().is_empty());
+    let verdict = parse("keepalive=maybe: p50 < 1s").evaluate(&BENCH);
+    assert!(!verdict.passed() && verdict.results().is_empty());
     assert_eq!(
-        verdict.nothing_held().unwrap(),
+        verdict.nothing_checked().unwrap(),
         "nothing here has keepalive=maybe; there is keepalive=on, off"
     );
-    let verdict = parse("tls=1.3: p50 < 1s").evaluate(&Bench);
+    let verdict = parse("tls=1.3: p50 < 1s").evaluate(&BENCH);
     assert_eq!(
-        verdict.nothing_held().unwrap(),
+        verdict.nothing_checked().unwrap(),
         "nothing here has a `tls` to select by"
     );
-    let verdict = parse("reuse >= 0%").evaluate(&OnlyOff);
+    let verdict = parse("reuse >= 0%").evaluate(&Bench(1));
     assert!(!verdict.passed());
     assert!(
         verdict
-            .nothing_held()
+            .nothing_checked()
             .unwrap()
-            .starts_with("every variant fixes this metric")
+            .starts_with("every variant fixes this figure")
     );
 }
 
@@ -425,19 +404,19 @@ fn written_requirement() -> impl Strategy<Value = String> {
     let op = prop::sample::select(vec!["<", "<=", ">", ">=", "==", "!="]);
     (
         prop::collection::vec(selector, 0..4),
-        0..METRICS.len(),
+        0..FIGURES.len(),
         op,
         any::<u32>(),
         0..3_usize,
     )
         .prop_map(|(selectors, metric, op, number, unit)| {
-            let entry = &METRICS[metric];
+            let entry = &FIGURES[metric];
             let parameter = match entry.stem() {
                 "status." => "404",
                 "findings." => "stale-reuse",
                 _ => "timeout",
             };
-            let name = if matches!(entry.key, MetricKey::Family(_)) {
+            let name = if entry.parameter.is_some() {
                 [entry.stem(), parameter].concat()
             } else {
                 entry.name.into()
@@ -484,33 +463,11 @@ proptest! {
         match expression.parse::<Requirement>() {
             Ok(requirement) => {
                 prop_assert_eq!(&parse(&requirement.to_string()), &requirement);
-                for document in [Document::Check, Document::Bench, Document::Watch] {
+                for document in [DocumentKind::Check, DocumentKind::Bench, DocumentKind::Watch] {
                     drop(check_requirement(&requirement, document).map_err(|fault| fault.to_string()));
                 }
             }
             Err(fault) => prop_assert!(fault.to_string().contains('^')),
         }
     }
-}
-
-#[test]
-fn a_rule_that_a_document_does_not_apply_is_refused() {
-    let fault = |expression: &str, document: Document| {
-        let requirement = expression.parse::<Requirement>();
-        let refused = requirement.and_then(|one| check_requirement(&one, document));
-        refused.map_err(|error| error.to_string().lines().next().unwrap().to_owned())
-    };
-    let rule = "findings.connection-close-sent == 0";
-    assert_eq!(fault(rule, Document::Audit), Ok(()));
-    assert_eq!(
-        fault(rule, Document::Bench).unwrap_err(),
-        "`findings.connection-close-sent` is not known to `intact bench`; it is to watch, compare, audit, lambda"
-    );
-    let rule = "findings.connection-not-kept == 0";
-    assert_eq!(fault(rule, Document::Check), Ok(()));
-    assert!(fault(rule, Document::Watch).is_err());
-    assert_eq!(
-        fault("findings.conection-not-kept == 0", Document::Check).unwrap_err(),
-        "`intact check` has no rule `conection-not-kept`; did you mean `connection-not-kept`?"
-    );
 }

@@ -1,12 +1,13 @@
 //! Three golden ledgers for each outcome of a fault: it is so, it is not, and it was not observed.
 //! `fixtures/golden-faults/OUTCOME/{yes,no,not-observed}.jsonl`: the first line says what the case
-//! is, which runs there are, what the card must hold, and which requirements are met or not; the
-//! others are rows of a ledger.
+//! is, which runs there are, what the card must hold (bounds as `{"low": 0, "high": 1}`), and which
+//! requirements are met or not; the others are rows of a ledger.
 
-use intact_document::requirement::{Document, Requirement};
-use intact_findings::kinds::check_requirement;
+use intact_document::Facts;
+use intact_document::requirement::{DocumentKind, Requirement};
 use intact_ledger::{Evidence, Producer, Row, Run, Sink, Vantage, Variant};
-use intact_servers::fault::{AXIS, FaultAnalysis, FaultFacts};
+use intact_reading::{BOUNDS, with_bounds};
+use intact_servers::fault::{AXIS, FaultAnalysis, FaultFacts, RULES};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -71,8 +72,22 @@ fn facts(runs: &[String], rows: &[Row]) -> FaultFacts {
 
 fn passes(expression: &str, facts: &FaultFacts) -> bool {
     let requirement: Requirement = expression.parse().unwrap_or_else(|error| panic!("{error}"));
-    check_requirement(&requirement, Document::Fault).unwrap();
+    let rules = |_| RULES.to_vec();
+    requirement.check_for(DocumentKind::Fault, rules).unwrap();
     requirement.evaluate(facts).passed()
+}
+
+/// The value of a key, or the bounds of a reading that is not known.
+fn stated(cell: &Value, key: &str) -> Value {
+    let Some(Value::Object(bounds)) = cell[BOUNDS].get(key) else {
+        return cell[key].clone();
+    };
+    let mut bounds = bounds.clone();
+    bounds.remove("why");
+    match bounds.is_empty() {
+        true => Value::Null,
+        false => bounds.into(),
+    }
 }
 
 /// What a golden ledger's card and requirements are, where they are not what its first line says;
@@ -80,15 +95,18 @@ fn passes(expression: &str, facts: &FaultFacts) -> bool {
 fn compare(name: &str) -> (Vec<String>, FaultFacts) {
     let (head, rows) = read(name);
     let facts = facts(&head.runs, &rows);
-    let cells = serde_json::to_value(&facts.cells).unwrap();
+    let cells = with_bounds(&facts.cells).unwrap();
     let cells = cells.as_array().unwrap();
     let mut wrong = Vec::new();
     if cells.len() != head.card.len() {
         wrong.push(format!("{name}: {} cells", cells.len()));
     }
     for (cell, expected) in cells.iter().zip(&head.card) {
-        for (key, value) in expected.iter().filter(|(key, value)| cell[key] != **value) {
-            let found = &cell[key];
+        for (key, value) in expected {
+            let found = stated(cell, key);
+            if found == *value {
+                continue;
+            }
             let case = &head.case;
             wrong.push(format!("{name}: {case}\n  {key} is {found}, not {value}"));
         }
@@ -146,4 +164,21 @@ fn borderline_ledgers_are_judged_as_they_say() {
     ];
     let wrong: Vec<String> = borderline.iter().flat_map(|name| compare(name).0).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_a_fault_was_not_applied_to_is_unknown_and_is_said_first() {
+    let (head, rows) = read("leaked/not-observed");
+    let facts = facts(&head.runs, &rows);
+    let cell = &facts.cells[0];
+    let why = "no connection was kept after a response";
+    for reading in [&cell.failed, &cell.leaked, &cell.affected, &cell.hung_ms] {
+        assert!(reading.is_unknown());
+        assert_eq!(reading.why().unwrap().to_string(), why);
+    }
+    assert_eq!(cell.struck.value(), Some(0.0));
+    assert!(facts.rules().iter().all(|rule| rule.unjudged.is_some()));
+    let first = &*facts.verdict[0].statement;
+    let expected = format!("No fault was applied, so nothing was shown: stale ({why})");
+    assert_eq!(first, expected);
 }

@@ -1,0 +1,3 @@
+//! What `document` promises, seen from outside.
+
+mod requirement;

@@ -1,0 +1,54 @@
+//! A capacity as requirements ask for it: subjects are the variants.
+
+use super::{CapacityFacts, NO_OVERLOAD, RULES, VariantCapacity};
+use crate::traffic::{client_rules, missing};
+use intact_document::facts::add_findings;
+use intact_document::unobserved::Unobserved;
+use intact_document::{Facts, Finding, Readings, RuleState, Subject};
+use intact_reading::{Reading, Why};
+
+const NANOS_PER_S: f64 = 1e9;
+
+impl Facts for CapacityFacts {
+    fn subjects(&self) -> Vec<Subject> {
+        let (rules, unobserved) = (self.rules(), self.unobserved());
+        let on_off = |on| if on { "on" } else { "off" };
+        let subject = |one: &VariantCapacity| {
+            let mut readings = Readings::default();
+            readings.set("capacity", one.capacity_per_s.clone());
+            let recovery = one.recovery.as_ref().map_or_else(
+                || Reading::unknown(NO_OVERLOAD),
+                |recovery| recovery.recovered_after_s.times(NANOS_PER_S),
+            );
+            readings.set("recovery", recovery);
+            let own = self.findings.iter();
+            let own = own.filter(|finding| finding.subject == one.name);
+            add_findings(&mut readings, own, &rules, &unobserved);
+            Subject {
+                readings,
+                unjudged: self.no_success().map(Why::cannot_see),
+                ..Subject::new(&*one.name)
+            }
+            .label("variant", &*one.name)
+            .label("keepalive", on_off(one.keepalive))
+            .label("concurrency", one.concurrency.to_string())
+        };
+        self.variants.iter().map(subject).collect()
+    }
+
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn rules(&self) -> Vec<RuleState> {
+        client_rules(RULES)
+    }
+
+    fn any_success(&self) -> bool {
+        CapacityFacts::any_success(self)
+    }
+
+    fn unobserved(&self) -> Unobserved {
+        missing(&self.caveats, self.no_success())
+    }
+}

@@ -1,0 +1,107 @@
+//! Traffic as readings, of our own client and of programs that were observed in several runs; and
+//! what the documents about our own client have in common. Must not compare.
+
+use intact_document::facts::RuleState;
+use intact_document::figures::{ObservedCounts, TrafficCounts, share};
+use intact_document::traffic_readings::{CountedTraffic, TrafficReadings};
+use intact_document::unobserved::Unobserved;
+use intact_ledger::Caveat;
+use intact_reading::{Reading, Why};
+use serde::Serialize;
+
+/// Why avoidable connections have no cost.
+const NO_SETUP: Why =
+    Why::cannot_see("the input does not show how long each connection took to set up");
+
+/// Connections that were opened beyond those needed.
+pub(crate) fn avoidable(counts: &TrafficCounts) -> u64 {
+    let connections = &counts.connections;
+    connections.opened.saturating_sub(connections.needed)
+}
+
+/// The readings of what our own client did, of which this is `missing`: the reuse state of every
+/// request is known, except of `unsent` ones.
+pub(crate) fn of_client(
+    counts: &TrafficCounts,
+    avoidable: u64,
+    unsent: u64,
+    missing: &Unobserved,
+) -> TrafficReadings {
+    TrafficReadings::of(CountedTraffic {
+        counts,
+        unobserved: missing,
+        avoidable,
+        reuse_known: counts.requests.total - unsent,
+        lookups_in_vain: 0,
+        has_dials: false,
+    })
+}
+
+/// The rules of a document about our own client, which sees all that they need.
+pub(crate) fn client_rules(ids: &[&'static str]) -> Vec<RuleState> {
+    let rule = |id: &&'static str| RuleState { id, unjudged: None };
+    ids.iter().map(rule).collect()
+}
+
+/// What the caveats report as missing, or all where there was no success for this reason.
+pub(crate) fn missing(caveats: &[Caveat], no_success: Option<&str>) -> Unobserved {
+    let mut all = Unobserved::by_caveats(caveats);
+    if let Some(why) = no_success {
+        all.add(&Unobserved::because(why));
+    }
+    all
+}
+
+/// Requests and connections: the sum over runs, or the mean of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ObservedTraffic {
+    /// Requests and connections; `needed` is that of each run.
+    #[serde(flatten)]
+    pub traffic: TrafficReadings,
+    /// The sum over all runs, whatever is missing.
+    #[serde(skip)]
+    pub counted: ObservedCounts,
+    /// Requests for each connection opened.
+    pub requests_per_connection: Reading,
+    /// Why figures are inferred; empty when all were observed.
+    pub inferred: Vec<String>,
+    /// Sum of the setups of avoidable connections, each taken as the destination's mean.
+    pub wasted_ms: Reading,
+}
+
+impl ObservedTraffic {
+    /// The mean of this number of runs, of which this is missing. `lookups_in_vain`: failed lookups
+    /// that a request waited for.
+    pub(crate) fn of(
+        counted: ObservedCounts,
+        lookups_in_vain: u64,
+        missing: &Unobserved,
+        runs: f64,
+    ) -> ObservedTraffic {
+        let all = TrafficReadings::of(CountedTraffic {
+            counts: &counted.counts,
+            unobserved: missing,
+            avoidable: counted.avoidable,
+            reuse_known: counted.reuse_known,
+            lookups_in_vain,
+            has_dials: true,
+        });
+        let traffic = all.per_run(runs);
+        let cost = counted.wasted_ms.filter(|_| counted.avoidable > 0);
+        let cost = cost.map(|ms| ms / counted.avoidable as f64);
+        let wasted_ms = match (traffic.avoidable.why(), cost) {
+            (None, _) => Reading::of(counted.wasted_ms.map(|ms| ms / runs), NO_SETUP),
+            (Some(_), Some(each)) => traffic.avoidable.times(each),
+            (Some(why), None) => Reading::unknown(why.clone()),
+        };
+        let per_connection = share(counted.requests.total, counted.connections.opened);
+        ObservedTraffic {
+            traffic,
+            requests_per_connection: missing.ratio(per_connection),
+            inferred: counted.inferred.clone(),
+            wasted_ms,
+            counted,
+        }
+    }
+}
