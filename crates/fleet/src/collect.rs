@@ -204,16 +204,14 @@ fn joined(ours: Option<Round>, theirs: Option<Round>, variant: u32, round: u32) 
     };
     let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
     Some(Round {
-        variant,
-        round,
-        span: Span::new(Nanos(0), Nanos(ours.span.nanos() + theirs.span.nanos())),
-        schedule: None,
-        load: None,
         client_cpu: sum(ours.client_cpu, theirs.client_cpu),
         client_threads: ours.client_threads.max(theirs.client_threads),
         server_cpu: sum(ours.server_cpu, theirs.server_cpu),
-        machine: None,
-        sockets: None,
+        ..Round::new(
+            variant,
+            round,
+            Span::new(Nanos(0), Nanos(ours.span.nanos() + theirs.span.nanos())),
+        )
     })
 }
 

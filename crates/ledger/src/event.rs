@@ -73,6 +73,24 @@ pub struct Round {
     pub sockets: Option<RoundSockets>,
 }
 
+impl Round {
+    /// A closed loop of which only the bounds are known.
+    pub fn new(variant: u32, round: u32, span: Span) -> Round {
+        Round {
+            variant,
+            round,
+            span,
+            schedule: None,
+            load: None,
+            client_cpu: None,
+            client_threads: None,
+            server_cpu: None,
+            machine: None,
+            sockets: None,
+        }
+    }
+}
+
 /// The sockets of the client's machine right before and right after a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

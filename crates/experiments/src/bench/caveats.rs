@@ -270,16 +270,10 @@ mod tests {
 
     fn round(client_cpu: u64, threads: u32, server_cpu: u64) -> Round {
         Round {
-            variant: 0,
-            round: 1,
-            span: Span::new(Nanos(0), Nanos(100_000 * US)),
-            schedule: None,
-            load: None,
             client_cpu: Some(client_cpu * US),
             client_threads: Some(threads),
             server_cpu: Some(server_cpu * US),
-            machine: None,
-            sockets: None,
+            ..Round::new(0, 1, Span::new(Nanos(0), Nanos(100_000 * US)))
         }
     }
 

@@ -331,18 +331,11 @@ mod tests {
                     one.end = Nanos(end);
                     tally.record(Event::Exchange(&one));
                 }
-                tally.record(Event::Round(&Round {
-                    variant: index as u32,
+                tally.record(Event::Round(&Round::new(
+                    index as u32,
                     round,
-                    span: Span::new(Nanos(begin), Nanos(begin + 1000 * MS / u64::from(c))),
-                    schedule: None,
-                    load: None,
-                    client_cpu: None,
-                    client_threads: None,
-                    server_cpu: None,
-                    machine: None,
-                    sockets: None,
-                }));
+                    Span::new(Nanos(begin), Nanos(begin + 1000 * MS / u64::from(c))),
+                )));
             }
         }
         (run, tally)

@@ -247,18 +247,11 @@ mod tests {
                     change(&mut one, nth);
                     tally.record(Event::Exchange(&one));
                 }
-                let bounds = intact_ledger::Round {
+                let bounds = intact_ledger::Round::new(
                     variant,
                     round,
-                    span: Span::new(Nanos(0), Nanos(100_000_000)),
-                    schedule: None,
-                    load: None,
-                    client_cpu: None,
-                    client_threads: None,
-                    server_cpu: None,
-                    machine: None,
-                    sockets: None,
-                };
+                    Span::new(Nanos(0), Nanos(100_000_000)),
+                );
                 tally.record(Event::Round(&bounds));
             }
         }

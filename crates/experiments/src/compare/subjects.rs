@@ -176,18 +176,11 @@ mod tests {
                     }
                     comparison.record(Event::Exchange(&one));
                 }
-                comparison.record(Event::Round(&Round {
+                comparison.record(Event::Round(&Round::new(
                     variant,
                     round,
-                    span: Span::new(Nanos(0), Nanos(10_000_000)),
-                    schedule: None,
-                    load: None,
-                    client_cpu: None,
-                    client_threads: None,
-                    server_cpu: None,
-                    machine: None,
-                    sockets: None,
-                }));
+                    Span::new(Nanos(0), Nanos(10_000_000)),
+                )));
             }
         }
         comparison.facts()

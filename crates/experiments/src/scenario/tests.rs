@@ -52,16 +52,10 @@ fn facts_on(machine: Option<MachineUse>, change: impl Fn(&mut Exchange, u64)) ->
     }
     for session in 0..2 {
         tally.record(Event::Round(&Round {
-            variant: session,
-            round: 1,
-            span: Span::new(Nanos(0), Nanos(10_000 * MS)),
-            schedule: None,
-            load: None,
             client_cpu: Some(100 * MS),
             client_threads: Some(1),
-            server_cpu: None,
             machine,
-            sockets: None,
+            ..Round::new(session, 1, Span::new(Nanos(0), Nanos(10_000 * MS)))
         }));
         let cell = tally.cell(Some(session), Some(1));
         cell.connections.opened = if session == 0 { 10 } else { 250 };

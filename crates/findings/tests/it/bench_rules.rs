@@ -38,18 +38,11 @@ fn run(keepalive: &[bool]) -> Run {
 }
 
 fn round(tally: &mut Tally, variant: u32) {
-    tally.record(Event::Round(&Round {
+    tally.record(Event::Round(&Round::new(
         variant,
-        round: 1,
-        span: Span::new(Nanos(0), Nanos(1_000 * MS)),
-        schedule: None,
-        load: None,
-        client_cpu: None,
-        client_threads: None,
-        server_cpu: None,
-        machine: None,
-        sockets: None,
-    }));
+        1,
+        Span::new(Nanos(0), Nanos(1_000 * MS)),
+    )));
 }
 
 fn exchange(tally: &mut Tally, variant: u32, reuse: Reuse, took_ms: u64) {

@@ -87,20 +87,16 @@ fn round(contest: &mut Comparison, numbers: &mut u64, variant: u32, round: u32) 
         now += 2;
     }
     contest.record(Event::Round(&Round {
-        variant,
-        round,
-        // a little of everything differs from round to round
-        span: Span::new(
-            Nanos(started * MS),
-            Nanos((now + u64::from(round * 3 % 7)) * MS),
-        ),
-        schedule: None,
-        load: None,
         client_cpu: Some((20 + u64::from(round % 3)) * MS),
-        client_threads: None,
-        server_cpu: None,
-        machine: None,
-        sockets: None,
+        ..Round::new(
+            variant,
+            round,
+            // a little of everything differs from round to round
+            Span::new(
+                Nanos(started * MS),
+                Nanos((now + u64::from(round * 3 % 7)) * MS),
+            ),
+        )
     }));
 }
 
@@ -223,18 +219,11 @@ fn programs(each: [(u64, u64, u64, u64); 2]) -> CompareFacts {
                 one.end = Nanos((nth + 1) * MS);
                 comparison.record(Event::Exchange(&one));
             }
-            comparison.record(Event::Round(&Round {
+            comparison.record(Event::Round(&Round::new(
                 variant,
-                round: number,
-                span: Span::new(Nanos(0), Nanos((wall + u64::from(number % 3)) * MS)),
-                schedule: None,
-                load: None,
-                client_cpu: None,
-                client_threads: None,
-                server_cpu: None,
-                machine: None,
-                sockets: None,
-            }));
+                number,
+                Span::new(Nanos(0), Nanos((wall + u64::from(number % 3)) * MS)),
+            )));
         }
     }
     comparison.facts()
@@ -501,18 +490,11 @@ fn live(mut events: impl FnMut(&mut Comparison, u32, u32)) -> CompareFacts {
     for round in 1..=2 {
         for variant in 0..2 {
             events(&mut comparison, variant, round);
-            comparison.record(Event::Round(&Round {
+            comparison.record(Event::Round(&Round::new(
                 variant,
                 round,
-                span: Span::new(Nanos(0), Nanos(MS)),
-                schedule: None,
-                load: None,
-                client_cpu: None,
-                client_threads: None,
-                server_cpu: None,
-                machine: None,
-                sockets: None,
-            }));
+                Span::new(Nanos(0), Nanos(MS)),
+            )));
         }
     }
     comparison.facts()

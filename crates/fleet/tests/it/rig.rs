@@ -83,18 +83,11 @@ impl Measure for Fake {
             rows.add(&exchange);
             tally.record(intact_ledger::Event::Exchange(&exchange));
         }
-        tally.record(intact_ledger::Event::Round(&Round {
-            variant: message.variant.unwrap(),
-            round: 1,
-            span: Span::new(Nanos(0), Nanos(100_000_000)),
-            schedule: None,
-            load: None,
-            client_cpu: None,
-            client_threads: None,
-            server_cpu: None,
-            machine: None,
-            sockets: None,
-        }));
+        tally.record(intact_ledger::Event::Round(&Round::new(
+            message.variant.unwrap(),
+            1,
+            Span::new(Nanos(0), Nanos(100_000_000)),
+        )));
         Ok(Measured {
             run,
             tally,

@@ -110,16 +110,9 @@ fn document() -> Document {
                 }
             }
             tally.record(Event::Round(&Round {
-                variant,
-                round,
-                span: Span::new(Nanos(0), Nanos(3_000 * MS)),
-                schedule: None,
-                load: None,
                 client_cpu: Some(3 * MS),
-                client_threads: None,
                 server_cpu: Some(6 * MS),
-                machine: None,
-                sockets: None,
+                ..Round::new(variant, round, Span::new(Nanos(0), Nanos(3_000 * MS)))
             }));
         }
     }

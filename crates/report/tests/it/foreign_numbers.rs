@@ -130,16 +130,10 @@ fn in_rounds(lines: &[Value]) -> Vec<Row> {
             rows.push(read(&line).unwrap());
         }
         rows.push(Row::Round(Round {
-            variant,
-            round,
-            span: Span::new(Nanos(0), Nanos(3_000 * MS)),
-            schedule: None,
-            load: None,
             client_cpu: Some(3 * MS),
             client_threads: Some(2),
             server_cpu: Some(6 * MS),
-            machine: None,
-            sockets: None,
+            ..Round::new(variant, round, Span::new(Nanos(0), Nanos(3_000 * MS)))
         }));
         rows.push(Row::Sockets(Sockets {
             at: Nanos(u64::from(round) * MS),

@@ -232,16 +232,13 @@ pub(crate) fn bench(requests: u64, hostile: &str) -> Document {
                 end = f64::max(end, slot.at);
             }
             tally.record(Event::Round(&Round {
-                variant: index as u32,
-                round,
-                span: Span::new(Nanos(begin as u64), Nanos(end as u64)),
-                schedule: None,
-                load: None,
                 client_cpu: Some(3_000_000),
-                client_threads: None,
                 server_cpu: Some(6_000_000),
-                machine: None,
-                sockets: None,
+                ..Round::new(
+                    index as u32,
+                    round,
+                    Span::new(Nanos(begin as u64), Nanos(end as u64)),
+                )
             }));
             at = end + MS;
         }

@@ -82,18 +82,11 @@ fn facts() -> (Run, BenchFacts, Charts) {
                 one.end = Nanos(at + wait);
                 tally.record(Event::Exchange(&one));
             }
-            tally.record(Event::Round(&Round {
-                variant: nth as u32,
+            tally.record(Event::Round(&Round::new(
+                nth as u32,
                 round,
-                span: Span::new(Nanos(0), Nanos(1_000 * MS)),
-                schedule: None,
-                load: None,
-                client_cpu: None,
-                client_threads: None,
-                server_cpu: None,
-                machine: None,
-                sockets: None,
-            }));
+                Span::new(Nanos(0), Nanos(1_000 * MS)),
+            )));
         }
     }
     let facts = BenchFacts::new(&run, &tally, &[]).unwrap();

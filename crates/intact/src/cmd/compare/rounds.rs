@@ -187,16 +187,8 @@ impl Rounds<'_> {
     fn end_round(&mut self, variant: u32, round: u32, outcome: &Outcome) {
         let cpu = outcome.cpu.user + outcome.cpu.system;
         self.recording.record(Event::Round(&Round {
-            variant,
-            round,
-            span: outcome.span,
-            schedule: None,
-            load: None,
             client_cpu: Some(u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX)),
-            client_threads: None,
-            server_cpu: None,
-            machine: None,
-            sockets: None,
+            ..Round::new(variant, round, outcome.span)
         }));
     }
 
