@@ -71,6 +71,16 @@ pub trait Facts {
     fn unobserved(&self) -> Unobserved;
 }
 
+/// Rules that all could judge, or none for this reason.
+pub fn rules_alike(ids: &[&'static str], unjudged: Option<&Why>) -> Vec<RuleState> {
+    let ids = ids.iter();
+    ids.map(|&id| RuleState {
+        id,
+        unjudged: unjudged.cloned(),
+    })
+    .collect()
+}
+
 /// The rules of a document that need this evidence each.
 pub fn rule_states(
     rules: impl IntoIterator<Item = (&'static str, &'static [Evidence])>,

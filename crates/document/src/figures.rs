@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 /// Nanoseconds in a millisecond.
 pub const NANOS_PER_MS: f64 = 1e6;
+/// Nanoseconds in a second.
+pub const NANOS_PER_S: f64 = 1e9;
 
 /// Why a statistic has no value though there were enough exchanges.
 const BEYOND: Why =

@@ -3,7 +3,7 @@
 
 use crate::figures::TrafficCounts;
 use crate::readings::Readings;
-use crate::unobserved::Unobserved;
+use crate::unobserved::{Unobserved, reason};
 use intact_ledger::{Evidence, Failure};
 use intact_reading::{Reading, Why};
 use serde::Serialize;
@@ -134,6 +134,17 @@ impl TrafficReadings {
             reused: unless_nothing(unobserved.figure("reused", reused)),
             reuse: unless_nothing(unobserved.figure("reuse", reuse)),
             avoidable: unless_nothing(unobserved.avoidable(counted.avoidable, opened)),
+        }
+    }
+
+    /// What the avoidable connections cost: `whole` for the `counted` ones, and as much for each
+    /// where there may be more or fewer. Without a cost no setup was seen.
+    pub fn cost(&self, whole: Option<f64>, counted: u64) -> Reading {
+        let each = whole.filter(|_| counted > 0);
+        match (self.avoidable.why(), each) {
+            (None, _) => Reading::of(whole, reason(Evidence::Setup)),
+            (Some(_), Some(each)) => self.avoidable.times(each / counted as f64),
+            (Some(why), None) => Reading::unknown(why.clone()),
         }
     }
 

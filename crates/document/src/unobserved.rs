@@ -27,7 +27,7 @@ const UNKNOWN_HANDSHAKES: Why =
 const NOTHING_STATED: &str = "the producer does not state what it observed";
 
 /// Why nothing can be concluded without a kind of evidence.
-fn reason(kind: Evidence) -> Why {
+pub const fn reason(kind: Evidence) -> Why {
     match kind {
         Evidence::Ends => Why::cannot_see("the input does not show how connections end"),
         Evidence::Announcements => Why::cannot_see(
@@ -174,12 +174,6 @@ impl Unobserved {
             .iter()
             .find(|evidence| self.lacking.contains(evidence));
         lacking.map_or(Ok(()), |evidence| Err(reason(*evidence)))
-    }
-
-    /// Whether a rule that needs this evidence can be applied: without, it has no finding in any
-    /// case.
-    pub fn can_judge(&self, needs: &[Evidence]) -> bool {
-        self.sees(needs).is_ok()
     }
 
     /// Why rules may have missed something; `None` where they saw all that they judge.
@@ -410,15 +404,6 @@ impl Unobserved {
         match self.hides_findings() {
             None => Reading::count(count as u64),
             Some(reason) => Reading::at_least(count as f64, Why::from(reason)),
-        }
-    }
-
-    /// A count of findings of one rule: none shows nothing where the recording lacks what the rule
-    /// `needs`.
-    pub fn findings_of(&self, needs: &[Evidence], count: usize) -> Reading {
-        match self.sees(needs) {
-            Err(why) if count == 0 => Reading::unknown(why),
-            _ => self.findings(count),
         }
     }
 }

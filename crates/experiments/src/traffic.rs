@@ -1,17 +1,12 @@
 //! Traffic as readings, of our own client and of programs that were observed in several runs; and
 //! what the documents about our own client have in common. Must not compare.
 
-use intact_document::facts::RuleState;
 use intact_document::figures::{ObservedCounts, TrafficCounts, share};
 use intact_document::traffic_readings::{CountedTraffic, TrafficReadings};
 use intact_document::unobserved::Unobserved;
 use intact_ledger::Caveat;
-use intact_reading::{Reading, Why};
+use intact_reading::Reading;
 use serde::Serialize;
-
-/// Why avoidable connections have no cost.
-const NO_SETUP: Why =
-    Why::cannot_see("the input does not show how long each connection took to set up");
 
 /// Connections that were opened beyond those needed.
 pub(crate) fn avoidable(counts: &TrafficCounts) -> u64 {
@@ -35,12 +30,6 @@ pub(crate) fn of_client(
         lookups_in_vain: 0,
         has_dials: false,
     })
-}
-
-/// The rules of a document about our own client, which sees all that they need.
-pub(crate) fn client_rules(ids: &[&'static str]) -> Vec<RuleState> {
-    let rule = |id: &&'static str| RuleState { id, unjudged: None };
-    ids.iter().map(rule).collect()
 }
 
 /// What the caveats report as missing, or all where there was no success for this reason.
@@ -87,20 +76,13 @@ impl ObservedTraffic {
             lookups_in_vain,
             has_dials: true,
         });
-        let traffic = all.per_run(runs);
-        let cost = counted.wasted_ms.filter(|_| counted.avoidable > 0);
-        let cost = cost.map(|ms| ms / counted.avoidable as f64);
-        let wasted_ms = match (traffic.avoidable.why(), cost) {
-            (None, _) => Reading::of(counted.wasted_ms.map(|ms| ms / runs), NO_SETUP),
-            (Some(_), Some(each)) => traffic.avoidable.times(each),
-            (Some(why), None) => Reading::unknown(why.clone()),
-        };
+        let wasted_ms = all.cost(counted.wasted_ms, counted.avoidable);
         let per_connection = share(counted.requests.total, counted.connections.opened);
         ObservedTraffic {
-            traffic,
+            traffic: all.per_run(runs),
             requests_per_connection: missing.ratio(per_connection),
             inferred: counted.inferred.clone(),
-            wasted_ms,
+            wasted_ms: wasted_ms.times(1.0 / runs),
             counted,
         }
     }

@@ -149,18 +149,23 @@ impl Document {
     }
 }
 
-/// As JSON: the schema and the run come first.
+/// The JSON of a document, or of one of its parts: the schema and the run come first.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OfRun<'a, P> {
+    /// The schema that it follows.
+    pub schema: &'a str,
+    /// The header of its ledger.
+    pub run: &'a Run,
+    /// What the run means.
+    #[serde(flatten)]
+    pub parts: P,
+}
+
 impl Serialize for Document {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Whole<'a> {
-            schema: String,
-            run: &'a Run,
-            #[serde(flatten)]
-            parts: &'a Parts,
-        }
-        let whole = Whole {
-            schema: self.schema(),
+        let whole = OfRun {
+            schema: &self.schema(),
             run: &self.run,
             parts: &self.parts,
         };

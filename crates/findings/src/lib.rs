@@ -7,4 +7,4 @@ pub mod fleet;
 pub mod kinds;
 pub mod stored;
 
-pub use document::{AuditParts, BenchParts, Document, ObservedParts, Parts};
+pub use document::{AuditParts, BenchParts, Document, ObservedParts, OfRun, Parts};

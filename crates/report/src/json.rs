@@ -1,10 +1,10 @@
 //! JSON documents: `schema`, `run`, then the facts as they are.
 
 use intact_experiments::bench::BenchFacts;
-use intact_findings::Document;
 use intact_findings::fleet::{CampaignFacts, CardsFacts, Outlier};
+use intact_findings::{Document, OfRun};
 use intact_fix::{Advice, Catalogue, Client, HangLimit, LifeLimit, Measurement, Role};
-use intact_ledger::{CampaignProgress, Run};
+use intact_ledger::CampaignProgress;
 use intact_model::{Fit, Forecast};
 use intact_reading::BOUNDS;
 use serde::Serialize;
@@ -18,16 +18,6 @@ pub const MODEL_SCHEMA: &str = "intact.model/1";
 pub const FIX_SCHEMA: &str = "intact.fix/1";
 /// The schema of a campaign's document. It has no `run`: each bench in it has one.
 pub const FLEET_SCHEMA: &str = "intact.fleet/1";
-
-/// A document about a run, or one of its parts, with its schema and its run.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct OfRun<'a, F> {
-    schema: &'a str,
-    run: &'a Run,
-    #[serde(flatten)]
-    facts: F,
-}
 
 /// A document, pretty-printed, with a newline at its end.
 ///
@@ -204,7 +194,7 @@ pub fn fleet(facts: &CampaignFacts) -> serde_json::Result<String> {
         bench: OfRun {
             schema: "intact.bench/1",
             run: &one.run,
-            facts: &one.facts,
+            parts: &one.facts,
         },
     });
     let checks = facts.checks.iter().map(|one| FleetChecks {

@@ -1,12 +1,12 @@
 //! The JSON Schemas of the documents, derived from their types (docs/reference/schema). Must not
 //! describe what the types do not have.
 
-use crate::json::{self, OfRun};
+use crate::json;
 use intact_experiments::capacity::CapacityFacts;
 use intact_experiments::compare::CompareFacts;
 use intact_experiments::lambda::LambdaFacts;
 use intact_experiments::scenario::ScenarioFacts;
-use intact_findings::{BenchParts, ObservedParts};
+use intact_findings::{BenchParts, ObservedParts, OfRun};
 use intact_servers::chain::ChainFacts;
 use intact_servers::check::CheckFacts;
 use intact_servers::fault::FaultFacts;

@@ -6,6 +6,7 @@ use super::level_shift::LevelShift;
 use super::over_time::Period;
 use super::{danger_from, server_limit};
 use crate::timeline::TimelineGroup;
+use intact_document::figures::NANOS_PER_MS;
 use intact_document::population::{Population, buckets_ms};
 use intact_ledger::{Cell, Run};
 use serde::Serialize;
@@ -15,7 +16,6 @@ use std::cmp::Reverse;
 const GAPS: usize = 6;
 /// Gaps that a destination needs to be drawn.
 const ENOUGH: u64 = 10;
-const NANOS_PER_MS: f64 = 1e6;
 
 /// Everything that the page draws.
 #[derive(Clone, Debug, Serialize)]

@@ -20,9 +20,6 @@ use std::collections::BTreeMap;
 /// Rows have their bytes, the counts of a destination have not.
 const NO_BYTES: Why =
     Why::not_measured("bytes are in the ledger (--ledger DIR), not summed up yet");
-/// Why avoidable connections have no cost.
-const NO_SETUP: Why =
-    Why::cannot_see("the input does not show how long each connection took to set up");
 
 /// The figures that all destinations together and each of them have.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -204,7 +201,10 @@ impl Figures {
             ..Unobserved::default()
         };
         unobserved.add(missing);
+        let inferred: Vec<String> = counts.inferred.iter().map(ToString::to_string).collect();
         let mut figures = Figures {
+            reuse_known: known,
+            inferred: inferred.clone(),
             counted: ObservedCounts {
                 counts: TrafficCounts {
                     requests: requests(counts),
@@ -215,7 +215,7 @@ impl Figures {
                 avoidable,
                 reuse_known: known,
                 unobserved,
-                inferred: counts.inferred.iter().map(ToString::to_string).collect(),
+                inferred,
                 wasted_ms,
             },
             opaque,
@@ -265,24 +265,8 @@ impl Figures {
             lookups_in_vain: raw.lookups_in_vain,
             has_dials: true,
         });
-        self.reuse_known = counted.reuse_known;
-        self.inferred.clone_from(&counted.inferred);
-        // each avoidable connection costs the mean of its destination
-        let each = counted.wasted_ms.filter(|_| counted.avoidable > 0);
-        let each = each.map(|ms| ms / counted.avoidable as f64);
-        let wasted = |whole: Option<f64>, part: Option<f64>| {
-            if traffic.avoidable.is_known() {
-                return Reading::of(whole, NO_SETUP);
-            }
-            part.map_or_else(
-                || Reading::unknown(traffic.avoidable.why().cloned().unwrap_or(NO_SETUP)),
-                |part| traffic.avoidable.times(part),
-            )
-        };
-        let each_share = raw.wasted_share.filter(|_| counted.avoidable > 0);
-        let each_share = each_share.map(|share| share / counted.avoidable as f64);
-        self.wasted_ms = wasted(counted.wasted_ms, each);
-        self.wasted_share = wasted(raw.wasted_share, each_share);
+        self.wasted_ms = traffic.cost(counted.wasted_ms, counted.avoidable);
+        self.wasted_share = traffic.cost(raw.wasted_share, counted.avoidable);
         self.requests_per_connection = unobserved.ratio(raw.requests_per_connection);
         self.churn_per_s = match (&traffic.connections.opened, raw.churn_per_s) {
             (_, None) => Reading::default(),

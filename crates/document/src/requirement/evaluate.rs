@@ -49,12 +49,27 @@ impl Outcome {
     }
 }
 
+/// Checks all of them against `facts`, whose subjects are made once.
+pub fn evaluate(requirements: &[Requirement], facts: &dyn Facts) -> Vec<Verdict> {
+    if requirements.is_empty() {
+        return Vec::new();
+    }
+    let (subjects, default) = (facts.subjects(), facts.default_subjects());
+    let requirements = requirements.iter();
+    requirements
+        .map(|one| one.check(&subjects, default))
+        .collect()
+}
+
 impl Requirement {
     /// Checks it against `facts`: every subject that the selectors find, without selectors all of
     /// them (or those that the facts call for).
     pub fn evaluate(&self, facts: &dyn Facts) -> Verdict {
-        let subjects = facts.subjects();
-        let checked = match (self.selectors.is_empty(), facts.default_subjects()) {
+        self.check(&facts.subjects(), facts.default_subjects())
+    }
+
+    fn check(&self, subjects: &[Subject], default: Option<usize>) -> Verdict {
+        let checked = match (self.selectors.is_empty(), default) {
             (true, Some(first)) => first,
             _ => subjects.len(),
         };
@@ -72,7 +87,7 @@ impl Requirement {
             .selectors
             .iter()
             .find(|selector| !subjects.iter().any(|subject| subject.has(selector)))
-            .map(|selector| (selector.clone(), offered(&subjects, selector.key())));
+            .map(|selector| (selector.clone(), offered(subjects, selector.key())));
         Verdict {
             requirement: self.clone(),
             results,

@@ -4,8 +4,7 @@ use super::compare::{opposite_mean, without_reuse};
 use super::{BenchFacts, BytesPerRequest, OpenLoopFacts, RULES, VariantFacts};
 use crate::likeness::NO_PRODUCTION;
 use crate::time_difference::{Saving, TimeStatistic, interval, uncompared};
-use crate::traffic::client_rules;
-use intact_document::facts::add_findings;
+use intact_document::facts::{add_findings, rules_alike};
 use intact_document::figures::{NANOS_PER_MS, PhaseTime};
 use intact_document::unobserved::Unobserved;
 use intact_document::{Facts, Finding, Readings, RuleState, Subject};
@@ -54,7 +53,7 @@ impl Facts for BenchFacts {
     }
 
     fn rules(&self) -> Vec<RuleState> {
-        client_rules(RULES)
+        rules_alike(RULES, None)
     }
 
     fn any_success(&self) -> bool {

@@ -1,13 +1,12 @@
 //! A capacity as requirements ask for it: subjects are the variants.
 
 use super::{CapacityFacts, NO_OVERLOAD, RULES, VariantCapacity};
-use crate::traffic::{client_rules, missing};
-use intact_document::facts::add_findings;
+use crate::traffic::missing;
+use intact_document::facts::{add_findings, rules_alike};
+use intact_document::figures::NANOS_PER_S;
 use intact_document::unobserved::Unobserved;
 use intact_document::{Facts, Finding, Readings, RuleState, Subject};
 use intact_reading::{Reading, Why};
-
-const NANOS_PER_S: f64 = 1e9;
 
 impl Facts for CapacityFacts {
     fn subjects(&self) -> Vec<Subject> {
@@ -41,7 +40,7 @@ impl Facts for CapacityFacts {
     }
 
     fn rules(&self) -> Vec<RuleState> {
-        client_rules(RULES)
+        rules_alike(RULES, None)
     }
 
     fn any_success(&self) -> bool {

@@ -2,8 +2,8 @@
 //! session.
 
 use super::{RULES, ScenarioFacts, SessionFacts, TagFacts};
-use crate::traffic::{client_rules, missing};
-use intact_document::facts::add_findings;
+use crate::traffic::missing;
+use intact_document::facts::{add_findings, rules_alike};
 use intact_document::figures::{Latency, NANOS_PER_MS, PhaseTime};
 use intact_document::unobserved::Unobserved;
 use intact_document::{Facts, Finding, Readings, RuleState, Subject};
@@ -62,7 +62,7 @@ impl Facts for ScenarioFacts {
     }
 
     fn rules(&self) -> Vec<RuleState> {
-        client_rules(RULES)
+        rules_alike(RULES, None)
     }
 
     fn any_success(&self) -> bool {

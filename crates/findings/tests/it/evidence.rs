@@ -102,7 +102,7 @@ fn a_rule_is_judged_only_with_the_evidence_that_it_needs() {
     let judged = |evidence: EvidenceSet| {
         let unobserved = facts(evidence).totals.counted.unobserved.clone();
         rules::ids()
-            .filter(|rule| unobserved.can_judge(rules::needs(rule)))
+            .filter(|rule| unobserved.sees(rules::needs(rule)).is_ok())
             .count()
     };
     let without_needs = judged(EvidenceSet::default());
@@ -120,18 +120,18 @@ fn a_rule_is_judged_only_with_the_evidence_that_it_needs() {
         ("stale-reuse", vec![Evidence::Attempts, Evidence::Ends]),
         ("state-carried-over", vec![Evidence::Identities]),
     ] {
-        assert!(!none.can_judge(rules::needs(rule)), "{rule}");
+        assert!(none.sees(rules::needs(rule)).is_err(), "{rule}");
         let enough = facts(EvidenceSet::of(&needs))
             .totals
             .counted
             .unobserved
             .clone();
-        assert!(enough.can_judge(rules::needs(rule)), "{rule}");
+        assert!(enough.sees(rules::needs(rule)).is_ok(), "{rule}");
         for one in needs {
             let without = EvidenceSet::from(Evidence::ALL).without(one);
             let lacking = facts(without).totals.counted.unobserved.clone();
             assert!(
-                !lacking.can_judge(rules::needs(rule)),
+                lacking.sees(rules::needs(rule)).is_err(),
                 "{rule} without {one:?}"
             );
         }

@@ -113,16 +113,16 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         responses,
     } = observing.finish();
     let charts = observed.pictures(&run);
+    let answers = responses.facts();
     let parts = ObservedParts {
         facts: observed.facts(),
         charts,
         audit: Some(AuditParts {
             inputs,
-            answers: responses.facts(),
+            answers: answers.clone(),
             changes: observed.changes(),
         }),
     };
-    let answers = responses.facts();
     let document = Document::new(run, Parts::Observed(Box::new(parts)));
     let conclusion = Conclusion {
         output: &args.output,
@@ -142,15 +142,10 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
             );
         }
     };
-    let kept = conclusion.write_with(
-        &document,
-        |mut page| {
-            page.section(documents::answers(&answers));
-            page.section(ladder.as_ref().map(documents::ladder));
-            page
-        },
-        print,
-    )?;
+    let mut page = documents::page(&document);
+    page.section(documents::answers(&answers));
+    page.section(ladder.as_ref().map(documents::ladder));
+    let kept = conclusion.write_page(&document, page, print)?;
     Ok(exit_code(interrupt.signal(), true, kept))
 }
 

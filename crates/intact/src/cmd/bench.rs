@@ -18,7 +18,7 @@ mod view;
 pub(super) mod watched_service;
 
 use super::builtin::{Builtin, Ready};
-use super::conclusion::{Conclusion, exit_code, print};
+use super::conclusion::{Conclusion, print};
 use super::link;
 use super::on_link::{self, Near};
 use super::output_files::OutputFiles;
@@ -191,9 +191,7 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
             console::print_written(&intact_report::terminal::write_sections(&[next], paper));
         }
     };
-    let kept = conclusion.write_with(&document, |page| page, print)?;
-    let any_success = document.facts().any_success();
-    Ok(exit_code(interrupt.signal(), any_success, kept))
+    Ok(conclusion.finish_with(&document, interrupt.signal(), print)?)
 }
 
 /// The host of a URL, for the destination of production that is the same.

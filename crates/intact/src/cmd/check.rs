@@ -4,7 +4,7 @@ mod chain;
 mod drain;
 
 use super::bench::{http_version, time};
-use super::conclusion::{Conclusion, Output, exit_code};
+use super::conclusion::{Conclusion, Output};
 use super::config::Config;
 use super::connect_options::ConnectOptions;
 use super::expect::Expect;
@@ -229,9 +229,7 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
             _ => intact_report::terminal::write(page, console::paper(length)) + &ladders,
         });
     };
-    let kept = conclusion.write_with(&document, |page| page, print)?;
-    let any_success = document.facts().any_success();
-    Ok(exit_code(interrupt.signal(), any_success, kept))
+    Ok(conclusion.finish_with(&document, interrupt.signal(), print)?)
 }
 
 /// What will be sent, before it is.

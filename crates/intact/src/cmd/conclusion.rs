@@ -1,12 +1,12 @@
 //! What every command does with its facts: JSON, page, report files, gates, exit code. What differs
 //! is an argument.
 
-use super::gates::{Gates, evaluate};
+use super::gates::Gates;
 use super::json::{self, JsonTarget};
 use super::page::ReportFiles;
 use crate::console;
 use crate::exit;
-use intact_document::requirement::Requirement;
+use intact_document::requirement::{self, Requirement};
 use intact_findings::Document;
 use intact_report::page::Page;
 use intact_report::terminal::Length;
@@ -64,21 +64,20 @@ impl Conclusion<'_> {
     /// `--report` and what a CI reads. Returns whether all gates pass. What cannot be written is
     /// named, and the rest is written all the same.
     pub(crate) fn write(&self, document: &Document) -> anyhow::Result<bool> {
-        self.write_with(document, |page| page, print)
+        self.write_page(document, intact_report::documents::page(document), print)
     }
 
-    /// The same for a page that is completed by `complete` and shown by `print`.
-    pub(crate) fn write_with<'d>(
+    /// The same with this page of the document, which `print` shows.
+    pub(crate) fn write_page(
         &self,
-        document: &'d Document,
-        complete: impl FnOnce(Page<'d>) -> Page<'d>,
+        document: &Document,
+        mut page: Page<'_>,
         print: impl FnOnce(&Page<'_>, Length),
     ) -> anyhow::Result<bool> {
         json::deliver(self.output.json.as_ref(), || {
             intact_report::json::document(document)
         })?;
-        let verdicts = evaluate(self.requirements, document.facts());
-        let mut page = complete(intact_report::documents::page(document));
+        let verdicts = requirement::evaluate(self.requirements, document.facts());
         page.requirements.clone_from(&verdicts);
         if !self.output.is_json() {
             print(&page, self.output.report.length());
@@ -94,8 +93,40 @@ impl Conclusion<'_> {
         document: &Document,
         signal: Option<usize>,
     ) -> anyhow::Result<ExitCode> {
-        let kept = self.write(document)?;
+        self.finish_with(document, signal, print)
+    }
+
+    /// The same with the page as `print` shows it.
+    pub(crate) fn finish_with(
+        &self,
+        document: &Document,
+        signal: Option<usize>,
+        print: impl FnOnce(&Page<'_>, Length),
+    ) -> anyhow::Result<ExitCode> {
+        let page = intact_report::documents::page(document);
+        let kept = self.write_page(document, page, print)?;
         Ok(exit_code(signal, document.facts().any_success(), kept))
+    }
+
+    /// Writes everything, the page to standard error unless nothing is to be printed. The exit code
+    /// is that of the program that was observed; where that is 0, whether all gates pass.
+    pub(crate) fn finish_after(
+        &self,
+        document: &Document,
+        program: u8,
+        quiet: bool,
+    ) -> anyhow::Result<ExitCode> {
+        let page = intact_report::documents::page(document);
+        let kept = self.write_page(document, page, |page, length| {
+            if !quiet {
+                let text = intact_report::terminal::write(page, console::error_paper(length));
+                console::note_written(&text);
+            }
+        })?;
+        Ok(ExitCode::from(match program {
+            exit::FINE if !kept => exit::REQUIREMENT,
+            code => code,
+        }))
     }
 }
 
@@ -103,16 +134,6 @@ impl Conclusion<'_> {
 pub(crate) fn print(page: &Page<'_>, length: Length) {
     let text = intact_report::terminal::write(page, console::paper(length));
     console::print_written(&text);
-}
-
-/// Prints a page to standard error, unless nothing is to be printed.
-pub(crate) fn print_as_note(quiet: bool) -> impl FnOnce(&Page<'_>, Length) {
-    move |page, length| {
-        if !quiet {
-            let text = intact_report::terminal::write(page, console::error_paper(length));
-            console::note_written(&text);
-        }
-    }
 }
 
 /// The exit code of a run: that of the signal that ended it; else whether anything succeeded; else

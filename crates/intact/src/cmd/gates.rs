@@ -1,6 +1,6 @@
 //! What makes a command exit 1, and where a CI reads why: `--require`, `--fail-on`, `--junit`,
 //! annotations. The same for every command with findings: flatten [`Gates`], call [`Gates::begin`]
-//! before the work, [`evaluate`] and [`Gates::hold`] after it.
+//! before the work, [`intact_document::requirement::evaluate`] and [`Gates::hold`] after it.
 
 use super::requirements;
 use crate::console;
@@ -118,12 +118,6 @@ impl Gates {
         }
         failing.is_empty() && verdicts.iter().all(Verdict::passed)
     }
-}
-
-/// Evaluates the requirements.
-pub(crate) fn evaluate(requirements: &[Requirement], facts: &dyn Facts) -> Vec<Verdict> {
-    let verdicts = requirements.iter();
-    verdicts.map(|one| one.evaluate(facts)).collect()
 }
 
 /// The CI that this process runs in, if it is one that understands annotations.

@@ -2,11 +2,12 @@
 
 use super::conclusion::{exit_code, print};
 use super::config::Config;
-use super::gates::{Gates, evaluate};
+use super::gates::Gates;
 use super::json;
 use super::page::ReportFiles;
 use crate::exit::{self, Failed};
 use anyhow::Context;
+use intact_document::requirement;
 use intact_findings::kinds::document_of;
 use intact_findings::stored;
 use intact_ledger::store::Reader;
@@ -54,7 +55,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let mut pages = Vec::new();
     let mut kept = true;
     for (document, requirements) in &documents {
-        let verdicts = evaluate(requirements, document.facts());
+        let verdicts = requirement::evaluate(requirements, document.facts());
         let mut page = intact_report::documents::page(document);
         page.requirements.clone_from(&verdicts);
         if args.json {

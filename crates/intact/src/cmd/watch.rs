@@ -23,7 +23,7 @@ use no_live::LiveView;
 use reporting::Reporting;
 use windows::{Control, Windows};
 
-use super::conclusion::{Conclusion, FileOutput, print_as_note};
+use super::conclusion::{Conclusion, FileOutput};
 use super::config::Config;
 use super::gates::Gates;
 use super::observing::Observing;
@@ -194,11 +194,8 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         gates: &args.gates,
         requirements: &requirements,
     };
-    let kept = conclusion.write_with(&document, |page| page, print_as_note(args.quiet));
-    Ok(ExitCode::from(match code {
-        exit::FINE if !kept.map_err(own)? => exit::REQUIREMENT,
-        code => code,
-    }))
+    let finished = conclusion.finish_after(&document, code, args.quiet);
+    finished.map_err(own)
 }
 
 /// What is followed instead of a command, if anything is.

@@ -122,6 +122,14 @@ pub(crate) fn exchanges(cell: &Value) -> u64 {
         .sum()
 }
 
+/// A count in a document: what is known of it, or was inferred, or the least that it can be.
+pub(crate) fn counted(group: &Value, key: &str) -> u64 {
+    let bounds = &group["bounds"][key];
+    let values = [&group[key], &bounds["inferred"], &bounds["low"]];
+    let value = values.iter().find_map(|value| value.as_u64());
+    value.unwrap_or_else(|| panic!("{key}: {group:#}"))
+}
+
 /// A program that prints `ready` and then runs until its standard input ends.
 #[cfg(target_os = "linux")]
 pub(crate) struct ReadyProgram {

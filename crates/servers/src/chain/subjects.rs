@@ -1,7 +1,7 @@
 //! The chain as requirements ask for it: one subject. Must not compute a figure.
 
 use super::{ChainFacts, RULES};
-use intact_document::facts::add_findings;
+use intact_document::facts::{add_findings, rules_alike};
 use intact_document::unobserved::Unobserved;
 use intact_document::{Facts, Finding, RuleState, Subject};
 
@@ -20,9 +20,7 @@ impl Facts for ChainFacts {
     }
 
     fn rules(&self) -> Vec<RuleState> {
-        let rules = RULES.iter();
-        let state = |&id| RuleState { id, unjudged: None };
-        rules.map(state).collect()
+        rules_alike(RULES, None)
     }
 
     /// Nothing is sent.

@@ -1,6 +1,7 @@
 //! The limits of a connection: idle time, requests, and what happens at the moment of the idle
 //! limit.
 
+use intact_document::figures::NANOS_PER_S;
 use intact_ledger::server_profile::{
     Ended, IdleLimits, IdleUnderLoad, IdleWait, MaxAge, Race, RequestLimit,
 };
@@ -8,7 +9,6 @@ use intact_ledger::{CloseKind, Failure, Outcome, Protocol, Side, Span};
 use intact_reading::{Reading, Why};
 use serde::Serialize;
 
-const NANOS_PER_S: f64 = 1e9;
 /// Why a limit lies below the idle time of a request.
 const NO_RESPONSE: Why =
     Why::cannot_see("a request got no response on a connection that showed no end");

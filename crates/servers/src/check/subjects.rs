@@ -2,11 +2,11 @@
 
 use super::{CheckFacts, DRAIN, ERROR_CLOSES, FIRST, OUTAGE, RULES, without_end};
 use intact_document::facts::add_findings;
+use intact_document::figures::NANOS_PER_S;
 use intact_document::unobserved::Unobserved;
 use intact_document::{Facts, Finding, Readings, RuleState, Subject};
 use intact_reading::{Reading, Why};
 
-const NANOS_PER_S: f64 = 1e9;
 /// The probe that `--idle-connections` asks for.
 const IDLE_UNDER_LOAD: &str = "idle limit next to others";
 /// The rule that also rests on HTTP/3, where that is announced.

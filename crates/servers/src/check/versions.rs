@@ -2,6 +2,7 @@
 //! HTTP/2.
 
 use super::limits::{CloseFacts, limit, silent_s};
+use intact_document::figures::NANOS_PER_MS;
 use intact_ledger::server_profile::{
     DnsQuery, EarlyData, FirstRequest, Found, Http2Seen, Http3Connection, Http3Seen, IdleWait,
     MethodResult, Names, OldTlsResult, QuicParameters, Redirect, TlsResult, VersionResult,
@@ -11,8 +12,6 @@ use intact_reading::Reading;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-
-const NANOS_PER_MS: f64 = 1e6;
 
 fn ms(span: Span) -> f64 {
     span.nanos() as f64 / NANOS_PER_MS

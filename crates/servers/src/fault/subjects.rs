@@ -4,7 +4,7 @@
 use super::FaultFacts;
 use super::card::FaultCell;
 use super::findings::{self, RULES};
-use intact_document::facts::add_findings;
+use intact_document::facts::{add_findings, rules_alike};
 use intact_document::figures::NANOS_PER_MS;
 use intact_document::unobserved::Unobserved;
 use intact_document::{Facts, Finding, RuleState, Subject};
@@ -58,14 +58,7 @@ impl FaultFacts {
 
 /// The rules; none of them could judge where no fault was applied, for this reason.
 fn rules(obstacle: Option<&'static str>) -> Vec<RuleState> {
-    let unjudged = obstacle.map(Why::cannot_see);
-    let rules = RULES.iter();
-    rules
-        .map(|&id| RuleState {
-            id,
-            unjudged: unjudged.clone(),
-        })
-        .collect()
+    rules_alike(RULES, obstacle.map(Why::cannot_see).as_ref())
 }
 
 impl Facts for FaultFacts {

@@ -107,7 +107,8 @@ impl<'a> RunContext<'a> {
                 "HTTP/2 connections whose keys were not found: {}. Concurrent requests cannot be distinguished there, so the number of requests is a lower bound",
                 self.lower_bounds
             );
-            self.record_incomplete("requests-not-counted", words);
+            let caveat = Caveat::incomplete_requests("requests-not-counted", words);
+            self.observer.record(Event::Caveat(&caveat));
         }
         if self.is_cut {
             let words = "the relay could not wait for data any more: connections were cut, and later ones are missing; please report it";

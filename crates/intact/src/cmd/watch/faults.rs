@@ -6,7 +6,7 @@
 //! `findings::fault` does.
 
 use super::{Args, How, key_logging, not_run, subject};
-use crate::cmd::conclusion::{Conclusion, print_as_note};
+use crate::cmd::conclusion::Conclusion;
 use crate::cmd::config::Config;
 use crate::cmd::fault_options::{self, FaultOptions};
 use crate::cmd::observing::Observing;
@@ -71,11 +71,8 @@ pub(super) fn run(config: &Config<Args>, requirements: &[Requirement]) -> Result
         gates: &args.gates,
         requirements,
     };
-    let kept = conclusion.write_with(&document, |page| page, print_as_note(args.quiet));
-    Ok(ExitCode::from(match code {
-        exit::FINE if !kept.map_err(own)? => exit::REQUIREMENT,
-        code => code,
-    }))
+    let finished = conclusion.finish_after(&document, code, args.quiet);
+    finished.map_err(own)
 }
 
 /// The header: a variant for each run.

@@ -2,7 +2,7 @@
 
 use super::watch;
 use crate::peers::program;
-use crate::program::{Server, exchanges};
+use crate::program::{Server, counted, exchanges};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -10,31 +10,12 @@ use std::process::{Child, Command, Stdio};
 
 /// What both sides counted: requests, connections.
 fn counts(facts: &Value, tally: &Value) -> [(u64, u64); 2] {
-    let number = |value: &Value| {
-        value.as_u64().unwrap_or_else(|| {
-            panic!(
-                "{value} in {:#} {:#}",
-                facts["requests"], facts["connections"]
-            )
-        })
-    };
-    let counted = |group: &str, key: &str| {
-        let group = &facts[group];
-        // a caveat says that there may be more
-        if group[key].is_null() {
-            let caveats = facts["caveats"].to_string();
-            assert!(caveats.contains("requests-not-counted"), "{facts}");
-            let bounds = &group["bounds"][key];
-            return number(bounds.get("inferred").unwrap_or(&bounds["low"]));
-        }
-        number(&group[key])
-    };
     let ours = (
-        counted("requests", "total"),
-        counted("connections", "opened"),
+        counted(&facts["requests"], "total"),
+        counted(&facts["connections"], "opened"),
     );
     let cell = &tally["cells"][0];
-    let theirs = (exchanges(cell), number(&cell["connections"]["opened"]));
+    let theirs = (exchanges(cell), counted(&cell["connections"], "opened"));
     [ours, theirs]
 }
 

@@ -3,7 +3,7 @@
 
 use super::watch;
 use crate::peers::{Peer, free_port, is_root, program, wait_for};
-use crate::program::{Server, exchanges};
+use crate::program::{Server, counted, exchanges};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -23,13 +23,13 @@ fn counts(document: &Value, port: &str) -> (u64, u64) {
 
 fn of(one: &Value) -> (u64, u64) {
     (
-        one["requests"]["total"].as_u64().unwrap(),
-        one["connections"]["opened"].as_u64().unwrap(),
+        counted(&one["requests"], "total"),
+        counted(&one["connections"], "opened"),
     )
 }
 
 /// What the server counted, at its end.
-fn counted(server: Server) -> (u64, u64) {
+fn of_server(server: Server) -> (u64, u64) {
     let cell = &server.end()["cells"][0];
     (
         exchanges(cell),
@@ -126,7 +126,11 @@ fn nginx_reuses_connections_to_its_upstream_only_if_configured() {
         // over HTTP/1.0 it calls its upstream by the name of the block, so the port is not in the
         // origin
         let ours = of(&document);
-        assert_eq!(ours, counted(server), "{scheme}, kept: {keep}: {document}");
+        assert_eq!(
+            ours,
+            of_server(server),
+            "{scheme}, kept: {keep}: {document}"
+        );
         assert_eq!(ours, (REQUESTS, connections), "{scheme}, kept: {keep}");
     }
 }
@@ -207,7 +211,7 @@ fn chromium_loads_a_page_as_the_server_counts_it_and_prints_what_it_prints_alone
             "{scheme}"
         );
         let ours = counts(&document, &port);
-        assert_eq!(ours, counted(server), "{scheme}: {document}");
+        assert_eq!(ours, of_server(server), "{scheme}: {document}");
         assert_eq!(ours.0, IMAGES, "{scheme}");
     }
 }

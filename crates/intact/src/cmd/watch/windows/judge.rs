@@ -2,8 +2,7 @@
 //! findings with their remedies.
 
 use super::request::Begin;
-use crate::cmd::gates::evaluate;
-use intact_document::requirement::Verdict;
+use intact_document::requirement::{self, Verdict};
 use intact_document::{Finding, Severity};
 use intact_traffic::ObservedFacts;
 use std::fmt::Write as _;
@@ -11,7 +10,7 @@ use std::fmt::Write as _;
 /// Judges a window: whether it passes, and the text. One in which nothing was observed does not
 /// pass.
 pub(super) fn judge(begin: &Begin, facts: &ObservedFacts) -> (bool, String) {
-    let verdicts = evaluate(&begin.requirements, facts);
+    let verdicts = requirement::evaluate(&begin.requirements, facts);
     let mut failing = begin.fail_on.map_or_else(Vec::new, |on| on.failing(facts));
     if facts.totals.counted.is_empty() {
         let nothing = "no connection and no request of this process was observed in the window";
