@@ -1,9 +1,10 @@
 //! A document as gates and pages of gates read it: subjects with readings, findings, rules.
 
+use crate::claim::Claims;
 use crate::finding::{Finding, Severity};
 use crate::readings::Readings;
 use crate::unobserved::Unobserved;
-use intact_ledger::Evidence;
+use intact_ledger::{Caveat, Evidence};
 use intact_reading::Why;
 
 /// Something that was measured by itself: a variant of `bench`, a destination of `watch`, the run
@@ -57,8 +58,14 @@ pub trait Facts {
         None
     }
 
+    /// What it means, ranked.
+    fn verdict(&self) -> &Claims;
+
     /// What stands out.
     fn findings(&self) -> &[Finding];
+
+    /// What limits the figures.
+    fn caveats(&self) -> &[Caveat];
 
     /// The rules that were asked, and which could not judge.
     fn rules(&self) -> Vec<RuleState>;

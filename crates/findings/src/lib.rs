@@ -4,7 +4,9 @@
 
 pub mod document;
 pub mod fleet;
-pub mod kinds;
 pub mod stored;
 
-pub use document::{AuditParts, BenchParts, Document, ObservedParts, OfRun, Parts};
+pub use document::{
+    AuditParts, BenchParts, Document, ObservedParts, OfRun, Parts, check_requirement, document_of,
+    rules_of,
+};

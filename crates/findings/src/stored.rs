@@ -1,19 +1,13 @@
 //! Documents of a stored ledger, by a replay of its events, whether its run ended or was killed.
 //! Must not print: the caller does.
 
-use crate::document::{BenchParts, Document, Parts};
-use crate::kinds::document_of;
+use crate::document::{BenchParts, document_of};
 use intact_document::requirement::DocumentKind;
 use intact_experiment::AxisError;
 use intact_experiments::bench::{self, BenchFacts, OutgoingRound};
-use intact_experiments::capacity::CapacityFacts;
-use intact_experiments::compare::Comparison;
-use intact_experiments::lambda::Invocations;
-use intact_experiments::scenario::ScenarioFacts;
 use intact_ledger::store::{self, Reader, StoreError};
 use intact_ledger::{Caveat, Event, Exchange, Row, Rows, Run, Sink, Tally};
 use intact_servers::check::CheckFacts;
-use intact_servers::fault::FaultAnalysis;
 use intact_traffic::timeline::Timeline;
 use intact_traffic::{self, ObservedFacts, TrafficAnalysis};
 use std::collections::BTreeMap;
@@ -49,48 +43,6 @@ pub enum StoredError {
     },
 }
 
-/// Reads a ledger as the document of its producer.
-///
-/// # Errors
-/// The folder or the settings of its variants cannot be read.
-pub fn read(folder: &Path, reader: &Reader) -> Result<Document, StoredError> {
-    let run = reader.run().clone();
-    let parts = match document_of(&run) {
-        DocumentKind::Bench => Parts::Bench(Box::new(read_bench(folder, reader)?)),
-        DocumentKind::Scenario => {
-            let record = bench_record(reader)?;
-            let facts = ScenarioFacts::new(&run, &record.tally, &record.first);
-            Parts::Scenario(Box::new(facts))
-        }
-        DocumentKind::Capacity => {
-            let record = bench_record(reader)?;
-            Parts::Capacity(Box::new(CapacityFacts::new(&run, &record.tally)))
-        }
-        DocumentKind::Check => Parts::Check(Box::new(check(reader)?)),
-        DocumentKind::Fault => {
-            let mut analysis = FaultAnalysis::new(&run);
-            replay(reader, &mut analysis)?;
-            Parts::Fault(Box::new(analysis.facts()))
-        }
-        DocumentKind::Compare => {
-            let mut comparison = Comparison::new(&run);
-            replay(reader, &mut comparison)?;
-            Parts::Compare(Box::new(comparison.facts()))
-        }
-        DocumentKind::Lambda => {
-            let mut invocations = Invocations::new(&run);
-            replay(reader, &mut invocations)?;
-            Parts::Lambda(Box::new(invocations.facts()))
-        }
-        DocumentKind::Watch | DocumentKind::Audit | DocumentKind::Fleet | DocumentKind::Chain => {
-            let traffic = traffic(reader)?;
-            let charts = traffic.pictures(&run);
-            return Ok(Document::observed(run, traffic.facts(), charts));
-        }
-    };
-    Ok(Document::new(run, parts))
-}
-
 /// The traffic of a ledger.
 pub fn traffic(reader: &Reader) -> Result<TrafficAnalysis, StoredError> {
     let mut analysis = TrafficAnalysis::new(reader.run());
@@ -117,14 +69,14 @@ pub fn bench(folder: &Path) -> Result<(Run, BenchParts), StoredError> {
 }
 
 /// What the ledger of a bench or of a scenario has.
-struct BenchRecord {
-    tally: Tally,
+pub(crate) struct BenchRecord {
+    pub(crate) tally: Tally,
     /// The first exchanges of each variant.
-    first: Vec<Exchange>,
+    pub(crate) first: Vec<Exchange>,
     timeline: Timeline,
 }
 
-fn bench_record(reader: &Reader) -> Result<BenchRecord, StoredError> {
+pub(crate) fn bench_record(reader: &Reader) -> Result<BenchRecord, StoredError> {
     let tally = reader.tally()?;
     let mut events = reader.events()?;
     let mut first: BTreeMap<Option<u32>, Vec<Exchange>> = BTreeMap::new();
@@ -154,7 +106,7 @@ fn bench_record(reader: &Reader) -> Result<BenchRecord, StoredError> {
     })
 }
 
-fn read_bench(folder: &Path, reader: &Reader) -> Result<BenchParts, StoredError> {
+pub(crate) fn read_bench(folder: &Path, reader: &Reader) -> Result<BenchParts, StoredError> {
     let BenchRecord {
         tally,
         first,
@@ -196,7 +148,7 @@ fn add_services(facts: &mut BenchFacts, folder: &Path) -> Result<(), StoredError
     Ok(())
 }
 
-fn check(reader: &Reader) -> Result<CheckFacts, StoredError> {
+pub(crate) fn check(reader: &Reader) -> Result<CheckFacts, StoredError> {
     // cut off before the first probe there is no profile, and then the page says so
     let profile = reader.card()?.unwrap_or_default();
     let mut events = reader.events()?;
@@ -213,7 +165,7 @@ fn check(reader: &Reader) -> Result<CheckFacts, StoredError> {
 }
 
 /// Hands the events to a fold, then what is missing from them.
-fn replay(reader: &Reader, fold: &mut impl Sink) -> Result<(), StoredError> {
+pub(crate) fn replay(reader: &Reader, fold: &mut impl Sink) -> Result<(), StoredError> {
     let mut events = reader.events()?;
     for row in events.by_ref() {
         fold.record(row.as_event());

@@ -2,21 +2,18 @@
 //! describe what the types do not have.
 
 use crate::json;
-use intact_experiments::capacity::CapacityFacts;
-use intact_experiments::compare::CompareFacts;
-use intact_experiments::lambda::LambdaFacts;
-use intact_experiments::scenario::ScenarioFacts;
-use intact_findings::{BenchParts, ObservedParts, OfRun};
-use intact_servers::chain::ChainFacts;
-use intact_servers::check::CheckFacts;
-use intact_servers::fault::FaultFacts;
+use intact_findings::document::SCHEMAS;
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 /// The schema of a document of type `T`: its id in `schema`, and the commands that print it.
 pub fn of<T: JsonSchema>(id: &str, commands: &str) -> Schema {
+    made(id, commands, SchemaGenerator::into_root_schema_for::<T>)
+}
+
+fn made(id: &str, commands: &str, root: fn(SchemaGenerator) -> Schema) -> Schema {
     let settings = SchemaSettings::draft2020_12().for_serialize();
-    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    let mut schema = root(settings.into_generator());
     schema.insert("$id".to_owned(), id.into());
     schema.insert("title".to_owned(), format!("The JSON of {commands}").into());
     schema.insert(
@@ -34,11 +31,7 @@ pub fn of<T: JsonSchema>(id: &str, commands: &str) -> Schema {
 }
 
 /// The schema of every observer's document. Only `intact audit` has the keys of its inputs.
-fn traffic() -> Schema {
-    let mut schema = of::<OfRun<'_, ObservedParts>>(
-        "intact.observed/1",
-        "`intact watch`, `intact audit` and every other observer",
-    );
+fn observed(mut schema: Schema) -> Schema {
     if let Some(required) = schema
         .get_mut("required")
         .and_then(|keys| keys.as_array_mut())
@@ -56,50 +49,22 @@ fn traffic() -> Schema {
 
 /// The schemas of this crate's documents: the name of the file, and its content.
 pub fn all() -> Vec<(&'static str, Schema)> {
-    vec![
-        (
-            "bench",
-            of::<OfRun<'_, BenchParts>>("intact.bench/1", "`intact bench`"),
-        ),
-        (
-            "capacity",
-            of::<OfRun<'_, &CapacityFacts>>(
-                "intact.capacity/1",
-                "`intact bench --find-max` and `--overload`",
-            ),
-        ),
-        (
-            "chain",
-            of::<OfRun<'_, &ChainFacts>>("intact.chain/1", "`intact check --chain`"),
-        ),
-        (
-            "check",
-            of::<OfRun<'_, &CheckFacts>>("intact.check/1", "`intact check`"),
-        ),
-        (
-            "compare",
-            of::<OfRun<'_, &CompareFacts>>("intact.compare/1", "`intact compare`"),
-        ),
-        (
-            "fault",
-            of::<OfRun<'_, &FaultFacts>>("intact.fault/1", "`intact watch --fault`"),
-        ),
+    let of_runs = SCHEMAS.into_iter().map(|(name, commands, root)| {
+        let schema = made(&format!("intact.{name}/1"), commands, root);
+        match name {
+            "observed" => ("traffic", observed(schema)),
+            name => (name, schema),
+        }
+    });
+    let others = [
         (
             "fix",
             of::<json::FixDocument<'_>>(json::FIX_SCHEMA, "`intact fix`"),
         ),
         (
-            "lambda",
-            of::<OfRun<'_, &LambdaFacts>>("intact.lambda/1", "`intact lambda`"),
-        ),
-        (
             "model",
             of::<json::Model<'_>>(json::MODEL_SCHEMA, "`intact model`"),
         ),
-        (
-            "scenario",
-            of::<OfRun<'_, &ScenarioFacts>>("intact.scenario/1", "`intact bench --scenario`"),
-        ),
-        ("traffic", traffic()),
-    ]
+    ];
+    of_runs.chain(others).collect()
 }

@@ -5,7 +5,8 @@ use super::figures::Figures;
 use crate::rules;
 use intact_document::facts::{add_findings, rule_states};
 use intact_document::unobserved::Unobserved;
-use intact_document::{Facts, Finding, RuleState, Subject};
+use intact_document::{Claims, Facts, Finding, RuleState, Subject};
+use intact_ledger::Caveat;
 use intact_reading::Why;
 
 /// The subject of requirements without a selector.
@@ -27,8 +28,16 @@ impl Facts for ObservedFacts {
         Some(1)
     }
 
+    fn verdict(&self) -> &Claims {
+        &self.verdict
+    }
+
     fn findings(&self) -> &[Finding] {
         &self.findings
+    }
+
+    fn caveats(&self) -> &[Caveat] {
+        &self.caveats
     }
 
     fn rules(&self) -> Vec<RuleState> {

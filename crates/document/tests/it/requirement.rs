@@ -4,10 +4,12 @@ use intact_document::requirement::{
     Dimension, DocumentKind, FIGURES, Op, Outcome, ParseError, ParseErrorKind, Requirement,
     SELECTORS, Unit,
 };
-use intact_document::{Facts, Finding, RuleState, Subject, Unobserved};
+use intact_document::{Claims, Facts, Finding, RuleState, Subject, Unobserved};
+use intact_ledger::Caveat;
 use intact_reading::{Reading, Why};
 use proptest::prelude::*;
 use std::num::NonZero;
+use std::sync::LazyLock;
 
 fn parse(expression: &str) -> Requirement {
     expression.parse().unwrap_or_else(|fault| panic!("{fault}"))
@@ -275,7 +277,16 @@ impl Facts for Bench {
         subjects.split_off(2 - self.0)
     }
 
+    fn verdict(&self) -> &Claims {
+        static NONE: LazyLock<Claims> = LazyLock::new(Claims::default);
+        &NONE
+    }
+
     fn findings(&self) -> &[Finding] {
+        &[]
+    }
+
+    fn caveats(&self) -> &[Caveat] {
         &[]
     }
 

@@ -7,8 +7,8 @@ use crate::time_difference::{Saving, TimeStatistic, interval, uncompared};
 use intact_document::facts::{add_findings, rules_alike};
 use intact_document::figures::{NANOS_PER_MS, PhaseTime};
 use intact_document::unobserved::Unobserved;
-use intact_document::{Facts, Finding, Readings, RuleState, Subject};
-use intact_ledger::Failure;
+use intact_document::{Claims, Facts, Finding, Readings, RuleState, Subject};
+use intact_ledger::{Caveat, Failure};
 use intact_reading::{Reading, Why};
 
 const NANOS_PER_US: f64 = 1e3;
@@ -48,8 +48,16 @@ impl Facts for BenchFacts {
         self.variants.iter().map(subject).collect()
     }
 
+    fn verdict(&self) -> &Claims {
+        &self.verdict
+    }
+
     fn findings(&self) -> &[Finding] {
         &self.findings
+    }
+
+    fn caveats(&self) -> &[Caveat] {
+        &self.caveats
     }
 
     fn rules(&self) -> Vec<RuleState> {

@@ -9,7 +9,8 @@ use intact_document::facts::{add_findings, rule_states};
 use intact_document::figures::NANOS_PER_MS;
 use intact_document::requirement::{DocumentKind, FIGURES};
 use intact_document::unobserved::Unobserved;
-use intact_document::{Facts, Finding, Readings, RuleState, Subject};
+use intact_document::{Claims, Facts, Finding, Readings, RuleState, Subject};
+use intact_ledger::Caveat;
 use intact_reading::{Reading, Why};
 use intact_traffic::rules;
 
@@ -43,8 +44,16 @@ impl Facts for CompareFacts {
         Some(self.variants.len().saturating_sub(1).max(1))
     }
 
+    fn verdict(&self) -> &Claims {
+        &self.verdict
+    }
+
     fn findings(&self) -> &[Finding] {
         &self.findings
+    }
+
+    fn caveats(&self) -> &[Caveat] {
+        &self.caveats
     }
 
     fn rules(&self) -> Vec<RuleState> {

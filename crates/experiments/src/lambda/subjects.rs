@@ -8,7 +8,8 @@ use intact_document::facts::rule_states;
 use intact_document::figures::NANOS_PER_MS;
 use intact_document::requirement::{DocumentKind, FIGURES};
 use intact_document::unobserved::Unobserved;
-use intact_document::{Facts, Finding, Readings, RuleState, Subject};
+use intact_document::{Claims, Facts, Finding, Readings, RuleState, Subject};
+use intact_ledger::Caveat;
 use intact_reading::{Reading, Why};
 use intact_traffic::rules;
 
@@ -24,8 +25,16 @@ impl Facts for LambdaFacts {
         variants.map(|variant| self.subject(variant)).collect()
     }
 
+    fn verdict(&self) -> &Claims {
+        &self.verdict
+    }
+
     fn findings(&self) -> &[Finding] {
         &self.findings
+    }
+
+    fn caveats(&self) -> &[Caveat] {
+        &self.caveats
     }
 
     fn rules(&self) -> Vec<RuleState> {

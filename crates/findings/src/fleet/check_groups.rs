@@ -2,7 +2,7 @@
 //! with the requirements. Must not keep a check, except the first of each group.
 
 use super::{ProfileMerge, TargetChecks};
-use crate::kinds::check_requirement;
+use crate::check_requirement;
 use intact_document::requirement::{DocumentKind, Requirement};
 use intact_ledger::Run;
 use intact_servers::check::CheckFacts;

@@ -6,7 +6,7 @@ use intact_document::requirement::{DocumentKind, FIGURES, Requirement, SELECTORS
 use intact_experiments::compare::{
     CompareFacts, Comparison, CountStatistic, FindingState, TimeStatistic,
 };
-use intact_findings::kinds::check_requirement;
+use intact_findings::check_requirement;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, DialFailure,
     Event, Evidence, Exchange, Failure, Handshake, Nanos, Origin, Probes, Producer, Reuse, Round,

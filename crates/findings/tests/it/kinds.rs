@@ -1,7 +1,7 @@
 //! Rules that a requirement asks for, and the documents that apply them.
 
 use intact_document::requirement::{DocumentKind, Requirement};
-use intact_findings::kinds::check_requirement;
+use intact_findings::check_requirement;
 
 #[test]
 fn a_rule_that_a_document_does_not_apply_is_refused() {

@@ -17,7 +17,7 @@ use anyhow::anyhow;
 use intact_document::requirement::DocumentKind;
 use intact_experiments::compare::{CompareFacts, Comparison};
 use intact_experiments::likeness::ConnectionBehaviour;
-use intact_findings::kinds::document_of;
+use intact_findings::document_of;
 use intact_findings::stored;
 use intact_findings::{Document, Parts};
 use intact_ledger::store::Reader;
@@ -194,12 +194,7 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
             DocumentKind::Capacity => Some("`intact report DIR` shows a capacity"),
             DocumentKind::Compare => Some("`intact report DIR` shows a comparison"),
             DocumentKind::Fault => Some("`intact report DIR` shows a card of faults"),
-            DocumentKind::Check
-            | DocumentKind::Chain
-            | DocumentKind::Watch
-            | DocumentKind::Audit
-            | DocumentKind::Lambda
-            | DocumentKind::Fleet => None,
+            _ => None,
         };
         if let Some(remedy) = remedy {
             let error = anyhow!(

@@ -17,8 +17,8 @@ use clap::Subcommand;
 use intact_document::requirement::{DocumentKind, Requirement};
 use intact_experiment::AxisError;
 use intact_experiments::bench::Charts;
+use intact_findings::check_requirement;
 use intact_findings::fleet::{CampaignFacts, CheckGroups, Measured, TargetBench, outliers};
-use intact_findings::kinds::check_requirement;
 use intact_fleet::{
     Campaign, CheckResult, DeliveryResult, Kind, Plan, PlanError, Queue, QueueError, Store,
     StoreError, StoreProgress, WorkerError,

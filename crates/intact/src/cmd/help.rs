@@ -9,7 +9,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
 use intact_document::requirement::{Better, DocumentKind, FIGURES, SELECTORS};
-use intact_findings::kinds::rules_of;
+use intact_findings::rules_of;
 use intact_report::catalogue;
 use intact_report::terminal::{self, Length};
 use intact_traffic::rules;

@@ -8,8 +8,8 @@ use super::page::ReportFiles;
 use crate::exit::{self, Failed};
 use anyhow::Context;
 use intact_document::requirement;
-use intact_findings::kinds::document_of;
-use intact_findings::stored;
+use intact_findings::Document;
+use intact_findings::document_of;
 use intact_ledger::store::Reader;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -49,7 +49,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         let Some(requirements) = args.gates.begin(kind)? else {
             return Ok(ExitCode::from(exit::FINE));
         };
-        let document = stored::read(folder, &reader).map_err(Failed::unreadable)?;
+        let document = Document::read(folder, &reader).map_err(Failed::unreadable)?;
         documents.push((document, requirements));
     }
     let mut pages = Vec::new();

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 #[cfg(feature = "fleet")]
 use intact_document::Facts;
 use intact_document::requirement::{DocumentKind, Requirement};
-use intact_findings::kinds::check_requirement;
+use intact_findings::check_requirement;
 use intact_report::terminal::Length;
 
 /// Reads the requirements before anything is sent; `None` where one of them is `help`: then what

@@ -12,6 +12,7 @@ mod fleet;
 mod lambda;
 mod likeness;
 mod model;
+mod plain;
 mod populations;
 mod scenario;
 mod timeline;
@@ -41,6 +42,7 @@ pub fn page(document: &Document) -> Page<'_> {
         Parts::Fault(facts) => fault::page(run, facts),
         Parts::Compare(facts) => compare::page(run, facts),
         Parts::Lambda(facts) => lambda::page(run, facts),
+        _ => plain::page(run, document.facts()),
     };
     let name = document.schema();
     let name = name.trim_start_matches("intact.").trim_end_matches("/1");

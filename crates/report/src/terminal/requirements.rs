@@ -92,7 +92,9 @@ impl TerminalOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use intact_document::{Facts, Finding, RuleState, Subject, Unobserved};
+    use intact_document::{Claims, Facts, Finding, RuleState, Subject, Unobserved};
+    use intact_ledger::Caveat;
+    use std::sync::LazyLock;
 
     /// Variants, of which the last two miss `connections <= 1`, the others meet it.
     struct Variants(usize);
@@ -110,7 +112,16 @@ mod tests {
             (0..self.0).map(subject).collect()
         }
 
+        fn verdict(&self) -> &Claims {
+            static NONE: LazyLock<Claims> = LazyLock::new(Claims::default);
+            &NONE
+        }
+
         fn findings(&self) -> &[Finding] {
+            &[]
+        }
+
+        fn caveats(&self) -> &[Caveat] {
             &[]
         }
 

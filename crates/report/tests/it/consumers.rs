@@ -23,7 +23,7 @@ pub(crate) fn consume(folder: &Path, with_html: bool) -> Option<StoredError> {
         Ok(reader) => reader,
         Err(error) => return Some(error.into()),
     };
-    let document = match stored::read(folder, &reader) {
+    let document = match Document::read(folder, &reader) {
         Ok(document) => document,
         Err(error) => return Some(error),
     };

@@ -3,7 +3,8 @@
 use super::{ChainFacts, RULES};
 use intact_document::facts::{add_findings, rules_alike};
 use intact_document::unobserved::Unobserved;
-use intact_document::{Facts, Finding, RuleState, Subject};
+use intact_document::{Claims, Facts, Finding, RuleState, Subject};
+use intact_ledger::Caveat;
 
 impl Facts for ChainFacts {
     fn subjects(&self) -> Vec<Subject> {
@@ -15,8 +16,16 @@ impl Facts for ChainFacts {
         vec![chain]
     }
 
+    fn verdict(&self) -> &Claims {
+        &self.verdict
+    }
+
     fn findings(&self) -> &[Finding] {
         &self.findings
+    }
+
+    fn caveats(&self) -> &[Caveat] {
+        &self.caveats
     }
 
     fn rules(&self) -> Vec<RuleState> {

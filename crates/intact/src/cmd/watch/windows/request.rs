@@ -12,7 +12,7 @@
 use crate::cmd::gates::FailOn;
 use clap::ValueEnum;
 use intact_document::requirement::{DocumentKind, Requirement};
-use intact_findings::kinds::check_requirement;
+use intact_findings::check_requirement;
 use std::io::{self, BufRead, Read};
 
 /// The longest line, in bytes.
