@@ -148,7 +148,9 @@ impl Requirement {
     fn stated(&self, reading: &Reading) -> String {
         match (reading.is_unknown(), reading.estimate(), reading.why()) {
             (true, None, Some(why)) => format!("unknown ({why})"),
-            (true, Some(_), Some(why)) => format!("{} ({why})", self.shown(reading)),
+            (true, Some(_), Some(why)) => {
+                format!("unknown, {} is inferred ({why})", self.shown(reading))
+            }
             _ => self.shown(reading),
         }
     }

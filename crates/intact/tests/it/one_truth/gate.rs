@@ -47,6 +47,10 @@ pub(crate) fn gate_reading(words: &str) -> (Reading, bool) {
         let why = why.and_then(|why| why.rsplit_once(')'));
         why.map(|(why, _)| why.to_owned())
     };
+    if let Some(words) = words.strip_prefix("is unknown, ~") {
+        let value = words.split(" is inferred (").next().unwrap_or_default();
+        return (Reading::displayed(value), true);
+    }
     if let Some(words) = words.strip_prefix("is unknown") {
         return (Reading::Unknown(reason(words)), true);
     }
@@ -57,11 +61,6 @@ pub(crate) fn gate_reading(words: &str) -> (Reading, bool) {
         return (Reading::Strange(words.to_owned()), false);
     };
     let value = words.split(", ").next().unwrap_or_default();
-    // what was inferred is followed by the reason
-    let value = match value.strip_prefix('~') {
-        Some(value) => value.split(" (").next().unwrap_or_default(),
-        None => value,
-    };
     match value.strip_prefix("between ") {
         Some(value) => (Reading::displayed(&value.replace(" and ", " to ")), false),
         None => {
