@@ -229,7 +229,7 @@ impl RequestReadings {
             _ => Reading::at_least(failures as f64, may_have_waited(in_vain, dials)),
         };
         let failed_share = match (total, failures.is_known()) {
-            (0, _) => Reading::unknown(Why::NothingHappened),
+            (0, _) => unobserved.statistic(Reading::unknown(Why::NothingHappened)),
             (total, true) => failures.times(1.0 / total as f64),
             (_, false) => Reading::unknown(failures.why().cloned().unwrap_or(Why::OnlyRange)),
         };

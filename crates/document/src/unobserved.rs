@@ -287,7 +287,7 @@ impl Unobserved {
     pub fn reuse(&self, reused: u64, known: u64, total: u64) -> Reading {
         if total == 0 {
             return match self.opaque {
-                0 => Reading::unknown(Why::NothingHappened),
+                0 => self.statistic(Reading::unknown(Why::NothingHappened)),
                 _ => Reading::unknown(OPAQUE),
             };
         }

@@ -269,13 +269,13 @@ impl Figures {
         self.wasted_share = traffic.cost(raw.wasted_share, counted.avoidable);
         self.requests_per_connection = unobserved.ratio(raw.requests_per_connection);
         self.churn_per_s = match (&traffic.connections.opened, raw.churn_per_s) {
-            (_, None) => Reading::default(),
+            (_, None) => unobserved.statistic(Reading::default()),
             (opened, _) if opened.is_unknown() => opened.clone(),
             (_, Some(churn)) => unobserved.at_least_connections(churn),
         };
         self.resumed_share = match raw.resumed_share {
             Some(range) => unobserved.share_of_connections(range),
-            None => Reading::default(),
+            None => unobserved.statistic(Reading::default()),
         };
         self.lookups.total = unobserved.lookups(self.lookups.seen);
         self.latency_ms = raw.latency_ms.observed(unobserved);
