@@ -1,8 +1,8 @@
 //! A document: a run with what it means. Gates, JSON, pages and exit codes read it, for every
 //! command that measures and for every stored ledger.
 //!
-//! A new document is a module of facts, its kind in the table of figures, and a variant of [`Parts`]
-//! with its rows in the tables here; what needs more than the plain page has a page.
+//! A new document is a module of facts, its kind in the table of figures, and a variant of
+//! [`Parts`] with its rows in the tables here; what needs more than the plain page has a page.
 
 use crate::stored::{self, StoredError};
 use intact_document::Facts;

@@ -3,14 +3,12 @@
 
 use super::common::{caveats, claims, findings, method, page as start};
 use crate::page::*;
+use intact_document::figures::NANOS_PER_MS;
 use intact_document::requirement::{Dimension, FIGURES, Figure};
 use intact_document::{Facts, Subject};
 use intact_ledger::Run;
 use intact_reading::Reading;
 use intact_units::Quantity;
-
-/// Nanoseconds in a millisecond: readings are in base units, times on pages in milliseconds.
-const NANOS_PER_MS: f64 = 1e6;
 
 /// The verdict, the figures of each subject, what stands out, and how it was measured.
 pub(super) fn page<'a>(run: &'a Run, facts: &'a dyn Facts) -> Page<'a> {
