@@ -42,7 +42,7 @@ pub use variant::{
 };
 
 use crate::likeness::{ConnectionBehaviour, Likeness};
-use crate::traffic::{avoidable, of_client};
+use crate::traffic::{avoidable, of_client, sum};
 use intact_document::traffic_readings::TrafficReadings;
 use intact_document::unobserved::Unobserved;
 use intact_document::{Claim, Claims};
@@ -156,12 +156,7 @@ impl BenchFacts {
         let effects_baseline = baselines
             .map(|index| variants[index].name.clone())
             .collect();
-        let mut counted = TrafficCounts::default();
-        for one in &variants {
-            counted.requests.add(&one.counted.requests);
-            counted.connections.add(&one.counted.connections);
-            counted.reused += one.counted.reused;
-        }
+        let counted = sum(variants.iter().map(|one| &one.counted));
         let rounds = variants
             .iter()
             .filter(|variant| !variant.rounds.is_empty())
@@ -261,13 +256,5 @@ impl BenchFacts {
     pub fn headline_is_contradicted(&self) -> bool {
         let headline = self.headline();
         headline.is_some_and(|one| compare::opposite_mean(one, &self.comparisons).is_some())
-    }
-
-    /// Whether a measured request succeeded: it had a complete response, and that was no error or
-    /// the user named its status.
-    pub fn any_success(&self) -> bool {
-        self.variants
-            .iter()
-            .any(|variant| variant.no_success.is_none())
     }
 }

@@ -212,14 +212,6 @@ fn challengers(programs: &[ProgramFacts]) -> Vec<Finding> {
     each.collect()
 }
 
-impl CompareFacts {
-    /// Whether any program had a success, or wanted none: it sent no request.
-    pub fn any_success(&self) -> bool {
-        let mut programs = self.variants.iter();
-        programs.any(|one| one.no_success().is_none())
-    }
-}
-
 impl Sink for Comparison {
     fn record(&mut self, event: Event<'_>) {
         if let Event::Caveat(caveat) = event {

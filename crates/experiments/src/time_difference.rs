@@ -6,7 +6,7 @@ use intact_document::figures::NANOS_PER_MS;
 use intact_document::{Readings, Unobserved};
 use intact_reading::{Reading, Why};
 use intact_statistics::{
-    Adjusted, Confidence, Interval, MIN_ROUNDS, NoInterval, PairedDifference, adjust,
+    Adjusted, Confidence, Interval, MIN_ROUNDS, NoInterval, PairedDifference, adjust, mean,
     paired_difference, paired_share_saved,
 };
 use serde::Serialize;
@@ -185,8 +185,8 @@ pub(crate) struct Pair<'a> {
 impl Pair<'_> {
     /// Mean over rounds, of both; they are never empty.
     pub(crate) fn means(&self) -> (f64, f64) {
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        (mean(&self.values.0), mean(&self.values.1))
+        let of = |values: &[f64]| mean(values).unwrap_or(f64::NAN);
+        (of(&self.values.0), of(&self.values.1))
     }
 }
 

@@ -1,12 +1,35 @@
 //! Traffic as readings, of our own client and of programs that were observed in several runs; and
 //! what the documents about our own client have in common. Must not compare.
 
-use intact_document::figures::{ObservedCounts, TrafficCounts, share};
+use intact_document::figures::{Connections, ObservedCounts, TrafficCounts, share};
 use intact_document::traffic_readings::{CountedTraffic, TrafficReadings};
 use intact_document::unobserved::Unobserved;
-use intact_ledger::Caveat;
+use intact_ledger::{Caveat, Connections as ConnectionCounts};
 use intact_reading::Reading;
 use serde::Serialize;
+
+/// The sum of what several were counted.
+pub(crate) fn sum<'a>(all: impl IntoIterator<Item = &'a TrafficCounts>) -> TrafficCounts {
+    let mut sum = TrafficCounts::default();
+    for one in all {
+        sum.requests.add(&one.requests);
+        sum.connections.add(&one.connections);
+        sum.reused += one.reused;
+    }
+    sum
+}
+
+/// The connections of these counts, of which so many were needed.
+pub(crate) fn connections(counts: &ConnectionCounts, needed: u64) -> Connections {
+    let (failed, ended_by) = (counts.failed.iter(), counts.ended_by.iter());
+    Connections {
+        opened: counts.opened,
+        unusable: counts.unusable,
+        failed: failed.map(|(kind, &count)| (kind.id(), count)).collect(),
+        ended_by: ended_by.map(|(by, &count)| (by.id(), count)).collect(),
+        needed,
+    }
+}
 
 /// Connections that were opened beyond those needed.
 pub(crate) fn avoidable(counts: &TrafficCounts) -> u64 {

@@ -67,7 +67,7 @@ pub struct SearchTerms {
 }
 
 /// What a run looked for, if its rounds were chosen one after another by their results.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CapacityTerms {
     /// The conditions that a rate has to meet, as expressions of `--require`.

@@ -26,6 +26,16 @@ impl Interval {
         self.low.is_finite() && self.high.is_finite()
     }
 
+    /// The interval of the same difference, taken the other way round.
+    #[must_use]
+    pub fn negated(self) -> Interval {
+        Interval {
+            value: -self.value,
+            low: -self.high,
+            high: -self.low,
+        }
+    }
+
     /// Whether zero lies outside: only then has a difference been shown.
     pub fn excludes_zero(&self) -> bool {
         !self.covers(0.0)

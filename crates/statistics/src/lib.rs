@@ -24,7 +24,7 @@ pub use change::{ChangePoint, MIN_VALUES, change_point, change_points};
 pub use dip::{Dip, dip, dip_test};
 pub use holm::{Adjusted, HOLM_FROM, adjust, holm_p_values};
 pub use interval::{Confidence, Interval, NoInterval, NotAConfidence};
-pub use means::difference_of_means;
+pub use means::{difference_of_means, mean};
 pub use mixture::{Mixture, MixturePart, Weighted, mixture};
 pub use modes::{Bin, Modes, UnimodalReason, modes_of_bins, modes_of_samples};
 pub use normal::{normal_cdf, normal_quantile};

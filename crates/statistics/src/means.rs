@@ -1,6 +1,11 @@
-//! The difference between two groups of values that are not paired, by Welch's t interval.
+//! Means, and the difference between those of two groups of values that are not paired, by Welch's t interval.
 
 use super::{Confidence, Interval, MIN_ROUNDS, student_quantile};
+
+/// The mean of these values; `None` without any.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
 
 /// Mean of `after` minus mean of `before`, with its interval; `None` with fewer than [`MIN_ROUNDS`]
 /// values on either side.

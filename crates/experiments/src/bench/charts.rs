@@ -5,7 +5,7 @@ use super::BenchFacts;
 use super::variant::{RoundFigures, VariantFacts};
 use intact_document::population::Population;
 use intact_ledger::{Cell, Histogram, RoundSockets, Run, Tally};
-use intact_statistics::{ChangePoint, Confidence, Interval, change_point, paired_difference};
+use intact_statistics::{ChangePoint, Confidence, Interval, change_point, mean, paired_difference};
 use intact_traffic::timeline::{Timeline, TimelineGroup};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -220,9 +220,9 @@ fn sweeps(run: &Run, variants: &[VariantFacts]) -> Vec<Sweep> {
         let per_thousand =
             |round: &RoundFigures| Some(1000.0 / round.rate_per_s.filter(|rate| *rate > 0.0)?);
         let seconds: Vec<f64> = variant.rounds.iter().filter_map(per_thousand).collect();
-        if seconds.is_empty() {
+        let Some(mean) = mean(&seconds) else {
             continue;
-        }
+        };
         let curve = curves.entry(place).or_insert_with(|| Sweep {
             name,
             keepalive: variant.keepalive,
@@ -230,13 +230,12 @@ fn sweeps(run: &Run, variants: &[VariantFacts]) -> Vec<Sweep> {
         });
         let rounds = variant.rounds.iter();
         let typical: Vec<f64> = rounds.filter_map(|round| round.typical_ms).collect();
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         curve.points.push(SweepPoint {
             concurrency: variant.concurrency,
-            seconds: mean(&seconds),
+            seconds: mean,
             interval: around_mean(&seconds),
             // as in the table: all requests in all the time
-            rate_per_s: (variant.rate_per_s.value()).unwrap_or_else(|| 1000.0 / mean(&seconds)),
+            rate_per_s: (variant.rate_per_s.value()).unwrap_or_else(|| 1000.0 / mean),
             typical_ms: variant.typical_ms.value(),
             typical_interval: around_mean(&typical),
             p99_ms: variant.latency_ms.p99.value(),

@@ -3,8 +3,10 @@
 
 use super::machine::MachineFacts;
 use super::variant::{RoundFigures, Warmup};
+use crate::traffic;
 use intact_document::figures::{Connections, Latency, NANOS_PER_MS, Requests};
 use intact_ledger::{Cell, Failure, Group, MachineUse, Outcome, Round, RoundSockets, Tally};
+use intact_statistics::mean;
 
 /// The sums over the rounds of a variant.
 pub(super) struct MeasuredRounds {
@@ -136,16 +138,8 @@ impl MeasuredRounds {
 
     /// Connections; every round needs `each`, in an open loop as many as it used at once.
     pub(super) fn connections(&self, each: u64) -> Connections {
-        let counts = &self.all.connections;
-        let failed = counts.failed.iter();
-        let ended_by = counts.ended_by.iter();
-        Connections {
-            opened: counts.opened,
-            unusable: counts.unusable,
-            failed: failed.map(|(kind, &count)| (kind.id(), count)).collect(),
-            ended_by: ended_by.map(|(by, &count)| (by.id(), count)).collect(),
-            needed: self.at_once.unwrap_or(each * self.rounds.len() as u64),
-        }
+        let needed = self.at_once.unwrap_or(each * self.rounds.len() as u64);
+        traffic::connections(&self.all.connections, needed)
     }
 
     /// Warm-up exchanges of the measured rounds.
@@ -157,13 +151,12 @@ impl MeasuredRounds {
 
     /// The typical latency: the mean over the rounds, in milliseconds.
     pub(super) fn typical_ms(&self) -> Option<f64> {
-        let of_rounds: Vec<f64> = self
-            .rounds
-            .iter()
-            .filter_map(|one| one.typical_ms)
-            .collect();
-        let sum: f64 = of_rounds.iter().sum();
-        (!of_rounds.is_empty()).then(|| sum / of_rounds.len() as f64)
+        let rounds = self.rounds.iter();
+        mean(
+            &rounds
+                .filter_map(|one| one.typical_ms)
+                .collect::<Vec<f64>>(),
+        )
     }
 
     /// Time measured, in seconds.

@@ -8,7 +8,7 @@ use intact_document::finding::Finding;
 use intact_document::{Claim, ClaimKind, Claims};
 use intact_ledger::store::Outgoing;
 use intact_ledger::{Caveat, Run};
-use intact_statistics::{Confidence, Interval, NoInterval, paired_share_saved};
+use intact_statistics::{Confidence, Interval, NoInterval, mean, paired_share_saved};
 use intact_traffic::ObservedFacts;
 use intact_units::number::{per_second, signed_percent, whole_percent};
 use intact_units::plural::counted;
@@ -110,7 +110,7 @@ impl BenchFacts {
                     outgoing.counted.connections.opened,
                     outgoing.counted.requests.total,
                 ),
-                throughput_per_s: average(&own),
+                throughput_per_s: mean(&own),
                 throughput_gain: gain.and_then(Result::ok),
                 no_interval_reason: gain.and_then(Result::err),
                 findings,
@@ -131,19 +131,11 @@ impl BenchFacts {
     }
 }
 
-fn average(rates: &[f64]) -> Option<f64> {
-    (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
-}
-
 /// How much more `b` is than `a`, of the means over paired rounds.
 fn gain(a: &[f64], b: &[f64]) -> Result<Interval, NoInterval> {
-    let saved = paired_share_saved(a, b, Confidence::P95)?.interval();
     // the share saved is of a; more is less than nothing saved
-    Ok(Interval {
-        value: -saved.value,
-        low: -saved.high,
-        high: -saved.low,
-    })
+    let saved = paired_share_saved(a, b, Confidence::P95)?;
+    Ok(saved.interval().negated())
 }
 
 fn sentence(one: &ServiceFacts, all: &[ServiceFacts]) -> Option<String> {

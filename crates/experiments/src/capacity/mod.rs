@@ -17,7 +17,7 @@ pub use judge::{StepFigures, judge};
 pub use recovery::{Recovery, RecoveryWindow};
 
 use crate::bench::{ErrorResponses, PortLimit, VariantFacts, no_success};
-use crate::traffic::{avoidable, of_client};
+use crate::traffic::{avoidable, of_client, sum};
 use intact_document::Claims;
 use intact_document::figures::{TrafficCounts, share};
 use intact_document::finding::{Finding, Severity};
@@ -164,14 +164,7 @@ pub struct CapacityRatio {
 impl CapacityFacts {
     /// Computes the facts. Conditions that cannot be read give no capacity: the header was damaged.
     pub fn new(run: &Run, tally: &Tally) -> CapacityFacts {
-        let terms = run
-            .capacity
-            .clone()
-            .unwrap_or_else(|| intact_ledger::CapacityTerms {
-                conditions: Vec::new(),
-                search: None,
-                overload: None,
-            });
+        let terms = run.capacity.clone().unwrap_or_default();
         let mut caveats = tally.caveats.clone();
         let expressions = terms.conditions.iter().map(String::as_str);
         let conditions = Conditions::of(expressions);
@@ -188,14 +181,8 @@ impl CapacityFacts {
                 format!("the conditions of this run cannot be read: {error}"),
             )),
         }
-        let mut counted = TrafficCounts::default();
-        let mut unsent = 0;
-        for one in &variants {
-            counted.requests.add(&one.counted.requests);
-            counted.connections.add(&one.counted.connections);
-            counted.reused += one.counted.reused;
-            unsent += one.unsent;
-        }
+        let counted = sum(variants.iter().map(|one| &one.counted));
+        let unsent = variants.iter().map(|one| one.unsent).sum();
         let errors = ErrorResponses::among(&counted.requests.status, run.expect);
         let mut facts = CapacityFacts {
             verdict: Claims::default(),
@@ -216,11 +203,6 @@ impl CapacityFacts {
         facts.traffic = of_client(counted, avoidable(counted), unsent, &missing);
         facts.verdict = verdict::claims(&facts, tally);
         facts
-    }
-
-    /// Whether any request had a response that is no error page.
-    pub fn any_success(&self) -> bool {
-        self.no_success().is_none()
     }
 
     /// Why nothing succeeded, if nothing did.

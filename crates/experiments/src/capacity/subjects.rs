@@ -53,7 +53,7 @@ impl Facts for CapacityFacts {
     }
 
     fn any_success(&self) -> bool {
-        CapacityFacts::any_success(self)
+        self.no_success().is_none()
     }
 
     fn unobserved(&self) -> Unobserved {

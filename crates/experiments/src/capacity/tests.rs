@@ -1,6 +1,7 @@
 //! Facts of made tallies: a server with a sharp limit, and one that is overloaded.
 
 use super::{CapacityFacts, Conditions, judge};
+use intact_document::Facts;
 use intact_document::requirement::Requirement;
 use intact_experiment::{AxisValues, RateSearch, TlsChoice};
 use intact_ledger::{

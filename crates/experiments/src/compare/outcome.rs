@@ -197,7 +197,7 @@ impl FigureChange {
             figure: ComparedFigure::Time(one.statistic),
             a: one.a_ms,
             b: one.b_ms,
-            change: one.saved_share.map(negative),
+            change: one.saved_share.map(Interval::negated),
             significant: one.significant,
         }
     }
@@ -213,7 +213,7 @@ impl FigureChange {
             figure: ComparedFigure::Count(one.count),
             a: one.a_mean,
             b: one.b_mean,
-            change: less.map(share).map(negative),
+            change: less.map(share).map(Interval::negated),
             significant: one.significant,
         }
     }
@@ -296,15 +296,6 @@ fn amount(change: f64) -> String {
         format!("{} times", mean(1.0 + change))
     } else {
         whole_percent(change.abs())
-    }
-}
-
-/// What is saved, as a change.
-fn negative(saved: Interval) -> Interval {
-    Interval {
-        value: -saved.value,
-        low: -saved.high,
-        high: -saved.low,
     }
 }
 

@@ -61,7 +61,8 @@ impl Facts for CompareFacts {
     }
 
     fn any_success(&self) -> bool {
-        CompareFacts::any_success(self)
+        let mut programs = self.variants.iter();
+        programs.any(|one| one.no_success().is_none())
     }
 
     fn unobserved(&self) -> Unobserved {

@@ -8,6 +8,7 @@ use intact_document::finding::Finding;
 use intact_document::unobserved::Unobserved;
 use intact_ledger::{Event, Failure, Handshake, Round, Run, Sink};
 use intact_reading::Reading;
+use intact_statistics::mean;
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -316,7 +317,7 @@ impl Spread {
         let values: Vec<f64> = values.collect();
         let first = *values.first()?;
         Some(Spread {
-            mean: values.iter().sum::<f64>() / values.len() as f64,
+            mean: mean(&values)?,
             min: values.iter().copied().fold(first, f64::min),
             max: values.iter().copied().fold(first, f64::max),
         })

@@ -9,6 +9,7 @@ use intact_document::figures::{Latency, NANOS_PER_MS};
 use intact_document::population::buckets_ms;
 use intact_ledger::Histogram;
 use intact_reading::{Reading, Why};
+use intact_statistics::mean;
 use intact_traffic::ObservedFacts;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -281,10 +282,6 @@ impl Freezes {
         }
         any.then_some(all)
     }
-}
-
-pub(super) fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 fn latency(values: impl Iterator<Item = f64>) -> Latency {

@@ -1,12 +1,12 @@
 //! The figures of one session, and of one tag in it. Must not know other sessions.
 
-use super::{Clients, connections};
+use super::connections;
 use crate::bench::{Mode, modes};
 use crate::traffic::{avoidable, of_client};
 use intact_document::figures::{Latency, PhaseTime, PhaseTimes, Requests, TrafficCounts, share};
 use intact_document::traffic_readings::{RequestReadings, TrafficReadings};
 use intact_document::unobserved::Unobserved;
-use intact_ledger::{Cell, Failure, Group, Histogram, TagCell, Variant};
+use intact_ledger::{Cell, ClientCounts, Failure, Group, Histogram, TagCell, Variant};
 use intact_reading::{Reading, Why};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -114,7 +114,7 @@ pub struct SessionFacts {
     /// Its weight, as the plan has it; absent where the record does not say.
     pub weight: Option<f64>,
     /// Its clients; absent where their number is unknown.
-    pub clients: Option<Clients>,
+    pub clients: Option<ClientCounts>,
     /// Its requests and connections.
     #[serde(flatten)]
     pub traffic: TrafficReadings,
@@ -153,7 +153,7 @@ impl SessionFacts {
         SessionFacts {
             name: variant.name.clone(),
             weight: weight.and_then(|weight| weight.parse().ok()),
-            clients: cell.clients.map(Clients::from),
+            clients: cell.clients,
             requests_per_connection: missing.ratio(cell.connections.exchanges.mean()),
             churn_per_s: churn(&counted, seconds, missing),
             modes: modes(cell),

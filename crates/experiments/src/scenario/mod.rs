@@ -12,6 +12,7 @@ use crate::bench::{
     ErrorResponses, MachineFacts, Mode, SERVER_UNKNOWN, SHARED, explains, failure_kinds, modes,
     no_success, not_2xx,
 };
+use crate::traffic;
 use figures::{MeasuredRequests, churn};
 use intact_document::Claims;
 use intact_document::figures::{Connections, Latency, Requests, TrafficCounts, share};
@@ -55,7 +56,7 @@ pub struct ScenarioFacts {
     /// New connections a second.
     pub churn_per_s: Reading,
     /// Simulated clients; absent where their number is unknown.
-    pub clients: Option<Clients>,
+    pub clients: Option<ClientCounts>,
     /// Clients that had a place at once, at the most; absent where none arrived by phases.
     pub clients_at_once: Option<u64>,
     /// From the first start to the last end, in seconds.
@@ -101,25 +102,6 @@ pub struct ScenarioFacts {
     /// Responses with an error status that the user did not name.
     #[serde(skip)]
     pub errors: ErrorResponses,
-}
-
-/// Simulated clients.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Clients {
-    /// Those that sent at least one request.
-    pub started: u64,
-    /// Those of them that were through with all steps, or repeated until the run ended.
-    pub finished: u64,
-}
-
-impl From<ClientCounts> for Clients {
-    fn from(counts: ClientCounts) -> Clients {
-        Clients {
-            started: counts.started,
-            finished: counts.finished,
-        }
-    }
 }
 
 impl ScenarioFacts {
@@ -168,7 +150,7 @@ impl ScenarioFacts {
         };
         let mut facts = ScenarioFacts {
             verdict: Claims::default(),
-            clients: whole.clients.map(Clients::from),
+            clients: whole.clients,
             clients_at_once: bounds
                 .and_then(|round| round.schedule)
                 .map(|schedule| schedule.at_once.into()),
@@ -201,12 +183,6 @@ impl ScenarioFacts {
         facts
     }
 
-    /// Whether a request succeeded: it had a complete response, and that was no error or the user
-    /// named its status.
-    pub fn any_success(&self) -> bool {
-        self.no_success().is_none()
-    }
-
     /// Why nothing succeeded, if nothing did.
     fn no_success(&self) -> Option<&'static str> {
         no_success(&self.counted, &self.errors)
@@ -229,7 +205,7 @@ impl ScenarioFacts {
                     format!("this machine was the limit: {SHARED}, so the latency says little about the server"),
                 ));
             // a busy machine slows responses, it does not keep all of them back
-            } else if self.any_success()
+            } else if self.no_success().is_none()
                 && let Some(busy) = machine.may_limit_server()
             {
                 limits.push(Caveat::new(
@@ -255,26 +231,11 @@ impl ScenarioFacts {
     }
 }
 
-/// The connections of a cell; each client needs one.
+/// Each client needs a connection of its own.
 fn connections(cell: &Cell) -> Connections {
+    let clients = cell.clients.map(|clients| clients.started);
     let counts = &cell.connections;
-    Connections {
-        opened: counts.opened,
-        unusable: counts.unusable,
-        failed: counts
-            .failed
-            .iter()
-            .map(|(kind, &count)| (kind.id(), count))
-            .collect(),
-        ended_by: counts
-            .ended_by
-            .iter()
-            .map(|(by, &count)| (by.id(), count))
-            .collect(),
-        needed: cell
-            .clients
-            .map_or(counts.opened, |clients| clients.started),
-    }
+    traffic::connections(counts, clients.unwrap_or(counts.opened))
 }
 
 fn open_loop_times(cell: &Cell) -> OpenLoopTimes {

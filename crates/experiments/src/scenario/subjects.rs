@@ -74,7 +74,7 @@ impl Facts for ScenarioFacts {
     }
 
     fn any_success(&self) -> bool {
-        ScenarioFacts::any_success(self)
+        self.no_success().is_none()
     }
 
     fn unobserved(&self) -> Unobserved {

@@ -1,6 +1,7 @@
 //! Facts of a made tally: two sessions, of which one keeps its connection.
 
 use super::ScenarioFacts;
+use intact_document::Facts;
 use intact_document::requirement::Requirement;
 use intact_ledger::{
     ClientCounts, Event, Exchange, Failure, MachineUse, Nanos, Outcome, Producer, Reuse, Round,

@@ -14,6 +14,7 @@ use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
+use intact_document::Facts;
 use intact_document::requirement::{DocumentKind, Requirement};
 use intact_experiment::AxisError;
 use intact_experiments::bench::Charts;

@@ -21,8 +21,13 @@ pub struct TagCell {
     pub status: BTreeMap<u16, u64>,
 }
 
-/// Simulated clients of one session.
+/// Simulated clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "Clients")
+)]
 pub struct ClientCounts {
     /// Those that sent at least one request.
     pub started: u64,

@@ -10,6 +10,7 @@ use super::common::{
 };
 use super::{likeness, populations, timeline};
 use crate::page::*;
+use intact_document::Facts;
 use intact_experiments::bench::{
     BenchFacts, Charts, Effect, EffectResult, OpenLoopFacts, PerConnection, ServiceFacts,
     TimeDifference, TimeStatistic, VariantFacts,
