@@ -38,6 +38,8 @@ use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use serde::Serialize;
 use variant::Program;
 
+/// Why nothing is known of a program.
+const NO_ROUND: &str = "no round was completed";
 /// The round that warms up: recorded, and left out of every figure.
 pub const WARMUP: u32 = 0;
 

@@ -136,8 +136,12 @@ impl Requirement {
             }
             Outcome::Unknown(reading) => format!("{name} is {}", self.stated(reading)),
             Outcome::Unjudged(reading) => {
+                let stated = match reading.is_unknown() && reading.why() == unjudged {
+                    true => "unknown".to_owned(),
+                    false => self.stated(reading),
+                };
                 let why = unjudged.map_or_else(String::new, ToString::to_string);
-                format!("{name} is {}, not judged: {why}", self.stated(reading))
+                format!("{name} is {stated}, not judged: {why}")
             }
             Outcome::FixedBy(key, wanted) => format!("{name} left out, {key}={wanted} fixes it"),
             Outcome::Baseline => format!("{name} left out, {}", Why::Baseline),

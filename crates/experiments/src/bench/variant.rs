@@ -65,6 +65,17 @@ pub struct Warmup {
 }
 
 impl Warmup {
+    /// Why none of its requests had a response; `None` where one had, or none was sent.
+    fn no_response(&self) -> Option<&'static str> {
+        let mut kinds = Failure::ALL.iter().copied();
+        let last = kinds.rfind(|kind| self.failed.contains_key(kind.id()));
+        last.filter(|_| self.ok == 0).map(|last| match last {
+            last if last < Failure::NotTls => "no connection could be opened",
+            last if last.precedes_the_request() => "the TLS handshake of every connection failed",
+            _ => "no request got a complete response",
+        })
+    }
+
     /// How many failed.
     pub fn failures(&self) -> u64 {
         self.failed.values().sum()
@@ -435,7 +446,10 @@ impl VariantFacts {
         };
         let mut facts = VariantFacts {
             name: variant.name.clone(),
-            no_success: no_success(&counted, &errors),
+            no_success: no_success(&counted, &errors).map(|why| match why {
+                NOTHING_SENT => measured.warmup.no_response().unwrap_or(why),
+                why => why,
+            }),
             traffic: TrafficReadings::default(),
             counted,
             keepalive: axes.keepalive,

@@ -2,7 +2,7 @@
 //! on average. Without a selector a requirement is about the programs that are compared with the
 //! baseline, so the baseline is the last subject.
 
-use super::{CompareFacts, ProgramFacts};
+use super::{CompareFacts, NO_ROUND, ProgramFacts};
 use crate::likeness::NO_PRODUCTION;
 use crate::time_difference::{Saving, TimeStatistic};
 use intact_document::facts::{add_findings, rule_states};
@@ -115,7 +115,7 @@ impl CompareFacts {
     /// Why no figure of a program describes successful work.
     fn unjudged(&self, program: &ProgramFacts) -> Option<Why> {
         if program.rounds.is_empty() {
-            return Some(Why::NothingHappened);
+            return Some(Why::cannot_see(NO_ROUND));
         }
         let has_less = self.variants.first();
         let has_less = has_less.is_some_and(|first| program.sends_fewer(first));

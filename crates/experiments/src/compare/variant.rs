@@ -1,7 +1,7 @@
 //! One of the programs: figures of each of its rounds, sums over them, its findings and in how many
 //! rounds they stood.
 
-use super::WARMUP;
+use super::{NO_ROUND, WARMUP};
 use crate::traffic::ObservedTraffic;
 use intact_document::figures::{NANOS_PER_MS, embeds, resumed_range};
 use intact_document::finding::Finding;
@@ -286,6 +286,9 @@ impl Program {
         let runs = rounds.len().max(1) as f64;
         let mut unobserved = facts.counted.unobserved.clone();
         unobserved.add(missing);
+        if rounds.is_empty() {
+            unobserved.add(&Unobserved::because(NO_ROUND));
+        }
         let lookups = |count: u64| unobserved.lookups(count).times(1.0 / runs);
         let seen = facts.handshakes_seen;
         facts.handshakes = Handshakes {
