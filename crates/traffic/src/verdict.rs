@@ -180,8 +180,8 @@ fn largest_part(facts: &ObservedFacts) -> Option<Claim> {
         let text = format!(
             "Most of the avoidable connections belong to {}: {} where {} would do{cost}",
             largest.origin,
-            count(counted.connections.opened),
-            counted.connections.needed,
+            largest.figures.traffic.connections.opened,
+            largest.figures.traffic.connections.needed,
         );
         Claim::new(ClaimKind::Where, 0.0, text)
     })
@@ -469,6 +469,8 @@ fn reuse(totals: &Figures) -> String {
     // what was not seen is in no share
     if is_bound {
         requests += " that can be read";
+    } else if !totals.traffic.requests.total.is_known() && counted.inferred.is_empty() {
+        requests += " that were seen";
     }
     let known = counted.reuse_known;
     match (counted.reuse, counted.requests.total.saturating_sub(known)) {
