@@ -7,8 +7,8 @@ use super::ladder::{Ladder, LadderBuilder};
 use crate::audit::LadderSelection;
 use crate::event_writer::EventWriter;
 use intact_ledger::{
-    Close, Connection, ConnectionBytes, ConnectionId, DialFailure, Event, Failure, Origin, Probes,
-    Scheme, SetupPhase, Span, Tls, Transport,
+    Close, Connection, ConnectionBytes, ConnectionId, DialFailure, Event, Failure, Origin, Scheme,
+    SetupPhase, Span, Tls, Transport,
 };
 use intact_observe::authority::host_of;
 use intact_wire::Side;
@@ -55,6 +55,7 @@ pub(super) struct Quic {
 }
 
 /// One connection.
+#[derive(Default)]
 struct QuicConnection {
     begun_at: u64,
     seen_at: u64,
@@ -172,15 +173,9 @@ impl Quic {
             let mut talk = QuicConnection {
                 begun_at: at,
                 seen_at: at,
-                ready_at: None,
-                answered: false,
-                proceeds: false,
                 datagrams: 1,
-                sent: 0,
-                received: 0,
                 greeting: Some(Box::default()),
-                tls: None,
-                ladder: None,
+                ..QuicConnection::default()
             };
             let is_kept = self.wanted.is_some() && self.climbing < MAX_CLIMBING;
             self.climbing += usize::from(is_kept);
@@ -286,11 +281,8 @@ impl Quic {
             connection.tls = Some(*tls);
         }
         if unanswered {
-            connection.failed = Some(DialFailure {
-                phase: SetupPhase::Connect,
-                kind: Failure::ConnectTimeout,
-                detail: None,
-            });
+            let timeout = DialFailure::new(SetupPhase::Connect, Failure::ConnectTimeout);
+            connection.failed = Some(timeout);
         } else {
             self.recorded += 1;
         }
@@ -301,17 +293,11 @@ impl Quic {
         if over && !unanswered {
             let close = Close {
                 at: writer.nanos(talk.seen_at),
-                by: None,
-                how: None,
-                other_end: None,
-                announced_by: None,
-                moment: None,
-                exchanges: None,
                 bytes: ConnectionBytes {
                     sent: talk.sent,
                     received: talk.received,
                 },
-                probes: Probes::default(),
+                ..Close::default()
             };
             writer.close(connection.id, close);
         }

@@ -407,11 +407,7 @@ fn dial_failure(
     } else {
         return Some(None);
     };
-    Some(Some(DialFailure {
-        phase: SetupPhase::Connect,
-        kind,
-        detail: None,
-    }))
+    Some(Some(DialFailure::new(SetupPhase::Connect, kind)))
 }
 
 /// Passes captured bytes, or a gap, to the reader.

@@ -8,8 +8,8 @@ use super::lookups::lookups;
 use super::places::{Left, Places};
 use crate::event_writer::EventWriter;
 use intact_ledger::{
-    Certainty, Connection, ConnectionId, DialFailure, Event, Exchange, Failure, KeepAliveTerms,
-    Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Setup, SetupPhase, Side, Span, Tls, Transport,
+    Certainty, Connection, ConnectionId, DialFailure, Event, Exchange, KeepAliveTerms, Nanos,
+    Origin, Protocol, Reuse, Scheme, Setup, Side, Span, Tls, Transport,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -57,7 +57,7 @@ struct AssignedConnection {
     entry: usize,
     at: Nanos,
     /// Its dial failed.
-    failed: Option<(SetupPhase, Failure)>,
+    failed: Option<DialFailure>,
     terms: KeepAliveTerms,
     open_before: bool,
     is_inferred: bool,
@@ -104,15 +104,9 @@ impl AssignedConnection {
     fn connection(&self, entries: &[Entry]) -> Connection {
         let entry = &entries[self.entry];
         let mut connection = connection(entry, self.id, self.at);
-        match self.failed {
-            Some((phase, kind)) => {
-                connection.failed = Some(DialFailure {
-                    phase,
-                    kind,
-                    detail: None,
-                });
-            }
-            None => connection.setup = setup(entry, self.at),
+        connection.failed.clone_from(&self.failed);
+        if self.failed.is_none() {
+            connection.setup = setup(entry, self.at);
         }
         connection.terms = self.terms;
         connection.open_before = self.open_before;
@@ -290,8 +284,10 @@ impl Assignment<'_> {
         let entry = &self.entries[index];
         let id = writer.next_exchange();
         let end = end(entry, writer);
-        if let (Some(phase), Outcome::Failed(kind)) = (entry.dial, entry.outcome) {
-            let connection = self.fail(index, (phase, kind), writer);
+        if let Some(kind) = entry.outcome.failure()
+            && let Some(phase) = kind.setup_phase()
+        {
+            let connection = self.fail(index, DialFailure::new(phase, kind), writer);
             return Placement {
                 id,
                 entry: index,
@@ -388,7 +384,7 @@ impl Assignment<'_> {
     fn fail(
         &mut self,
         index: usize,
-        failed: (SetupPhase, Failure),
+        failed: DialFailure,
         writer: &mut EventWriter<'_>,
     ) -> ConnectionId {
         let entry = &self.entries[index];

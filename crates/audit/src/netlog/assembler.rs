@@ -22,6 +22,7 @@ const STRAYS: &str = "requests came on sockets that were open before the log beg
 const UNDER_WAY: &str = "requests were under way when the log ended: they are not counted";
 
 /// The open items, by the number of their source.
+#[derive(Default)]
 pub(super) struct Assembler {
     constants: Constants,
     requests: BTreeMap<u64, Request>,
@@ -42,14 +43,7 @@ impl Assembler {
     pub(super) fn new(constants: Constants) -> Assembler {
         Assembler {
             constants,
-            requests: BTreeMap::new(),
-            jobs: BTreeMap::new(),
-            sessions: BTreeMap::new(),
-            connects: BTreeMap::new(),
-            sockets: BTreeMap::new(),
-            recorded: 0,
-            strays: 0,
-            let_go: 0,
+            ..Assembler::default()
         }
     }
 

@@ -1,7 +1,7 @@
 //! The first line of a NetLog: the meaning of the numbers in its events. The numbers change with
 //! each version, the names rarely.
 
-use super::event::RawEvent;
+use super::event::{Params, RawEvent};
 use crate::lenient::Lenient;
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -132,9 +132,11 @@ impl Constants {
         self.sources.get(&event.source.kind).copied()
     }
 
-    /// The name of an error code, such as `ERR_CONNECTION_REFUSED`.
-    pub(super) fn error(&self, code: i64) -> &str {
-        self.errors.get(&code).map_or("", String::as_str)
+    /// The name of the error that a step ended with, such as `ERR_CONNECTION_REFUSED`; empty if
+    /// the code is not known.
+    pub(super) fn error(&self, params: &Params) -> Option<&str> {
+        let code = params.net_error.number().filter(|&code| code < 0.0)?;
+        Some(self.errors.get(&(code as i64)).map_or("", String::as_str))
     }
 
     /// The time of an event in nanoseconds since 1970.
@@ -159,7 +161,10 @@ mod tests {
         assert_eq!(constants.kind(&event), Some(Kind::TcpConnect));
         assert_eq!(constants.origin(&event), Some(Origin::Socket));
         assert_eq!(constants.nanos(&event), Some(1_005_000_000));
-        assert_eq!(constants.error(-2), "ERR_FAILED");
+        let failed =
+            RawEvent::read(br#"{"params":{"net_error":-2},"source":{"id":4},"time":5,"type":7}"#)
+                .unwrap();
+        assert_eq!(constants.error(&failed.params), Some("ERR_FAILED"));
         assert!(Constants::read(b"{\"constants\":{}},").is_none());
         assert!(Constants::read(b"").is_none());
     }
