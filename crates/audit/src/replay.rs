@@ -30,10 +30,10 @@ pub(crate) fn read(
     let mut events = events.map_err(|error| input.broken(error.to_string()))?;
     let moved = Moved {
         by: begins_at(reader)
-            .unwrap_or(writer.base)
-            .saturating_sub(writer.base),
-        connections: writer.numbers.connections,
-        exchanges: writer.numbers.exchanges,
+            .unwrap_or(writer.run.base)
+            .saturating_sub(writer.run.base),
+        connections: writer.run.connections,
+        exchanges: writer.run.exchanges,
     };
     let mut count = 0;
     for row in events.by_ref() {
@@ -101,7 +101,7 @@ impl Moved {
 
     fn connection(&self, one: &mut Connection, writer: &mut EventWriter<'_>) {
         one.id = self.id(one.id);
-        writer.numbers.connections = writer.numbers.connections.max(one.id.0);
+        writer.run.connections = writer.run.connections.max(one.id.0);
         (one.variant, one.round) = (None, None);
         self.nanos(&mut one.at);
         let Setup { dns, connect, ssl } = &mut one.setup;
@@ -115,7 +115,7 @@ impl Moved {
 
     fn exchange(&self, one: &mut Exchange, writer: &mut EventWriter<'_>) {
         one.id = one.id.saturating_add(self.exchanges);
-        writer.numbers.exchanges = writer.numbers.exchanges.max(one.id);
+        writer.run.exchanges = writer.run.exchanges.max(one.id);
         one.retry_of = one.retry_of.map(|id| id.saturating_add(self.exchanges));
         one.connection = one.connection.map(|id| self.id(id));
         (one.variant, one.round) = (None, None);

@@ -187,7 +187,6 @@ pub(crate) fn begins_at(format: Format, prefix: &[u8]) -> Option<u64> {
 pub(crate) fn read(
     input: &mut Input,
     network: &mut ConnectionTable,
-    keys: &mut KeyLog,
     writer: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
@@ -199,11 +198,11 @@ pub(crate) fn read(
     let mut count = 0;
     let mut steps_back = StepsBack::default();
     let end = loop {
-        match packets.next(&mut input.window, keys) {
+        match packets.next(&mut input.window, &mut writer.run.keys) {
             Ok(packet) => {
                 count += 1;
                 steps_back.note(packet.at);
-                network.take(&packet, keys, writer);
+                network.take(&packet, writer);
             }
             Err(end) => break Some(end),
         }

@@ -184,14 +184,14 @@ impl Quic {
                 talk.answered = true;
                 talk.received = len as u64;
                 if is_kept {
-                    talk.begin_ladder((target, source), writer.base);
+                    talk.begin_ladder((target, source), writer.run.base);
                     talk.climb(Side::Server, bytes, len, at);
                 }
                 self.live.insert((target, source), talk);
             } else {
                 talk.sent = len as u64;
                 if is_kept {
-                    talk.begin_ladder(key, writer.base);
+                    talk.begin_ladder(key, writer.run.base);
                     talk.climb(Side::Client, bytes, len, at);
                 }
                 talk.greet(bytes);

@@ -148,7 +148,10 @@ impl Placement {
 /// Writes the entries to the ledger. Returns a description of the evidence.
 pub(crate) fn record(source: &Source<'_>, writer: &mut EventWriter<'_>) -> String {
     let evidence = choose(source);
-    let early = source.entries.iter().filter(|entry| entry.at < writer.base);
+    let early = source
+        .entries
+        .iter()
+        .filter(|entry| entry.at < writer.run.base);
     let early = (early.count() as u64, "input-out-of-order", EARLY);
     writer.caveats(source.prefix, &[early]);
     let mut layout = Assignment {
@@ -465,7 +468,7 @@ fn fill(entry: &Entry, id: u64, writer: &EventWriter<'_>) -> Exchange {
     let recognised = entry.method.as_ref().zip(entry.full_target.as_deref());
     one.fingerprint = recognised
         .filter(|_| entry.request_body.unwrap_or(0) == 0)
-        .map(|(method, target)| writer.key.of(method.as_str(), target, b""));
+        .map(|(method, target)| writer.run.key.of(method.as_str(), target, b""));
     one.method = entry.method.clone();
     one.target = entry.target();
     one.status = entry.status;

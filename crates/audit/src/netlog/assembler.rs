@@ -188,7 +188,7 @@ impl Assembler {
                 exchange.connection = request.record_dial(&exchange, writer);
                 self.strays += u64::from(exchange.status.is_some());
             }
-            over_at = exchange.end.0.saturating_add(writer.base);
+            over_at = exchange.end.0.saturating_add(writer.run.base);
             writer.record(Event::Exchange(&exchange));
         }
         if let Some(number) = number {

@@ -156,7 +156,7 @@ impl Request {
             .method
             .as_ref()
             .filter(|method| matches!(method.as_str(), "GET" | "HEAD"))
-            .map(|method| writer.key.of(method.as_str(), &self.full_target, b""));
+            .map(|method| writer.run.key.of(method.as_str(), &self.full_target, b""));
         one.status = self.status;
         one.terms = self.terms;
         one.close_sent_by = self.close_sent_by;
