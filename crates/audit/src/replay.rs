@@ -55,11 +55,8 @@ pub(crate) fn read(
             ),
         );
     }
-    Ok(InputSummary {
-        bytes: 0,
-        evidence: Some(format!("recorded by intact {}", reader.run().producer)),
-        ..input.account(Unit::Events, count, 0)
-    })
+    let summary = input.account(Unit::Events, count, 0);
+    Ok(summary.with_evidence(format!("recorded by intact {}", reader.run().producer)))
 }
 
 /// The shift of a ledger's times and ids.

@@ -366,6 +366,16 @@ impl ConnectionTable {
         }
     }
 
+    /// The connections that are followed, and when their last packets came.
+    fn live_connections(&self) -> Vec<(u64, Pair)> {
+        let slots = self.slots.iter();
+        let live = slots.filter_map(|(pair, slot)| match slot {
+            Slot::Live(live) => Some((live.seen_at(), *pair)),
+            Slot::Over { .. } => None,
+        });
+        live.collect()
+    }
+
     /// Drops the quarter of connections that were silent longest, and the remembered ports of old
     /// ones.
     fn make_room(&mut self, writer: &mut EventWriter<'_>) {
@@ -374,12 +384,7 @@ impl ConnectionTable {
             Slot::Live(_) => true,
             Slot::Over { since, .. } => now.saturating_sub(*since) < MEMORY,
         });
-        let mut silent: Vec<(u64, Pair)> = Vec::with_capacity(self.live);
-        for (pair, slot) in &self.slots {
-            if let Slot::Live(live) = slot {
-                silent.push((live.seen_at(), *pair));
-            }
-        }
+        let mut silent = self.live_connections();
         let quarter = (silent.len() / 4)
             .max(1)
             .min(silent.len().saturating_sub(1));
@@ -393,12 +398,7 @@ impl ConnectionTable {
 
     /// Ends all connections; the captures are complete.
     pub(crate) fn finish(&mut self, writer: &mut EventWriter<'_>) {
-        let mut rest: Vec<(u64, Pair)> = Vec::with_capacity(self.live);
-        for (pair, slot) in &self.slots {
-            if let Slot::Live(live) = slot {
-                rest.push((live.seen_at(), *pair));
-            }
-        }
+        let mut rest = self.live_connections();
         // roughly in the order of their ends, as consumers expect
         rest.sort_unstable();
         for (_, pair) in rest {

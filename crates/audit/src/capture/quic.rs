@@ -204,28 +204,22 @@ impl Quic {
     }
 
     fn make_room(&mut self, now: u64, writer: &mut EventWriter<'_>) {
-        let silent = |talk: &QuicConnection| now.saturating_sub(talk.seen_at) > SILENCE;
-        let mut over: Vec<_> = self
-            .live
-            .iter()
-            .filter(|(_, talk)| silent(talk))
-            .map(|(key, talk)| (talk.seen_at, *key))
-            .collect();
-        over.sort_unstable();
-        for (_, key) in over {
+        for (_, key) in self.seen(|at| now.saturating_sub(at) > SILENCE) {
             self.end(key, true, now, writer);
         }
     }
 
+    /// The connections whose last packets came at these times, ordered by them.
+    fn seen(&self, at: impl Fn(u64) -> bool) -> Vec<(u64, (SocketAddr, SocketAddr))> {
+        let live = self.live.iter().map(|(key, talk)| (talk.seen_at, *key));
+        let mut seen: Vec<_> = live.filter(|(seen_at, _)| at(*seen_at)).collect();
+        seen.sort_unstable();
+        seen
+    }
+
     /// Ends all connections; the captures are complete.
     pub(super) fn finish(&mut self, now: u64, writer: &mut EventWriter<'_>) {
-        let mut rest: Vec<_> = self
-            .live
-            .iter()
-            .map(|(key, talk)| (talk.seen_at, *key))
-            .collect();
-        rest.sort_unstable();
-        for (seen_at, key) in rest {
+        for (seen_at, key) in self.seen(|_| true) {
             self.end(key, now.saturating_sub(seen_at) > SILENCE, now, writer);
         }
     }

@@ -71,10 +71,8 @@ pub(crate) fn read(
         prefix: &prefix,
     };
     let evidence = client::record(&source, writer);
-    Ok(InputSummary {
-        evidence: Some(evidence),
-        ..input.account(Unit::Entries, document.seen, document.skipped)
-    })
+    let summary = input.account(Unit::Entries, document.seen, document.skipped);
+    Ok(summary.with_evidence(evidence))
 }
 
 #[cfg(test)]

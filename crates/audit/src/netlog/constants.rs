@@ -124,11 +124,11 @@ impl Constants {
         })
     }
 
-    pub(super) fn kind(&self, event: &RawEvent) -> Option<Kind> {
+    pub(super) fn kind(&self, event: &RawEvent<'_>) -> Option<Kind> {
         self.events.get(&event.kind).copied()
     }
 
-    pub(super) fn origin(&self, event: &RawEvent) -> Option<Origin> {
+    pub(super) fn origin(&self, event: &RawEvent<'_>) -> Option<Origin> {
         self.sources.get(&event.source.kind).copied()
     }
 
@@ -140,7 +140,7 @@ impl Constants {
     }
 
     /// The time of an event in nanoseconds since 1970.
-    pub(super) fn nanos(&self, event: &RawEvent) -> Option<u64> {
+    pub(super) fn nanos(&self, event: &RawEvent<'_>) -> Option<u64> {
         let ms = self.offset_ms.checked_add(event.time.count()?)?;
         let nanos = ms.checked_mul(NANOS_PER_MS)?;
         (nanos <= i64::MAX as u64).then_some(nanos)
@@ -164,7 +164,7 @@ mod tests {
         let failed =
             RawEvent::read(br#"{"params":{"net_error":-2},"source":{"id":4},"time":5,"type":7}"#)
                 .unwrap();
-        assert_eq!(constants.error(&failed.params), Some("ERR_FAILED"));
+        assert_eq!(constants.error(&failed.params()), Some("ERR_FAILED"));
         assert!(Constants::read(b"{\"constants\":{}},").is_none());
         assert!(Constants::read(b"").is_none());
     }

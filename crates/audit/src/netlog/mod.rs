@@ -95,10 +95,8 @@ pub(crate) fn read(
         );
     }
     let evidence = follow.finish(&prefix, writer);
-    Ok(InputSummary {
-        evidence: Some(evidence),
-        ..input.account(Unit::Events, events, skipped)
-    })
+    let summary = input.account(Unit::Events, events, skipped);
+    Ok(summary.with_evidence(evidence))
 }
 
 #[cfg(test)]

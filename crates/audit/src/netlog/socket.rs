@@ -4,6 +4,7 @@ use super::constants::Constants;
 use super::event::Params;
 use crate::event_writer::EventWriter;
 use crate::fields;
+use crate::lenient::Lenient;
 use intact_ledger::{
     Certainty, Close, CloseKind, ClosePoint, Connection, ConnectionBytes, ConnectionId,
     DialFailure, Event, Failure, Handshake, KeepAliveTerms, Origin, Protocol, Reuse, Scheme, Setup,
@@ -96,8 +97,9 @@ impl Socket {
     /// Ends the TCP handshake.
     pub(super) fn dialled(&mut self, params: &Params, at: u64, constants: &Constants) {
         self.tcp.1.get_or_insert(at);
-        self.local = params.local_address.text().map(Into::into);
-        self.remote = params.remote_address.text().map(Into::into);
+        let either = |one: &Lenient, other: &Lenient| one.text().or(other.text()).map(Into::into);
+        self.local = either(&params.local_address, &params.source_address);
+        self.remote = either(&params.remote_address, &params.peer_address);
         self.fail(params, SetupPhase::Connect, constants);
     }
 

@@ -74,10 +74,8 @@ pub(crate) fn read(
         return Err(input.broken(NO_RECORD));
     }
     writer.caveats(&input.prefix(), &[(early, "input-out-of-order", EARLY)]);
-    Ok(InputSummary {
-        evidence: Some(evidence(log).to_owned()),
-        ..input.account(Unit::Lines, lines, skipped)
-    })
+    let summary = input.account(Unit::Lines, lines, skipped);
+    Ok(summary.with_evidence(evidence(log)))
 }
 
 fn evidence(log: Log) -> &'static str {
