@@ -180,23 +180,23 @@ impl Quic {
             let is_kept = self.wanted.is_some() && self.climbing < MAX_CLIMBING;
             self.climbing += usize::from(is_kept);
             // a handshake whose other direction was not captured
-            if source.port() == PORT && target.port() != PORT {
+            let is_answer = source.port() == PORT && target.port() != PORT;
+            let (from, key) = match is_answer {
+                true => (Side::Server, (target, source)),
+                false => (Side::Client, key),
+            };
+            if is_kept {
+                talk.begin_ladder(key, writer.run.base);
+                talk.climb(from, bytes, len, at);
+            }
+            if is_answer {
                 talk.answered = true;
                 talk.received = len as u64;
-                if is_kept {
-                    talk.begin_ladder((target, source), writer.run.base);
-                    talk.climb(Side::Server, bytes, len, at);
-                }
-                self.live.insert((target, source), talk);
             } else {
                 talk.sent = len as u64;
-                if is_kept {
-                    talk.begin_ladder(key, writer.run.base);
-                    talk.climb(Side::Client, bytes, len, at);
-                }
                 talk.greet(bytes);
-                self.live.insert(key, talk);
             }
+            self.live.insert(key, talk);
         } else {
             self.untracked += 1;
         }

@@ -3,6 +3,7 @@
 
 use super::event::{Params, RawEvent};
 use crate::lenient::Lenient;
+use crate::named::named;
 use serde::Deserialize;
 use std::collections::HashMap;
 
@@ -18,28 +19,9 @@ pub(super) struct Constants {
     errors: HashMap<i64, String>,
 }
 
-macro_rules! named {
-    ($(#[$about:meta])* $name:ident { $($variant:ident $($text:literal)|+,)* }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum $name {
-            $($variant,)*
-        }
-
-        impl $name {
-            fn named(text: &str) -> Option<$name> {
-                Some(match text {
-                    $($($text)|+ => $name::$variant,)*
-                    _ => return None,
-                })
-            }
-        }
-    };
-}
-
 named! {
     /// The events that are read.
-    Kind {
+    pub(super) Kind {
         RequestAlive "REQUEST_ALIVE",
         StartJob "URL_REQUEST_START_JOB",
         StreamRequest "HTTP_STREAM_REQUEST",
@@ -72,7 +54,7 @@ named! {
 
 named! {
     /// The sources whose events are read.
-    Origin {
+    pub(super) Origin {
         Request "URL_REQUEST" | "WEB_SOCKET_TRANSPORT_CONNECT_JOB",
         Job "HTTP_STREAM_JOB",
         Socket "SOCKET",
