@@ -2,7 +2,7 @@
 
 use crate::capture::{self, ConnectionTable, Ladder};
 use crate::error::AuditError;
-use crate::event_writer::{EventWriter, IdAllocator};
+use crate::event_writer::{EventWriter, RunState};
 use crate::format::Format;
 use crate::har;
 use crate::input::Input;
@@ -41,11 +41,7 @@ pub enum LadderSelection {
 /// Reads inputs into ledger events. All captures are read as one, because a connection may continue
 /// in the next file.
 pub struct Audit {
-    key: FingerprintKey,
-    keys: KeyLog,
-    numbers: IdAllocator,
-    servers: KnownServers,
-    base: u64,
+    run: RunState,
     network: ConnectionTable,
     pools: LogConnections,
     weave: Joiner,
@@ -57,11 +53,15 @@ impl Audit {
     /// An audit that has read nothing yet.
     pub fn new(options: Options) -> Audit {
         Audit {
-            key: FingerprintKey::new(&options.random),
-            keys: options.keys,
-            numbers: IdAllocator::default(),
-            servers: KnownServers::default(),
-            base: options.base,
+            run: RunState {
+                connections: 0,
+                exchanges: 0,
+                any_recorded: false,
+                servers: KnownServers::default(),
+                key: FingerprintKey::new(&options.random),
+                keys: options.keys,
+                base: options.base,
+            },
             network: ConnectionTable::new(options.ladder),
             pools: LogConnections::default(),
             weave: Joiner::default(),
@@ -79,19 +79,12 @@ impl Audit {
     ) -> Result<InputSummary, AuditError> {
         let mut writer = EventWriter {
             sink,
-            numbers: &mut self.numbers,
-            servers: &mut self.servers,
-            key: &self.key,
-            base: self.base,
+            run: &mut self.run,
         };
         let account = match input.format {
-            Format::Pcap | Format::Pcapng | Format::Snoop => capture::read(
-                &mut input,
-                &mut self.network,
-                &mut self.keys,
-                &mut writer,
-                go_on,
-            ),
+            Format::Pcap | Format::Pcapng | Format::Snoop => {
+                capture::read(&mut input, &mut self.network, &mut writer, go_on)
+            }
             Format::Har => har::read(&mut input, &mut writer),
             Format::NetLog => netlog::read(&mut input, &mut writer, go_on),
             Format::Tool(tool) => load_generator::read(&mut input, tool, &mut writer, go_on),
@@ -139,15 +132,12 @@ impl Audit {
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         let mut writer = EventWriter {
             sink,
-            numbers: &mut self.numbers,
-            servers: &mut self.servers,
-            key: &self.key,
-            base: self.base,
+            run: &mut self.run,
         };
-        self.network.finish(&self.keys, &mut writer);
+        self.network.finish(&mut writer);
         self.pools.finish(&mut writer);
         self.weave.finish(&mut writer);
-        if !writer.numbers.any_recorded
+        if !writer.run.any_recorded
             && let Some(words) = nothing_in(&self.read, self.network.has_transport())
         {
             // the traffic that the user expects took another path

@@ -3,51 +3,55 @@
 use intact_ledger::{Caveat, Close, Closed, ConnectionId, Event, FingerprintKey, Nanos, Sink};
 use intact_observe::KnownServers;
 use intact_units::number;
+use intact_wire::tls::decrypt::KeyLog;
 
 /// A caveat about a limit of the result: the number of cases, its id, and the text after the
 /// number.
 pub(crate) type Limit<'a> = (u64, &'a str, &'a str);
 
-/// The ids that are in use. They are unique over all inputs of an audit.
-#[derive(Debug, Default)]
-pub(crate) struct IdAllocator {
+/// What all inputs of an audit share.
+pub(crate) struct RunState {
+    /// The last id of a connection. Ids are unique over all inputs.
     pub(crate) connections: u64,
+    /// The last id of an exchange.
     pub(crate) exchanges: u64,
     /// Whether a connection or an exchange was recorded. Not every id is used.
     pub(crate) any_recorded: bool,
+    pub(crate) servers: KnownServers,
+    pub(crate) key: FingerprintKey,
+    /// TLS secrets that are known so far.
+    pub(crate) keys: KeyLog,
+    /// Nanosecond 0 of the run, in nanoseconds since 1970.
+    pub(crate) base: u64,
 }
 
 /// Writes events to the sink.
 pub(crate) struct EventWriter<'a> {
     pub(crate) sink: &'a mut dyn Sink,
-    pub(crate) numbers: &'a mut IdAllocator,
-    pub(crate) servers: &'a mut KnownServers,
-    pub(crate) key: &'a FingerprintKey,
-    /// Nanosecond 0 of the run, in nanoseconds since 1970.
-    pub(crate) base: u64,
+    pub(crate) run: &'a mut RunState,
 }
 
 impl EventWriter<'_> {
     /// Converts nanoseconds since 1970 to the run's clock. A time before the base becomes 0.
     pub(crate) fn nanos(&self, wall: u64) -> Nanos {
-        Nanos(wall.saturating_sub(self.base))
+        Nanos(wall.saturating_sub(self.run.base))
     }
 
     /// The id of the next connection, from 1.
     pub(crate) fn next_connection(&mut self) -> ConnectionId {
-        self.numbers.connections += 1;
-        ConnectionId(self.numbers.connections)
+        self.run.connections += 1;
+        ConnectionId(self.run.connections)
     }
 
     /// The id of the next exchange, from 1.
     pub(crate) fn next_exchange(&mut self) -> u64 {
-        self.numbers.exchanges += 1;
-        self.numbers.exchanges
+        self.run.exchanges += 1;
+        self.run.exchanges
     }
 
     /// Records one event.
     pub(crate) fn record(&mut self, event: Event<'_>) {
-        self.numbers.any_recorded |= matches!(event, Event::Opened(_) | Event::Exchange(_));
+        self.run.any_recorded |= matches!(event, Event::Opened(_) | Event::Exchange(_));
         self.sink.record(event);
     }
 

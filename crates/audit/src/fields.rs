@@ -1,8 +1,6 @@
 //! Values that several formats share: durations, URLs, versions and failures.
 
-use intact_ledger::{
-    Failure, KeepAliveTerms, Origin, Outcome, Protocol, Scheme, SetupPhase, TlsVersion,
-};
+use intact_ledger::{Failure, KeepAliveTerms, Origin, Protocol, Scheme, TlsVersion};
 
 const NANOS_PER_MS: f64 = 1e6;
 /// Longest accepted duration, in milliseconds: a week.
@@ -104,40 +102,36 @@ pub(crate) fn tls_version(text: &str) -> Option<TlsVersion> {
     })
 }
 
-/// The outcome of an error name of Chromium; `None` for a request that was never sent.
-pub(crate) fn failure(error: &str) -> Option<(Outcome, Option<SetupPhase>)> {
+/// The failure of an error name of Chromium; `None` for a request that was never sent.
+pub(crate) fn failure(error: &str) -> Option<Failure> {
     use Failure as F;
-    use SetupPhase::{Connect, Dns, Ssl};
     let name = error
         .trim()
         .trim_start_matches("net::")
         .trim_start_matches("ERR_");
-    let (kind, phase) = match name {
-        "NAME_NOT_RESOLVED" | "NAME_RESOLUTION_FAILED" => (F::Lookup, Some(Dns)),
-        "CONNECTION_REFUSED" => (F::Refused, Some(Connect)),
-        "CONNECTION_TIMED_OUT" => (F::ConnectTimeout, Some(Connect)),
-        "ADDRESS_UNREACHABLE" | "INTERNET_DISCONNECTED" | "NETWORK_CHANGED" => {
-            (F::Unreachable, Some(Connect))
-        }
-        "PROXY_CONNECTION_FAILED" | "TUNNEL_CONNECTION_FAILED" => (F::Proxy, Some(Connect)),
-        "CERT_COMMON_NAME_INVALID" => (F::CertificateName, Some(Ssl)),
-        "CERT_DATE_INVALID" => (F::CertificateExpired, Some(Ssl)),
-        "CERT_AUTHORITY_INVALID" => (F::CertificateUnknown, Some(Ssl)),
-        "SSL_VERSION_OR_CIPHER_MISMATCH" => (F::TlsVersion, Some(Ssl)),
-        "SSL_PROTOCOL_ERROR" => (F::Tls, Some(Ssl)),
-        "CONNECTION_RESET" => (F::Reset, None),
-        "CONNECTION_CLOSED" | "EMPTY_RESPONSE" => (F::Closed, None),
-        "INCOMPLETE_CHUNKED_ENCODING" | "CONTENT_LENGTH_MISMATCH" => (F::Truncated, None),
-        "TIMED_OUT" => (F::Timeout, None),
-        "INVALID_HTTP_RESPONSE" | "INVALID_RESPONSE" => (F::Malformed, None),
-        "HTTP2_SERVER_REFUSED_STREAM" => (F::Refusal, None),
-        "HTTP2_PROTOCOL_ERROR" | "QUIC_PROTOCOL_ERROR" => (F::StreamReset, None),
-        "ABORTED" => (F::ClientClosed, None),
-        name if name.starts_with("CERT_") => (F::Certificate, Some(Ssl)),
+    Some(match name {
+        "NAME_NOT_RESOLVED" | "NAME_RESOLUTION_FAILED" => F::Lookup,
+        "CONNECTION_REFUSED" => F::Refused,
+        "CONNECTION_TIMED_OUT" => F::ConnectTimeout,
+        "ADDRESS_UNREACHABLE" | "INTERNET_DISCONNECTED" | "NETWORK_CHANGED" => F::Unreachable,
+        "PROXY_CONNECTION_FAILED" | "TUNNEL_CONNECTION_FAILED" => F::Proxy,
+        "CERT_COMMON_NAME_INVALID" => F::CertificateName,
+        "CERT_DATE_INVALID" => F::CertificateExpired,
+        "CERT_AUTHORITY_INVALID" => F::CertificateUnknown,
+        "SSL_VERSION_OR_CIPHER_MISMATCH" => F::TlsVersion,
+        "SSL_PROTOCOL_ERROR" => F::Tls,
+        "CONNECTION_RESET" => F::Reset,
+        "CONNECTION_CLOSED" | "EMPTY_RESPONSE" => F::Closed,
+        "INCOMPLETE_CHUNKED_ENCODING" | "CONTENT_LENGTH_MISMATCH" => F::Truncated,
+        "TIMED_OUT" => F::Timeout,
+        "INVALID_HTTP_RESPONSE" | "INVALID_RESPONSE" => F::Malformed,
+        "HTTP2_SERVER_REFUSED_STREAM" => F::Refusal,
+        "HTTP2_PROTOCOL_ERROR" | "QUIC_PROTOCOL_ERROR" => F::StreamReset,
+        "ABORTED" => F::ClientClosed,
+        name if name.starts_with("CERT_") => F::Certificate,
         // blocked by the browser, not in a cache, and so on
         _ => return None,
-    };
-    Some((Outcome::Failed(kind), phase))
+    })
 }
 
 /// Whether the value of a `Connection` field announces the close.

@@ -63,6 +63,14 @@ pub struct InputSummary {
 }
 
 impl InputSummary {
+    /// The summary with the evidence that identifies connections.
+    pub(crate) fn with_evidence(self, evidence: impl Into<String>) -> InputSummary {
+        InputSummary {
+            evidence: Some(evidence.into()),
+            ..self
+        }
+    }
+
     /// The input's name that users see.
     pub fn name(&self) -> String {
         input::name(&self.path)

@@ -4,6 +4,13 @@
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
+/// The text behind these parts of JSON, which may have white space before each.
+pub(crate) fn behind<'a>(text: &'a [u8], parts: &[&str]) -> Option<&'a [u8]> {
+    parts.iter().try_fold(text, |rest, part| {
+        rest.trim_ascii_start().strip_prefix(part.as_bytes())
+    })
+}
+
 /// A JSON value of any type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Lenient {

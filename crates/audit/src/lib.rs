@@ -21,6 +21,7 @@ mod input_summary;
 mod lenient;
 mod load_generator;
 mod log;
+mod named;
 mod netlog;
 mod open;
 mod read_buffer;

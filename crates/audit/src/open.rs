@@ -33,22 +33,12 @@ pub struct InputOptions {
     pub log_format: Option<Pattern>,
 }
 
-/// Whether a file starts with these bytes.
-type IsStart = fn(&[u8]) -> bool;
-
 impl Format {
     /// The format of these first bytes.
     fn detect(prefix: &[u8]) -> Option<Format> {
-        const BY_START: [(IsStart, Format); 5] = [
-            (capture::is_pcap, Format::Pcap),
-            (capture::is_pcapng, Format::Pcapng),
-            (capture::is_snoop, Format::Snoop),
-            (har::is_har, Format::Har),
-            (netlog::is_netlog, Format::NetLog),
-        ];
-        let known = BY_START.iter().find(|(is_start, _)| is_start(prefix));
-        known
-            .map(|(_, format)| *format)
+        capture::detect(prefix)
+            .or_else(|| har::is_har(prefix).then_some(Format::Har))
+            .or_else(|| netlog::is_netlog(prefix).then_some(Format::NetLog))
             .or_else(|| LoadGenerator::detect(prefix).map(Format::Tool))
             .or_else(|| zeek::detect(prefix).map(Format::Zeek))
     }

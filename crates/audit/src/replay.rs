@@ -8,7 +8,7 @@ use crate::input_summary::{InputSummary, Unit};
 use crate::timestamp;
 use intact_ledger::store::Reader;
 use intact_ledger::{
-    Closed, Connection, ConnectionId, Event, Exchange, Lookup, Nanos, Row, Rows, Setup, Span, Spans,
+    Closed, Connection, ConnectionId, Event, Exchange, Lookup, Nanos, Row, Rows, Setup, Span,
 };
 
 /// Number of events between two calls of `go_on`.
@@ -28,12 +28,12 @@ pub(crate) fn read(
 ) -> Result<InputSummary, AuditError> {
     let events = reader.events();
     let mut events = events.map_err(|error| input.broken(error.to_string()))?;
-    let mut moved = Moved {
+    let moved = Moved {
         by: begins_at(reader)
-            .unwrap_or(writer.base)
-            .saturating_sub(writer.base),
-        connections: writer.numbers.connections,
-        exchanges: writer.numbers.exchanges,
+            .unwrap_or(writer.run.base)
+            .saturating_sub(writer.run.base),
+        connections: writer.run.connections,
+        exchanges: writer.run.exchanges,
     };
     let mut count = 0;
     for row in events.by_ref() {
@@ -55,11 +55,8 @@ pub(crate) fn read(
             ),
         );
     }
-    Ok(InputSummary {
-        bytes: 0,
-        evidence: Some(format!("recorded by intact {}", reader.run().producer)),
-        ..input.account(Unit::Events, count, 0)
-    })
+    let summary = input.account(Unit::Events, count, 0);
+    Ok(summary.with_evidence(format!("recorded by intact {}", reader.run().producer)))
 }
 
 /// The shift of a ledger's times and ids.
@@ -72,42 +69,27 @@ struct Moved {
 }
 
 impl Moved {
-    fn record(&mut self, row: Row, writer: &mut EventWriter<'_>) {
-        match row {
-            Row::Opened(mut connection) => {
-                self.connection(&mut connection, writer);
-                writer.record(Event::Opened(&connection));
+    fn record(&self, mut row: Row, writer: &mut EventWriter<'_>) {
+        match &mut row {
+            Row::Opened(connection) | Row::Revised(connection) => {
+                self.connection(connection, writer);
             }
-            Row::Revised(mut connection) => {
-                self.connection(&mut connection, writer);
-                writer.record(Event::Revised(&connection));
-            }
-            Row::Exchange(mut exchange) => {
-                self.exchange(&mut exchange, writer);
-                writer.record(Event::Exchange(&exchange));
-            }
-            Row::Closed(mut closed) => {
-                self.closed(&mut closed);
-                writer.record(Event::Closed(&closed));
-            }
-            Row::Lookup(mut lookup) => {
-                self.lookup(&mut lookup);
-                writer.record(Event::Lookup(&lookup));
-            }
-            Row::Caveat(caveat) => writer.record(Event::Caveat(&caveat)),
+            Row::Exchange(exchange) => self.exchange(exchange, writer),
+            Row::Closed(closed) => self.closed(closed),
+            Row::Lookup(lookup) => self.lookup(lookup),
+            Row::Caveat(_) => {}
             // facts about the recording machine and the rounds, which do not apply to this run
-            Row::Sockets(_) | Row::Round(_) | Row::Invocation(_) | Row::Fault(_) => {}
+            Row::Sockets(_) | Row::Round(_) | Row::Invocation(_) | Row::Fault(_) => return,
         }
+        writer.record(row.as_event());
     }
 
     fn nanos(&self, at: &mut Nanos) {
         *at = at.after(self.by);
     }
 
-    fn span(&self, span: &mut Option<Span>) {
-        if let Some(span) = span {
-            *span = Span::new(span.start.after(self.by), span.end.after(self.by));
-        }
+    fn span(&self, span: &mut Span) {
+        *span = Span::new(span.start.after(self.by), span.end.after(self.by));
     }
 
     fn id(&self, id: ConnectionId) -> ConnectionId {
@@ -116,11 +98,11 @@ impl Moved {
 
     fn connection(&self, one: &mut Connection, writer: &mut EventWriter<'_>) {
         one.id = self.id(one.id);
-        writer.numbers.connections = writer.numbers.connections.max(one.id.0);
+        writer.run.connections = writer.run.connections.max(one.id.0);
         (one.variant, one.round) = (None, None);
         self.nanos(&mut one.at);
         let Setup { dns, connect, ssl } = &mut one.setup;
-        for span in [dns, connect, ssl] {
+        for span in [dns, connect, ssl].into_iter().flatten() {
             self.span(span);
         }
         if let Some(close) = &mut one.closed {
@@ -130,35 +112,15 @@ impl Moved {
 
     fn exchange(&self, one: &mut Exchange, writer: &mut EventWriter<'_>) {
         one.id = one.id.saturating_add(self.exchanges);
-        writer.numbers.exchanges = writer.numbers.exchanges.max(one.id);
+        writer.run.exchanges = writer.run.exchanges.max(one.id);
         one.retry_of = one.retry_of.map(|id| id.saturating_add(self.exchanges));
         one.connection = one.connection.map(|id| self.id(id));
         (one.variant, one.round) = (None, None);
         self.nanos(&mut one.at);
         self.nanos(&mut one.end);
-        let Spans {
-            dns,
-            connect,
-            ssl,
-            blocked,
-            send,
-            wait,
-            headers_to_body,
-            receive,
-        } = &mut one.spans;
-        for span in [
-            dns,
-            connect,
-            ssl,
-            blocked,
-            send,
-            wait,
-            headers_to_body,
-            receive,
-        ] {
+        for span in one.spans.iter_mut().chain(&mut one.client_delay) {
             self.span(span);
         }
-        self.span(&mut one.client_delay);
     }
 
     fn closed(&self, one: &mut Closed) {
@@ -169,6 +131,6 @@ impl Moved {
 
     fn lookup(&self, one: &mut Lookup) {
         (one.variant, one.round) = (None, None);
-        one.span = Span::new(one.span.start.after(self.by), one.span.end.after(self.by));
+        self.span(&mut one.span);
     }
 }

@@ -10,6 +10,10 @@ pub(crate) struct Timestamp {
 }
 
 const SECOND: u64 = 1_000_000_000;
+const MONTHS: [[u8; 3]; 12] = [
+    *b"Jan", *b"Feb", *b"Mar", *b"Apr", *b"May", *b"Jun", *b"Jul", *b"Aug", *b"Sep", *b"Oct",
+    *b"Nov", *b"Dec",
+];
 
 /// Parses a time to nanoseconds since 1970, see [`read`].
 pub(crate) fn nanos(text: &str) -> Option<u64> {
@@ -32,21 +36,8 @@ pub(crate) fn read(text: &str) -> Option<Timestamp> {
 /// without a zone.
 fn common(bytes: &[u8]) -> Option<Timestamp> {
     let day = number(bytes.get(0..2)?)?;
-    let month = match bytes.get(3..6)? {
-        b"Jan" => 1,
-        b"Feb" => 2,
-        b"Mar" => 3,
-        b"Apr" => 4,
-        b"May" => 5,
-        b"Jun" => 6,
-        b"Jul" => 7,
-        b"Aug" => 8,
-        b"Sep" => 9,
-        b"Oct" => 10,
-        b"Nov" => 11,
-        b"Dec" => 12,
-        _ => return None,
-    };
+    let name: &[u8; 3] = bytes.get(3..)?.first_chunk()?;
+    let month = 1 + MONTHS.iter().position(|month| month == name)? as i64;
     let year = number(bytes.get(7..11)?)?;
     let (seconds, rest) = clock(bytes.get(12..)?)?;
     let (fraction, rest) = fraction(rest);

@@ -116,8 +116,8 @@ impl Spans {
         }
     }
 
-    /// Limits all spans to `from` to `to`, for captures whose times decrease.
-    pub fn keep_within(&mut self, from: Nanos, to: Nanos) {
+    /// The spans of the phases that are known.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Span> {
         let all = [
             &mut self.dns,
             &mut self.connect,
@@ -128,7 +128,12 @@ impl Spans {
             &mut self.headers_to_body,
             &mut self.receive,
         ];
-        for span in all.into_iter().flatten() {
+        all.into_iter().flatten()
+    }
+
+    /// Limits all spans to `from` to `to`, for captures whose times decrease.
+    pub fn keep_within(&mut self, from: Nanos, to: Nanos) {
+        for span in self.iter_mut() {
             *span = span.within(from, to);
         }
     }

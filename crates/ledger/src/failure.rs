@@ -129,7 +129,17 @@ const NOTICED_LATE: u64 = 1_000_000;
 impl Failure {
     /// Whether it is a failure of the setup: no byte of the request was sent.
     pub fn precedes_the_request(self) -> bool {
-        self < Failure::Stale
+        self.setup_phase().is_some()
+    }
+
+    /// The step of the setup that this kind ends.
+    pub fn setup_phase(self) -> Option<SetupPhase> {
+        match self {
+            Failure::Lookup => Some(SetupPhase::Dns),
+            kind if kind < Failure::NotTls => Some(SetupPhase::Connect),
+            kind if kind < Failure::Stale => Some(SetupPhase::Ssl),
+            _ => None,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 /// One lookup of a name, by the resolver at the vantage.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lookup {
     /// Index into the run's variants.

@@ -21,38 +21,6 @@ pub enum CpuCategory {
     Other,
 }
 
-/// Number of samples by category.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CategoryShares {
-    /// See [`CpuCategory::Dns`].
-    pub dns: u64,
-    /// See [`CpuCategory::Tls`].
-    pub tls: u64,
-    /// See [`CpuCategory::Socket`].
-    pub socket: u64,
-    /// See [`CpuCategory::Readiness`].
-    pub readiness: u64,
-    /// See [`CpuCategory::Other`].
-    pub other: u64,
-}
-
-impl CategoryShares {
-    pub(crate) fn add(&mut self, work: CpuCategory, samples: u64) {
-        *match work {
-            CpuCategory::Dns => &mut self.dns,
-            CpuCategory::Tls => &mut self.tls,
-            CpuCategory::Socket => &mut self.socket,
-            CpuCategory::Readiness => &mut self.readiness,
-            CpuCategory::Other => &mut self.other,
-        } += samples;
-    }
-
-    /// Number of all samples.
-    pub fn total(self) -> u64 {
-        self.dns + self.tls + self.socket + self.readiness + self.other
-    }
-}
-
 /// Functions of lookups: glibc, musl, c-ares, Go, Node.
 const DNS: [&str; 14] = [
     "getaddrinfo",

@@ -29,10 +29,10 @@ mod platform;
 #[path = "linux/mod.rs"]
 mod platform;
 
-pub use cpu_category::{CategoryShares, CpuCategory};
+pub use cpu_category::CpuCategory;
 pub use error::ProfileError;
 #[cfg(all(fuzzing, target_os = "linux"))]
 #[doc(hidden)]
 pub use platform::fuzz;
-pub use platform::{SampleTarget, Sampling, flame_graph};
-pub use profile::{Frame, Gap, Profile, Stack};
+pub use platform::{Sampling, flame_graph};
+pub use profile::{Frame, Gap, Profile, SampleTarget, Stack};

@@ -1,8 +1,18 @@
 //! The sampled profile with names: plain data.
 
-use crate::cpu_category::{CategoryShares, CpuCategory};
+use crate::cpu_category::CpuCategory;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// What to sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SampleTarget {
+    /// Programs that this thread starts from now on, from their `exec` on.
+    Children,
+    /// These processes and their children.
+    Processes(Vec<u32>),
+}
 
 /// One level of a stack.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -82,11 +92,11 @@ impl Profile {
     }
 
     /// Number of samples of a target by category.
-    pub fn shares(&self, subject: usize) -> CategoryShares {
-        let mut shares = CategoryShares::default();
+    pub fn shares(&self, subject: usize) -> BTreeMap<CpuCategory, u64> {
+        let mut shares = BTreeMap::new();
         for stack in &self.stacks {
             if stack.subject == subject {
-                shares.add(stack.work, stack.samples);
+                *shares.entry(stack.work).or_default() += stack.samples;
             }
         }
         shares

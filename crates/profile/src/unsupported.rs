@@ -1,16 +1,7 @@
 //! Systems without sampling.
 
-use crate::{Profile, ProfileError};
+use crate::{Profile, ProfileError, SampleTarget};
 use std::io;
-
-/// What to sample.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SampleTarget {
-    /// What this thread starts from now on.
-    Children,
-    /// These processes and their children.
-    Processes(Vec<u32>),
-}
 
 /// A running sampler.
 pub struct Sampling(std::convert::Infallible);

@@ -66,6 +66,22 @@ pub struct Hop {
     pub not_read: Vec<NotRead>,
 }
 
+impl Timer {
+    /// A limit for all parts of a configuration.
+    pub(crate) fn new(idle: Idle, place: Place) -> Timer {
+        Timer {
+            idle,
+            scope: String::new(),
+            place,
+        }
+    }
+
+    /// The same limit for one part.
+    pub(crate) fn of(self, scope: String) -> Timer {
+        Timer { scope, ..self }
+    }
+}
+
 /// Where the limits of a hop are to be taken from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HopSource {
@@ -187,15 +203,10 @@ fn file(name: &str, value: &str) -> Option<HopSource> {
 impl Hop {
     /// A hop whose limits were written down.
     pub fn given(name: &str, accepts: Idle, keeps: Idle, is_coupled: bool) -> Hop {
-        let timer = |idle| Timer {
-            idle,
-            scope: String::new(),
-            place: Place::Given,
-        };
         Hop {
             name: name.to_owned(),
-            accepts: vec![timer(accepts)],
-            keeps: vec![timer(keeps)],
+            accepts: vec![Timer::new(accepts, Place::Given)],
+            keeps: vec![Timer::new(keeps, Place::Given)],
             is_coupled,
             not_read: Vec::new(),
         }

@@ -110,11 +110,7 @@ impl Product {
     }
 
     fn timer(self, idle: Idle) -> Timer {
-        Timer {
-            idle,
-            scope: String::new(),
-            place: Place::Default(self.row().source),
-        }
+        Timer::new(idle, Place::Default(self.row().source))
     }
 }
 

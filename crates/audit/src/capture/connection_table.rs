@@ -18,7 +18,6 @@ use crate::audit::LadderSelection;
 use crate::event_writer::EventWriter;
 use intact_wire::dns;
 use intact_wire::tcp::Segment;
-use intact_wire::tls::decrypt::KeyLog;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -134,19 +133,14 @@ impl ConnectionTable {
     }
 
     /// Takes one packet.
-    pub(super) fn take(
-        &mut self,
-        packet: &Packet<'_>,
-        keys: &KeyLog,
-        writer: &mut EventWriter<'_>,
-    ) {
+    pub(super) fn take(&mut self, packet: &Packet<'_>, writer: &mut EventWriter<'_>) {
         self.now = self.now.max(packet.at);
-        self.release(keys, writer);
+        self.release(writer);
         if packet.is_cut {
             self.limits.snap_len = self.limits.snap_len.max(packet.bytes.len());
         }
         let inside = link::open(packet.link, packet.bytes);
-        let counts = match self.look_into(inside, packet.at, 0, keys, writer) {
+        let counts = match self.look_into(inside, packet.at, 0, writer) {
             Found::Short if packet.is_cut => return self.counts.opaque.add(Opaque::Cut),
             Found::Opaque(what) => return self.counts.opaque.add(what),
             Found::Transport => &mut self.counts.transport,
@@ -162,14 +156,13 @@ impl ConnectionTable {
         inside: Inside<'_>,
         at: u64,
         depth: usize,
-        keys: &KeyLog,
         writer: &mut EventWriter<'_>,
     ) -> Found {
         match inside {
             Inside::Ip(_) if depth > MAX_DEPTH => {
                 Found::Opaque(Opaque::Named("a tunnel within four others"))
             }
-            Inside::Ip(bytes) => self.take_ip(bytes, at, depth, keys, writer),
+            Inside::Ip(bytes) => self.take_ip(bytes, at, depth, writer),
             Inside::Other => Found::Useless,
             Inside::Short => Found::Short,
             Inside::Opaque(what) => Found::Opaque(what),
@@ -181,14 +174,13 @@ impl ConnectionTable {
         bytes: &[u8],
         at: u64,
         depth: usize,
-        keys: &KeyLog,
         writer: &mut EventWriter<'_>,
     ) -> Found {
         let Some(datagram) = ip::parse(bytes) else {
             return Found::Short;
         };
         let Some(part) = datagram.fragment else {
-            return self.take_payload(&datagram, at, depth, keys, writer);
+            return self.take_payload(&datagram, at, depth, writer);
         };
         if datagram.payload.len() < datagram.len {
             // it cannot be completed
@@ -202,7 +194,7 @@ impl ConnectionTable {
                     fragment: None,
                     ..datagram
                 };
-                self.take_payload(&joined, at, depth, keys, writer)
+                self.take_payload(&joined, at, depth, writer)
             }
             None => Found::Useful,
         }
@@ -213,7 +205,6 @@ impl ConnectionTable {
         datagram: &Datagram<'_>,
         at: u64,
         depth: usize,
-        keys: &KeyLog,
         writer: &mut EventWriter<'_>,
     ) -> Found {
         let inside = match datagram.protocol {
@@ -223,7 +214,7 @@ impl ConnectionTable {
                 };
                 let source = SocketAddr::new(datagram.source, tcp.source);
                 let target = SocketAddr::new(datagram.target, tcp.target);
-                self.take_segment(source, target, &tcp.segment, keys, writer);
+                self.take_segment(source, target, &tcp.segment, writer);
                 return Found::Transport;
             }
             protocol::UDP => {
@@ -240,7 +231,7 @@ impl ConnectionTable {
             protocol::ESP => Inside::Opaque(Opaque::Named("IPsec ESP")),
             _ => Inside::Other,
         };
-        self.look_into(inside, at, depth + 1, keys, writer)
+        self.look_into(inside, at, depth + 1, writer)
     }
 
     fn take_udp(
@@ -268,7 +259,6 @@ impl ConnectionTable {
         source: SocketAddr,
         target: SocketAddr,
         segment: &Segment<'_>,
-        keys: &KeyLog,
         writer: &mut EventWriter<'_>,
     ) {
         let (source, target) = self.translations.resolve(source, target, segment);
@@ -284,11 +274,11 @@ impl ConnectionTable {
             None => false,
         };
         if reopened {
-            self.let_go(pair, true, keys, writer);
+            self.let_go(pair, true, writer);
             self.slots.remove(&pair);
         }
         if self.live >= MAX_LIVE || self.waiting > MAX_WAITING {
-            self.make_room(keys, writer);
+            self.make_room(writer);
         }
         let live = match self.slots.entry(pair) {
             Entry::Occupied(slot) => slot.into_mut(),
@@ -309,7 +299,7 @@ impl ConnectionTable {
                 };
                 if climbs {
                     self.climbing += 1;
-                    live.climb(client, server, writer.base);
+                    live.climb(client, server, writer.run.base);
                 }
                 slot.insert(Slot::Live(Box::new(live)))
             }
@@ -317,19 +307,19 @@ impl ConnectionTable {
         let Slot::Live(live) = live else { return };
         let was_over = live.is_over();
         let waited = live.waiting();
-        live.take(live.side_of(source), segment, keys, writer);
+        live.take(live.side_of(source), segment, writer);
         self.hears_servers |= live.hears_server();
         self.waiting = self.waiting + live.waiting() - waited;
         if live.is_over() && live.waiting() == 0 {
             // now, so that a reader of the events sees the end before the next opening
-            self.let_go(pair, true, keys, writer);
+            self.let_go(pair, true, writer);
         } else if live.is_over() && !was_over {
             self.leaving.push_back((self.now + GRACE, pair));
         }
     }
 
     /// Drops ended connections whose grace time has passed.
-    fn release(&mut self, keys: &KeyLog, writer: &mut EventWriter<'_>) {
+    fn release(&mut self, writer: &mut EventWriter<'_>) {
         while let Some(&(until, pair)) = self.leaving.front()
             && until <= self.now
         {
@@ -337,13 +327,13 @@ impl ConnectionTable {
             // another connection may use the slot by now
             let over = matches!(self.slots.get(&pair), Some(Slot::Live(live)) if live.is_over());
             if over {
-                self.let_go(pair, true, keys, writer);
+                self.let_go(pair, true, writer);
             }
         }
     }
 
     /// Ends one connection and remembers its ports.
-    fn let_go(&mut self, pair: Pair, complete: bool, keys: &KeyLog, writer: &mut EventWriter<'_>) {
+    fn let_go(&mut self, pair: Pair, complete: bool, writer: &mut EventWriter<'_>) {
         let Some(slot) = self.slots.get_mut(&pair) else {
             return;
         };
@@ -358,7 +348,7 @@ impl ConnectionTable {
         };
         self.live -= 1;
         self.waiting -= live.waiting();
-        match live.finish(complete, self.hears_servers, now, keys, writer) {
+        match live.finish(complete, self.hears_servers, now, writer) {
             ConnectionState::Connection(over) => {
                 self.limits.count(&over);
                 if let Some(ladder) = over.ladder {
@@ -376,43 +366,43 @@ impl ConnectionTable {
         }
     }
 
+    /// The connections that are followed, and when their last packets came.
+    fn live_connections(&self) -> Vec<(u64, Pair)> {
+        let slots = self.slots.iter();
+        let live = slots.filter_map(|(pair, slot)| match slot {
+            Slot::Live(live) => Some((live.seen_at(), *pair)),
+            Slot::Over { .. } => None,
+        });
+        live.collect()
+    }
+
     /// Drops the quarter of connections that were silent longest, and the remembered ports of old
     /// ones.
-    fn make_room(&mut self, keys: &KeyLog, writer: &mut EventWriter<'_>) {
+    fn make_room(&mut self, writer: &mut EventWriter<'_>) {
         let now = self.now;
         self.slots.retain(|_, slot| match slot {
             Slot::Live(_) => true,
             Slot::Over { since, .. } => now.saturating_sub(*since) < MEMORY,
         });
-        let mut silent: Vec<(u64, Pair)> = Vec::with_capacity(self.live);
-        for (pair, slot) in &self.slots {
-            if let Slot::Live(live) = slot {
-                silent.push((live.seen_at(), *pair));
-            }
-        }
+        let mut silent = self.live_connections();
         let quarter = (silent.len() / 4)
             .max(1)
             .min(silent.len().saturating_sub(1));
         silent.select_nth_unstable(quarter);
         for (_, pair) in silent.into_iter().take(quarter.max(1)) {
             self.limits.let_go += 1;
-            self.let_go(pair, false, keys, writer);
+            self.let_go(pair, false, writer);
             self.slots.remove(&pair);
         }
     }
 
     /// Ends all connections; the captures are complete.
-    pub(crate) fn finish(&mut self, keys: &KeyLog, writer: &mut EventWriter<'_>) {
-        let mut rest: Vec<(u64, Pair)> = Vec::with_capacity(self.live);
-        for (pair, slot) in &self.slots {
-            if let Slot::Live(live) = slot {
-                rest.push((live.seen_at(), *pair));
-            }
-        }
+    pub(crate) fn finish(&mut self, writer: &mut EventWriter<'_>) {
+        let mut rest = self.live_connections();
         // roughly in the order of their ends, as consumers expect
         rest.sort_unstable();
         for (_, pair) in rest {
-            self.let_go(pair, false, keys, writer);
+            self.let_go(pair, false, writer);
         }
         self.slots.clear();
         self.leaving.clear();
@@ -423,7 +413,7 @@ impl ConnectionTable {
         self.limits.lookups_without_response = self.names.without_response;
         self.limits.lookups_cut = self.names.cut;
         self.limits.translated = self.translations.found;
-        self.limits.has_keys = !keys.is_empty();
+        self.limits.has_keys = !writer.run.keys.is_empty();
         self.limits.record(&self.quic, writer);
     }
 }

@@ -13,8 +13,8 @@ const MAX_DISTANCE: u32 = 1 << 30;
 /// What the packets of a connection cover so far.
 #[derive(Debug, Default)]
 pub(super) struct Coverage {
-    client: Direction,
-    server: Direction,
+    /// By the sending side.
+    directions: [Direction; 2],
 }
 
 /// What was captured of one direction, and what its receiver acknowledged.
@@ -68,10 +68,7 @@ impl Coverage {
         let data_end = start.wrapping_add(segment.len);
         let end = data_end.wrapping_add(u32::from(segment.fin));
         let captured = segment.payload.len() as u32;
-        let (this, other) = match from {
-            Side::Client => (&mut self.client, &mut self.server),
-            Side::Server => (&mut self.server, &mut self.client),
-        };
+        let this = &mut self.directions[from as usize];
         this.has_syn |= segment.syn;
         let range = this.range.get_or_insert(Range {
             start,
@@ -91,6 +88,7 @@ impl Coverage {
             this.cut_bytes += u64::from(segment.len - captured);
         }
         if let Some(ack) = segment.ack {
+            let other = &mut self.directions[from.other() as usize];
             let (first, highest) = other.acked.unwrap_or((ack, ack));
             other.acked = Some((first, later(highest, ack)));
         }
@@ -116,7 +114,7 @@ impl Coverage {
         let direction = self.direction(side);
         // the SYN's answer was sent during the capture; without a SYN, the acknowledged number must
         // have grown
-        let answered = side == Side::Server && self.client.has_syn;
+        let answered = side == Side::Server && self.direction(Side::Client).has_syn;
         let acked = direction
             .acked
             .is_some_and(|(first, last)| answered || first != last);
@@ -149,10 +147,7 @@ impl Coverage {
     }
 
     fn direction(&self, side: Side) -> &Direction {
-        match side {
-            Side::Client => &self.client,
-            Side::Server => &self.server,
-        }
+        &self.directions[side as usize]
     }
 }
 

@@ -37,6 +37,7 @@ pub(super) struct DnsLookups {
     pub(super) cut: u64,
 }
 
+#[derive(Default)]
 struct Open {
     since: u64,
     /// Questions without an answer: port and message id.
@@ -102,10 +103,7 @@ impl DnsLookups {
             let open = Open {
                 since: at,
                 questions: vec![question],
-                addresses: Vec::new(),
-                ttl_s: None,
-                error: None,
-                is_cut: false,
+                ..Open::default()
             };
             self.open.insert(key, open);
         }
@@ -189,14 +187,12 @@ fn record(key: &Key, open: Open, at: u64, writer: &mut EventWriter<'_>) {
         _ => Some(Ok(open.addresses)),
     };
     let lookup = Lookup {
-        variant: None,
-        round: None,
         name: Some(name.clone()),
         span: Span::new(writer.nanos(open.since), writer.nanos(at)),
         answer,
         ttl_s: open.ttl_s,
         resolver: Some(resolver.ip().to_string().into()),
-        owner: None,
+        ..Lookup::default()
     };
     writer.record(Event::Lookup(&lookup));
 }

@@ -272,67 +272,89 @@ fn packet_types(datagram: &[u8]) -> Vec<String> {
     types.into_iter().map(name).collect()
 }
 
-/// The header of a record or a frame, which may come in pieces.
-#[derive(Debug, Default)]
-struct Head {
-    bytes: [u8; 9],
+/// Headers of `LEN` bytes with the bodies between them. Both may come in pieces.
+#[derive(Debug)]
+struct Headers<const LEN: usize> {
+    head: [u8; LEN],
     have: usize,
+    /// Bytes of the body that follow.
+    left: usize,
 }
 
-impl Head {
-    /// Takes bytes until there are `len`. Returns whether it is complete, and the bytes after it.
-    fn fill<'a>(&mut self, len: usize, bytes: &'a [u8]) -> (bool, &'a [u8]) {
-        let (more, rest) = bytes.split_at((len - self.have).min(bytes.len()));
-        self.bytes[self.have..self.have + more.len()].copy_from_slice(more);
-        self.have += more.len();
-        (self.have == len, rest)
+impl<const LEN: usize> Default for Headers<LEN> {
+    fn default() -> Headers<LEN> {
+        Headers {
+            head: [0; LEN],
+            have: 0,
+            left: 0,
+        }
     }
+}
+
+impl<const LEN: usize> Headers<LEN> {
+    /// Takes bytes of the body.
+    fn body<'a>(&mut self, bytes: &mut &'a [u8]) -> &'a [u8] {
+        let (body, rest) = bytes.split_at(self.left.min(bytes.len()));
+        self.left -= body.len();
+        *bytes = rest;
+        body
+    }
+
+    /// Skips the body and takes the next header; `None` if it is not complete yet.
+    fn next(&mut self, bytes: &mut &[u8]) -> Option<[u8; LEN]> {
+        self.body(bytes);
+        let (more, rest) = bytes.split_at((LEN - self.have).min(bytes.len()));
+        self.head[self.have..self.have + more.len()].copy_from_slice(more);
+        self.have += more.len();
+        *bytes = rest;
+        if self.have < LEN {
+            return None;
+        }
+        self.have = 0;
+        Some(self.head)
+    }
+}
+
+/// A length of three bytes.
+fn u24(bytes: [u8; 3]) -> usize {
+    bytes
+        .iter()
+        .fold(0, |len, byte| len << 8 | usize::from(*byte))
 }
 
 /// TLS records of one direction (RFC 8446 section 5.1).
 #[derive(Debug, Default)]
 struct Records {
-    head: Head,
-    left: usize,
+    headers: Headers<5>,
     kind: u8,
     /// A ChangeCipherSpec was read, so handshake messages are encrypted.
     secret: bool,
-    message: Head,
-    message_left: usize,
+    messages: Headers<4>,
 }
 
 impl Records {
     fn read(&mut self, mut bytes: &[u8], names: &mut Vec<String>) {
         let mut encrypted = 0;
-        while !bytes.is_empty() {
-            if self.left == 0 {
-                let (whole, rest) = self.head.fill(5, bytes);
-                bytes = rest;
-                if !whole {
-                    break;
-                }
-                self.head.have = 0;
-                let [kind, _, _, high, low, ..] = self.head.bytes;
-                self.kind = kind;
-                self.left = usize::from(u16::from_be_bytes([high, low]));
-                match kind {
-                    20 => {
-                        self.secret = true;
-                        names.push("ChangeCipherSpec".to_owned());
-                    }
-                    21 => names.push("Alert".to_owned()),
-                    22 if self.secret => names.push("encrypted handshake".to_owned()),
-                    22 => {}
-                    _ => encrypted += 1,
-                }
-                continue;
-            }
-            let (body, rest) = bytes.split_at(self.left.min(bytes.len()));
+        loop {
+            let body = self.headers.body(&mut bytes);
             if self.kind == 22 && !self.secret {
                 self.read_messages(body, names);
             }
-            self.left -= body.len();
-            bytes = rest;
+            let Some([kind, _, _, high, low]) = self.headers.next(&mut bytes) else {
+                break;
+            };
+            self.kind = kind;
+            self.headers.left = usize::from(u16::from_be_bytes([high, low]));
+            match kind {
+                20 => {
+                    self.secret = true;
+                    names.push("ChangeCipherSpec".to_owned());
+                }
+                21 => names.push("Alert".to_owned()),
+                22 if self.secret => names.push("encrypted handshake".to_owned()),
+                22 => {}
+                _ => encrypted += 1,
+            }
         }
         match encrypted {
             0 => {}
@@ -342,22 +364,8 @@ impl Records {
     }
 
     fn read_messages(&mut self, mut bytes: &[u8], names: &mut Vec<String>) {
-        while !bytes.is_empty() {
-            if self.message_left > 0 {
-                let skipped = self.message_left.min(bytes.len());
-                self.message_left -= skipped;
-                bytes = &bytes[skipped..];
-                continue;
-            }
-            let (whole, rest) = self.message.fill(4, bytes);
-            bytes = rest;
-            if !whole {
-                return;
-            }
-            self.message.have = 0;
-            let [kind, high, middle, low, ..] = self.message.bytes;
-            self.message_left =
-                usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
+        while let Some([kind, length @ ..]) = self.messages.next(&mut bytes) {
+            self.messages.left = u24(length);
             let name = match kind {
                 1 => "ClientHello",
                 2 => "ServerHello",
@@ -380,8 +388,7 @@ impl Records {
 /// HTTP/2 frames of one direction (RFC 9113 section 4.1).
 #[derive(Debug, Default)]
 struct Frames {
-    head: Head,
-    left: usize,
+    headers: Headers<9>,
     begun: bool,
 }
 
@@ -391,24 +398,12 @@ impl Frames {
             self.begun = true;
             if bytes.starts_with(&PREFACE[..9]) {
                 names.push("preface".to_owned());
-                self.left = PREFACE.len();
+                self.headers.left = PREFACE.len();
             }
         }
-        while !bytes.is_empty() {
-            let skipped = self.left.min(bytes.len());
-            self.left -= skipped;
-            bytes = &bytes[skipped..];
-            if self.left > 0 || bytes.is_empty() {
-                break;
-            }
-            let (whole, rest) = self.head.fill(9, bytes);
-            bytes = rest;
-            if !whole {
-                break;
-            }
-            self.head.have = 0;
-            let [high, middle, low, kind, flags, one, two, three, four] = self.head.bytes;
-            self.left = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
+        while let Some(head) = self.headers.next(&mut bytes) {
+            let [length @ .., kind, flags, one, two, three, four] = head;
+            self.headers.left = u24(length);
             let stream = u32::from_be_bytes([one & 0x7f, two, three, four]);
             let name = match kind {
                 0 => "DATA",

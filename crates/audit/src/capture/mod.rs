@@ -119,6 +119,11 @@ fn record_head<R: Read>(window: &mut ReadBuffer<R>, len: usize) -> Result<&[u8],
     }
 }
 
+/// The next `len` bytes.
+fn pull<R: Read>(window: &mut ReadBuffer<R>, len: usize) -> Result<&[u8], End> {
+    window.pull(len).ok().flatten().ok_or(End::Cut)
+}
+
 /// The reader of one file format.
 enum Packets {
     Pcap(Pcap),
@@ -158,19 +163,14 @@ impl Packets {
     }
 }
 
-/// Whether the first bytes are those of a pcap file (tcpdump).
-pub(crate) fn is_pcap(prefix: &[u8]) -> bool {
-    pcap::is_magic(prefix)
-}
-
-/// Whether the first bytes are those of a pcapng file (Wireshark).
-pub(crate) fn is_pcapng(prefix: &[u8]) -> bool {
-    intact_wire::pcapng::is_magic(prefix)
-}
-
-/// Whether the first bytes are those of a file of Solaris' `snoop`.
-pub(crate) fn is_snoop(prefix: &[u8]) -> bool {
-    snoop::is_magic(prefix)
+/// The format of a capture with these first bytes.
+pub(crate) fn detect(prefix: &[u8]) -> Option<Format> {
+    match prefix {
+        _ if pcap::magic(prefix).is_some() => Some(Format::Pcap),
+        _ if intact_wire::pcapng::is_magic(prefix) => Some(Format::Pcapng),
+        _ if prefix.starts_with(snoop::MAGIC) => Some(Format::Snoop),
+        _ => None,
+    }
 }
 
 /// The time of the first packet, in nanoseconds since 1970.
@@ -187,7 +187,6 @@ pub(crate) fn begins_at(format: Format, prefix: &[u8]) -> Option<u64> {
 pub(crate) fn read(
     input: &mut Input,
     network: &mut ConnectionTable,
-    keys: &mut KeyLog,
     writer: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
@@ -199,11 +198,11 @@ pub(crate) fn read(
     let mut count = 0;
     let mut steps_back = StepsBack::default();
     let end = loop {
-        match packets.next(&mut input.window, keys) {
+        match packets.next(&mut input.window, &mut writer.run.keys) {
             Ok(packet) => {
                 count += 1;
                 steps_back.note(packet.at);
-                network.take(&packet, keys, writer);
+                network.take(&packet, writer);
             }
             Err(end) => break Some(end),
         }

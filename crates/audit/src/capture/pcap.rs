@@ -1,7 +1,7 @@
 //! The file format of tcpdump (draft-ietf-opsawg-pcap): a file header, then packets with 16 bytes
 //! of header each.
 
-use super::{End, LONGEST, Packet, record_head};
+use super::{End, LONGEST, Packet, pull, record_head};
 use crate::read_buffer::ReadBuffer;
 use std::io::Read;
 
@@ -17,8 +17,8 @@ pub(super) struct Pcap {
     link: u32,
 }
 
-/// Byte order and time unit, according to the first four bytes.
-fn magic(prefix: &[u8]) -> Option<(bool, u64)> {
+/// Byte order and time unit, according to the first four bytes; `None` for another format.
+pub(super) fn magic(prefix: &[u8]) -> Option<(bool, u64)> {
     Some(match prefix.first_chunk()? {
         [0xa1, 0xb2, 0xc3, 0xd4] => (true, 1_000),
         [0xd4, 0xc3, 0xb2, 0xa1] => (false, 1_000),
@@ -26,11 +26,6 @@ fn magic(prefix: &[u8]) -> Option<(bool, u64)> {
         [0x4d, 0x3c, 0xb2, 0xa1] => (false, 1),
         _ => return None,
     })
-}
-
-/// Whether a file starts with a magic number of pcap.
-pub(super) fn is_magic(prefix: &[u8]) -> bool {
-    magic(prefix).is_some()
 }
 
 /// The number in four bytes at offset `at`.
@@ -46,9 +41,7 @@ pub(super) fn u32_at(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
 impl Pcap {
     /// Reads the file header.
     pub(super) fn open<R: Read>(window: &mut ReadBuffer<R>) -> Result<Pcap, End> {
-        let Ok(Some(head)) = window.pull(HEAD) else {
-            return Err(End::Cut);
-        };
+        let head = pull(window, HEAD)?;
         let Some((big_endian, unit)) = magic(head) else {
             return Err(End::Damaged("it has no magic number".to_owned()));
         };
@@ -72,9 +65,7 @@ impl Pcap {
             return Err(End::Damaged(format!("a packet claims {captured} bytes")));
         }
         let at = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.unit;
-        let Ok(Some(record)) = window.pull(RECORD + captured as usize) else {
-            return Err(End::Cut);
-        };
+        let record = pull(window, RECORD + captured as usize)?;
         Ok(Packet {
             at,
             link: self.link,

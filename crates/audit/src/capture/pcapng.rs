@@ -1,6 +1,6 @@
 //! Packets of a pcapng file. It only moves the buffer; `wire` reads the blocks.
 
-use super::{End, LONGEST, Packet};
+use super::{End, LONGEST, Packet, pull};
 use crate::read_buffer::ReadBuffer;
 use intact_wire::pcapng::{Block, Damaged, Reader};
 use intact_wire::tls::decrypt::KeyLog;
@@ -46,14 +46,10 @@ pub(super) fn next<'w, R: Read>(
         let _ = window.pull(len);
     };
     let (at, link, bytes, original) = found;
-    let Ok(Some(taken)) = window.pull(len) else {
-        return Err(End::Cut);
-    };
-    let is_cut = bytes.len() < original;
     Ok(Packet {
         at,
         link,
-        bytes: &taken[bytes],
-        is_cut,
+        is_cut: bytes.len() < original,
+        bytes: &pull(window, len)?[bytes],
     })
 }

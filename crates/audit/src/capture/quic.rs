@@ -7,8 +7,8 @@ use super::ladder::{Ladder, LadderBuilder};
 use crate::audit::LadderSelection;
 use crate::event_writer::EventWriter;
 use intact_ledger::{
-    Close, Connection, ConnectionBytes, ConnectionId, DialFailure, Event, Failure, Origin, Probes,
-    Scheme, SetupPhase, Span, Tls, Transport,
+    Close, Connection, ConnectionBytes, ConnectionId, DialFailure, Event, Failure, Origin, Scheme,
+    SetupPhase, Span, Tls, Transport,
 };
 use intact_observe::authority::host_of;
 use intact_wire::Side;
@@ -55,6 +55,7 @@ pub(super) struct Quic {
 }
 
 /// One connection.
+#[derive(Default)]
 struct QuicConnection {
     begun_at: u64,
     seen_at: u64,
@@ -172,36 +173,30 @@ impl Quic {
             let mut talk = QuicConnection {
                 begun_at: at,
                 seen_at: at,
-                ready_at: None,
-                answered: false,
-                proceeds: false,
                 datagrams: 1,
-                sent: 0,
-                received: 0,
                 greeting: Some(Box::default()),
-                tls: None,
-                ladder: None,
+                ..QuicConnection::default()
             };
             let is_kept = self.wanted.is_some() && self.climbing < MAX_CLIMBING;
             self.climbing += usize::from(is_kept);
             // a handshake whose other direction was not captured
-            if source.port() == PORT && target.port() != PORT {
+            let is_answer = source.port() == PORT && target.port() != PORT;
+            let (from, key) = match is_answer {
+                true => (Side::Server, (target, source)),
+                false => (Side::Client, key),
+            };
+            if is_kept {
+                talk.begin_ladder(key, writer.run.base);
+                talk.climb(from, bytes, len, at);
+            }
+            if is_answer {
                 talk.answered = true;
                 talk.received = len as u64;
-                if is_kept {
-                    talk.begin_ladder((target, source), writer.base);
-                    talk.climb(Side::Server, bytes, len, at);
-                }
-                self.live.insert((target, source), talk);
             } else {
                 talk.sent = len as u64;
-                if is_kept {
-                    talk.begin_ladder(key, writer.base);
-                    talk.climb(Side::Client, bytes, len, at);
-                }
                 talk.greet(bytes);
-                self.live.insert(key, talk);
             }
+            self.live.insert(key, talk);
         } else {
             self.untracked += 1;
         }
@@ -209,28 +204,22 @@ impl Quic {
     }
 
     fn make_room(&mut self, now: u64, writer: &mut EventWriter<'_>) {
-        let silent = |talk: &QuicConnection| now.saturating_sub(talk.seen_at) > SILENCE;
-        let mut over: Vec<_> = self
-            .live
-            .iter()
-            .filter(|(_, talk)| silent(talk))
-            .map(|(key, talk)| (talk.seen_at, *key))
-            .collect();
-        over.sort_unstable();
-        for (_, key) in over {
+        for (_, key) in self.seen(|at| now.saturating_sub(at) > SILENCE) {
             self.end(key, true, now, writer);
         }
     }
 
+    /// The connections whose last packets came at these times, ordered by them.
+    fn seen(&self, at: impl Fn(u64) -> bool) -> Vec<(u64, (SocketAddr, SocketAddr))> {
+        let live = self.live.iter().map(|(key, talk)| (talk.seen_at, *key));
+        let mut seen: Vec<_> = live.filter(|(seen_at, _)| at(*seen_at)).collect();
+        seen.sort_unstable();
+        seen
+    }
+
     /// Ends all connections; the captures are complete.
     pub(super) fn finish(&mut self, now: u64, writer: &mut EventWriter<'_>) {
-        let mut rest: Vec<_> = self
-            .live
-            .iter()
-            .map(|(key, talk)| (talk.seen_at, *key))
-            .collect();
-        rest.sort_unstable();
-        for (seen_at, key) in rest {
+        for (seen_at, key) in self.seen(|_| true) {
             self.end(key, now.saturating_sub(seen_at) > SILENCE, now, writer);
         }
     }
@@ -286,11 +275,8 @@ impl Quic {
             connection.tls = Some(*tls);
         }
         if unanswered {
-            connection.failed = Some(DialFailure {
-                phase: SetupPhase::Connect,
-                kind: Failure::ConnectTimeout,
-                detail: None,
-            });
+            let timeout = DialFailure::new(SetupPhase::Connect, Failure::ConnectTimeout);
+            connection.failed = Some(timeout);
         } else {
             self.recorded += 1;
         }
@@ -301,17 +287,11 @@ impl Quic {
         if over && !unanswered {
             let close = Close {
                 at: writer.nanos(talk.seen_at),
-                by: None,
-                how: None,
-                other_end: None,
-                announced_by: None,
-                moment: None,
-                exchanges: None,
                 bytes: ConnectionBytes {
                     sent: talk.sent,
                     received: talk.received,
                 },
-                probes: Probes::default(),
+                ..Close::default()
             };
             writer.close(connection.id, close);
         }

@@ -2,11 +2,12 @@
 //! packet each.
 
 use super::pcap::u32_at;
-use super::{End, LONGEST, Packet, record_head};
+use super::{End, LONGEST, Packet, pull, record_head};
 use crate::read_buffer::ReadBuffer;
 use std::io::Read;
 
-const MAGIC: &[u8; 8] = b"snoop\0\0\0";
+/// The magic number of `snoop`.
+pub(super) const MAGIC: &[u8; 8] = b"snoop\0\0\0";
 const VERSION: u32 = 2;
 const HEAD: usize = 16;
 const RECORD: usize = 24;
@@ -21,17 +22,10 @@ pub(super) struct Snoop {
     dropped: u32,
 }
 
-/// Whether a file starts with the magic number of `snoop`.
-pub(super) fn is_magic(prefix: &[u8]) -> bool {
-    prefix.starts_with(MAGIC)
-}
-
 impl Snoop {
     /// Reads the file header.
     pub(super) fn open<R: Read>(window: &mut ReadBuffer<R>) -> Result<Snoop, End> {
-        let Ok(Some(head)) = window.pull(HEAD) else {
-            return Err(End::Cut);
-        };
+        let head = pull(window, HEAD)?;
         let (version, link) = (u32_at(head, 8, true), u32_at(head, 12, true));
         if version != VERSION {
             return Err(End::Damaged(format!(
@@ -65,9 +59,7 @@ impl Snoop {
             )));
         }
         self.dropped = dropped;
-        let Ok(Some(record)) = window.pull(length as usize) else {
-            return Err(End::Cut);
-        };
+        let record = pull(window, length as usize)?;
         Ok(Packet {
             at: u64::from(seconds) * 1_000_000_000 + u64::from(micros) * 1_000,
             link: self.link,

@@ -86,7 +86,6 @@ const TLS: TlsReading = TlsReading {
 /// The parts of the capture's state that a connection needs.
 struct CaptureContext<'a, 'b> {
     writer: &'a mut EventWriter<'b>,
-    keys: &'a KeyLog,
     ladder: Option<&'a mut LadderBuilder>,
 }
 
@@ -100,15 +99,15 @@ impl RunContext for CaptureContext<'_, '_> {
     }
 
     fn fingerprint_key(&self) -> &FingerprintKey {
-        self.writer.key
+        &self.writer.run.key
     }
 
     fn add_secrets(&mut self, client_random: &[u8; 32], into: &mut KeyLog) -> bool {
-        into.copy_from(self.keys, client_random)
+        into.copy_from(&self.writer.run.keys, client_random)
     }
 
     fn is_new_server(&mut self, origin: Option<&Origin>, product: &Arc<str>) -> bool {
-        self.writer.servers.is_new(origin, product)
+        self.writer.run.servers.is_new(origin, product)
     }
 
     fn note_tls(&mut self, from: Side, bytes: &[u8], at: Nanos) {
@@ -205,13 +204,7 @@ impl TcpConnection {
     }
 
     /// Takes a segment.
-    pub(super) fn take(
-        &mut self,
-        from: Side,
-        segment: &Segment<'_>,
-        keys: &KeyLog,
-        writer: &mut EventWriter<'_>,
-    ) {
+    pub(super) fn take(&mut self, from: Side, segment: &Segment<'_>, writer: &mut EventWriter<'_>) {
         let Self {
             flow,
             delays,
@@ -254,7 +247,6 @@ impl TcpConnection {
         }
         let mut context = CaptureContext {
             writer,
-            keys,
             ladder: ladder.as_deref_mut(),
         };
         flow.push(from, segment, |side, run| {
@@ -292,7 +284,6 @@ impl TcpConnection {
         complete: bool,
         hears_servers: bool,
         now: u64,
-        keys: &KeyLog,
         writer: &mut EventWriter<'_>,
     ) -> ConnectionState {
         let (begun_at, seen_at) = (self.begun_at, self.seen_at);
@@ -307,7 +298,6 @@ impl TcpConnection {
         } = &mut self;
         let mut context = CaptureContext {
             writer,
-            keys,
             ladder: ladder.as_deref_mut(),
         };
         let end = flow.close();
@@ -407,11 +397,7 @@ fn dial_failure(
     } else {
         return Some(None);
     };
-    Some(Some(DialFailure {
-        phase: SetupPhase::Connect,
-        kind,
-        detail: None,
-    }))
+    Some(Some(DialFailure::new(SetupPhase::Connect, kind)))
 }
 
 /// Passes captured bytes, or a gap, to the reader.

@@ -8,8 +8,8 @@ use super::lookups::lookups;
 use super::places::{Left, Places};
 use crate::event_writer::EventWriter;
 use intact_ledger::{
-    Certainty, Connection, ConnectionId, DialFailure, Event, Exchange, Failure, KeepAliveTerms,
-    Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Setup, SetupPhase, Side, Span, Tls, Transport,
+    Certainty, Connection, ConnectionId, DialFailure, Event, Exchange, KeepAliveTerms, Nanos,
+    Origin, Protocol, Reuse, Scheme, Setup, Side, Span, Tls, Transport,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -57,7 +57,7 @@ struct AssignedConnection {
     entry: usize,
     at: Nanos,
     /// Its dial failed.
-    failed: Option<(SetupPhase, Failure)>,
+    failed: Option<DialFailure>,
     terms: KeepAliveTerms,
     open_before: bool,
     is_inferred: bool,
@@ -103,16 +103,28 @@ impl AssignedConnection {
     /// The connection as a row of the ledger.
     fn connection(&self, entries: &[Entry]) -> Connection {
         let entry = &entries[self.entry];
-        let mut connection = connection(entry, self.id, self.at);
-        match self.failed {
-            Some((phase, kind)) => {
-                connection.failed = Some(DialFailure {
-                    phase,
-                    kind,
-                    detail: None,
-                });
-            }
-            None => connection.setup = setup(entry, self.at),
+        let mut connection = Connection::new(self.id, self.at);
+        if let Some(origin) = &entry.origin {
+            let peer = |address| SocketAddr::new(address, origin.port);
+            connection.peer = entry.address.map(peer);
+            connection.tls = (origin.scheme == Scheme::Https).then(Tls::default);
+            connection.origin = Some(origin.clone());
+        }
+        connection.agent.clone_from(&entry.agent);
+        connection.server.clone_from(&entry.server);
+        connection.protocol = entry.protocol;
+        if entry.protocol == Some(Protocol::Http3) {
+            connection.transport = Transport::Quic;
+        }
+        connection.failed.clone_from(&self.failed);
+        if self.failed.is_none() {
+            // consecutive, from the end of the blocked time on
+            let mut step = steps(self.at);
+            connection.setup = Setup {
+                dns: step(entry.timings.dns),
+                connect: step(entry.timings.connect),
+                ssl: step(entry.timings.ssl),
+            };
         }
         connection.terms = self.terms;
         connection.open_before = self.open_before;
@@ -140,7 +152,43 @@ struct Placement {
 impl Placement {
     /// The exchange as a row of the ledger.
     fn exchange(&self, entries: &[Entry], writer: &EventWriter<'_>) -> Exchange {
-        let mut one = fill(&entries[self.entry], self.id, writer);
+        let entry = &entries[self.entry];
+        let mut one = Exchange::new(self.id, writer.nanos(entry.at));
+        let timings = &entry.timings;
+        let mut phase = steps(one.at);
+        one.spans.blocked = phase(timings.blocked);
+        one.spans.dns = phase(timings.dns);
+        one.spans.connect = phase(timings.connect);
+        one.spans.ssl = phase(timings.ssl);
+        one.spans.send = phase(timings.send);
+        one.spans.wait = phase(timings.wait);
+        one.spans.receive = phase(timings.receive);
+        one.end = self.end;
+        // the end of an entry from before the base was moved
+        one.spans.keep_within(one.at, one.end);
+        // two requests are the same only if method and target are known, and no body
+        // distinguishes them
+        let recognised = entry.method.as_ref().zip(entry.full_target.as_deref());
+        one.fingerprint = recognised
+            .filter(|_| entry.request_body.unwrap_or(0) == 0)
+            .map(|(method, target)| writer.run.key.of(method.as_str(), target, b""));
+        one.method = entry.method.clone();
+        one.target = entry.target();
+        one.status = entry.status;
+        one.outcome = entry.outcome;
+        one.terms = entry.terms;
+        one.bytes.request_head = entry.request_head;
+        one.bytes.request_body = entry.request_body.unwrap_or(0);
+        one.bytes.head = entry.head;
+        one.bytes.body = entry.body.unwrap_or(0);
+        // some tools mix up sizes before and after decoding: a difference does not prove that a
+        // body was left unread
+        one.body.read = entry.body;
+        one.close_sent_by = match (entry.client_closes, entry.server_closes) {
+            (true, _) => Some(Side::Client),
+            (false, true) => Some(Side::Server),
+            (false, false) => None,
+        };
         one.connection = Some(self.connection);
         one.reuse = self.reuse;
         one.ordinal = self.ordinal;
@@ -154,7 +202,10 @@ impl Placement {
 /// Writes the entries to the ledger. Returns a description of the evidence.
 pub(crate) fn record(source: &Source<'_>, writer: &mut EventWriter<'_>) -> String {
     let evidence = choose(source);
-    let early = source.entries.iter().filter(|entry| entry.at < writer.base);
+    let early = source
+        .entries
+        .iter()
+        .filter(|entry| entry.at < writer.run.base);
     let early = (early.count() as u64, "input-out-of-order", EARLY);
     writer.caveats(source.prefix, &[early]);
     let mut layout = Assignment {
@@ -289,9 +340,11 @@ impl Assignment<'_> {
     fn lay(&mut self, index: usize, writer: &mut EventWriter<'_>) -> Placement {
         let entry = &self.entries[index];
         let id = writer.next_exchange();
-        let end = end(entry, writer);
-        if let (Some(phase), Outcome::Failed(kind)) = (entry.dial, entry.outcome) {
-            let connection = self.fail(index, (phase, kind), writer);
+        let end = writer.nanos(entry.ended_at().max(entry.at));
+        if let Some(kind) = entry.outcome.failure()
+            && let Some(phase) = kind.setup_phase()
+        {
+            let connection = self.fail(index, DialFailure::new(phase, kind), writer);
             return Placement {
                 id,
                 entry: index,
@@ -388,7 +441,7 @@ impl Assignment<'_> {
     fn fail(
         &mut self,
         index: usize,
-        failed: (SetupPhase, Failure),
+        failed: DialFailure,
         writer: &mut EventWriter<'_>,
     ) -> ConnectionId {
         let entry = &self.entries[index];
@@ -405,27 +458,6 @@ fn why() -> Certainty {
     Certainty::Inferred("the file does not say which connection carried a request".into())
 }
 
-fn connection(entry: &Entry, id: ConnectionId, begun: Nanos) -> Connection {
-    let mut connection = Connection::new(id, begun);
-    connection.origin = entry.origin.clone();
-    let port = entry.origin.as_ref().map(|origin| origin.port);
-    connection.peer = entry
-        .address
-        .zip(port)
-        .map(|(address, port)| SocketAddr::new(address, port));
-    connection.agent.clone_from(&entry.agent);
-    connection.server.clone_from(&entry.server);
-    connection.protocol = entry.protocol;
-    if entry.protocol == Some(Protocol::Http3) {
-        connection.transport = Transport::Quic;
-    }
-    let scheme = entry.origin.as_ref().map(|origin| origin.scheme);
-    if scheme == Some(Scheme::Https) {
-        connection.tls = Some(Tls::default());
-    }
-    connection
-}
-
 /// Returns consecutive spans of the given lengths, from `at` on.
 fn steps(mut at: Nanos) -> impl FnMut(Option<u64>) -> Option<Span> {
     move |nanos| {
@@ -433,59 +465,4 @@ fn steps(mut at: Nanos) -> impl FnMut(Option<u64>) -> Option<Span> {
         at = span.end;
         Some(span)
     }
-}
-
-/// The consecutive steps of a setup, from the end of the blocked time on.
-fn setup(entry: &Entry, begun: Nanos) -> Setup {
-    let mut step = steps(begun);
-    Setup {
-        dns: step(entry.timings.dns),
-        connect: step(entry.timings.connect),
-        ssl: step(entry.timings.ssl),
-    }
-}
-
-/// When the exchange of an entry ended.
-fn end(entry: &Entry, writer: &EventWriter<'_>) -> Nanos {
-    writer.nanos(entry.ended_at()).max(writer.nanos(entry.at))
-}
-
-/// The exchange with all facts of its entry.
-fn fill(entry: &Entry, id: u64, writer: &EventWriter<'_>) -> Exchange {
-    let mut one = Exchange::new(id, writer.nanos(entry.at));
-    let timings = &entry.timings;
-    let mut phase = steps(one.at);
-    one.spans.blocked = phase(timings.blocked);
-    one.spans.dns = phase(timings.dns);
-    one.spans.connect = phase(timings.connect);
-    one.spans.ssl = phase(timings.ssl);
-    one.spans.send = phase(timings.send);
-    one.spans.wait = phase(timings.wait);
-    one.spans.receive = phase(timings.receive);
-    one.end = end(entry, writer);
-    // the end of an entry from before the base was moved
-    one.spans.keep_within(one.at, one.end);
-    // two requests are the same only if method and target are known, and no body distinguishes them
-    let recognised = entry.method.as_ref().zip(entry.full_target.as_deref());
-    one.fingerprint = recognised
-        .filter(|_| entry.request_body.unwrap_or(0) == 0)
-        .map(|(method, target)| writer.key.of(method.as_str(), target, b""));
-    one.method = entry.method.clone();
-    one.target = entry.target();
-    one.status = entry.status;
-    one.outcome = entry.outcome;
-    one.terms = entry.terms;
-    one.bytes.request_head = entry.request_head;
-    one.bytes.request_body = entry.request_body.unwrap_or(0);
-    one.bytes.head = entry.head;
-    one.bytes.body = entry.body.unwrap_or(0);
-    // some tools mix up sizes before and after decoding: a difference does not prove that a body
-    // was left unread
-    one.body.read = entry.body;
-    one.close_sent_by = match (entry.client_closes, entry.server_closes) {
-        (true, _) => Some(Side::Client),
-        (false, true) => Some(Side::Server),
-        (false, false) => None,
-    };
-    one
 }

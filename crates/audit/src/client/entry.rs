@@ -2,7 +2,7 @@
 //! generator.
 
 use crate::fields::split;
-use intact_ledger::{KeepAliveTerms, Method, Origin, Outcome, Protocol, SetupPhase, Target};
+use intact_ledger::{KeepAliveTerms, Method, Origin, Outcome, Protocol, Target};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl Timings {
 }
 
 /// One recorded request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Entry {
     /// Nanoseconds since 1970.
     pub(crate) at: u64,
@@ -58,8 +58,6 @@ pub(crate) struct Entry {
     pub(crate) protocol: Option<Protocol>,
     pub(crate) status: Option<u16>,
     pub(crate) outcome: Outcome,
-    /// The setup phase in which the dial failed.
-    pub(crate) dial: Option<SetupPhase>,
     pub(crate) address: Option<IpAddr>,
     /// Id of the connection in the file.
     pub(crate) id: Option<Box<str>>,
@@ -82,27 +80,7 @@ impl Entry {
     pub(crate) fn begun(at: u64) -> Entry {
         Entry {
             at,
-            timings: Timings::default(),
-            used_before: false,
-            time: 0,
-            origin: None,
-            method: None,
-            full_target: None,
-            protocol: None,
-            status: None,
-            outcome: Outcome::Ok,
-            dial: None,
-            address: None,
-            id: None,
-            agent: None,
-            server: None,
-            client_closes: false,
-            server_closes: false,
-            terms: KeepAliveTerms::default(),
-            request_head: 0,
-            request_body: None,
-            head: 0,
-            body: None,
+            ..Entry::default()
         }
     }
 

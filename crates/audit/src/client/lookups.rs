@@ -23,7 +23,11 @@ pub(super) fn lookups(entries: &[Entry], writer: &EventWriter<'_>) -> Vec<Lookup
             Some(lookup) => lookup.span.end = lookup.span.end.max(span.end),
             None => {
                 last.insert(name.clone(), lookups.len());
-                lookups.push(lookup(name, span));
+                lookups.push(Lookup {
+                    name,
+                    span,
+                    ..Lookup::default()
+                });
             }
         }
     }
@@ -42,17 +46,4 @@ fn wait(entry: &Entry, writer: &EventWriter<'_>) -> Option<(Option<Arc<str>>, Sp
     }
     let start = writer.nanos(entry.at.saturating_add(entry.timings.blocked.unwrap_or(0)));
     Some((name, Span::new(start, start.after(took))))
-}
-
-fn lookup(name: Option<Arc<str>>, span: Span) -> Lookup {
-    Lookup {
-        variant: None,
-        round: None,
-        name,
-        span,
-        answer: None,
-        ttl_s: None,
-        resolver: None,
-        owner: None,
-    }
 }

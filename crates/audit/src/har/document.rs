@@ -4,6 +4,7 @@ use super::raw::RawEntry;
 use super::short_strings::ShortStrings;
 use crate::client::Entries;
 use crate::lenient::Lenient;
+use crate::log::Name;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::collections::HashSet;
@@ -28,9 +29,13 @@ pub(super) struct Document {
 impl Document {
     /// Reads to the end, or to the first syntax error; entries before it are kept.
     pub(super) fn read(&mut self, input: impl Read) -> serde_json::Result<()> {
-        let text = ShortStrings::new(BufReader::new(SkipMark::new(input)));
+        let text = ShortStrings::new(BufReader::new(input));
         let mut json = serde_json::Deserializer::from_reader(BufReader::new(text));
-        let end = Root(self).deserialize(&mut json);
+        let outer = Outer {
+            document: self,
+            is_log: false,
+        };
+        let end = outer.deserialize(&mut json);
         // in the other entries, `connection` is a port
         if !self.with_socket.is_empty() {
             let entries = self.entries.iter_mut().enumerate();
@@ -42,47 +47,11 @@ impl Document {
     }
 }
 
-/// Skips a byte order mark.
-struct SkipMark<R> {
-    inner: R,
-    begun: bool,
-    held: Vec<u8>,
+/// An object on the way to the entries: the outermost one, or the value of its `log`.
+struct Outer<'a> {
+    document: &'a mut Document,
+    is_log: bool,
 }
-
-impl<R: Read> SkipMark<R> {
-    fn new(inner: R) -> Self {
-        SkipMark {
-            inner,
-            begun: false,
-            held: Vec::new(),
-        }
-    }
-}
-
-impl<R: Read> Read for SkipMark<R> {
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        if !self.begun {
-            self.begun = true;
-            let mut first = Vec::new();
-            self.inner.by_ref().take(3).read_to_end(&mut first)?;
-            if first != b"\xef\xbb\xbf" {
-                self.held = first;
-            }
-        }
-        if self.held.is_empty() {
-            return self.inner.read(into);
-        }
-        let len = self.held.len().min(into.len());
-        into[..len].copy_from_slice(&self.held[..len]);
-        self.held.drain(..len);
-        Ok(len)
-    }
-}
-
-/// The outermost object.
-struct Root<'a>(&'a mut Document);
-/// The value of `log`.
-struct Log<'a>(&'a mut Document);
 /// The list of entries.
 struct EntryList<'a>(&'a mut Document);
 
@@ -92,56 +61,46 @@ struct Named {
     name: Lenient,
 }
 
-macro_rules! seed {
-    ($name:ident, $method:ident) => {
-        impl<'de> DeserializeSeed<'de> for $name<'_> {
-            type Value = ();
-
-            fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-                deserializer.$method(self)
-            }
-        }
-    };
-}
-seed!(Root, deserialize_map);
-seed!(Log, deserialize_map);
-seed!(EntryList, deserialize_seq);
-
-impl<'de> Visitor<'de> for Root<'_> {
+impl<'de> DeserializeSeed<'de> for Outer<'_> {
     type Value = ();
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with the key `log`")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
-        while let Some(key) = object.next_key::<String>()? {
-            if key == "log" {
-                object.next_value_seed(Log(self.0))?;
-            } else {
-                object.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(())
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
     }
 }
 
-impl<'de> Visitor<'de> for Log<'_> {
+impl<'de> DeserializeSeed<'de> for EntryList<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Outer<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the object `log` of a HAR")
+        f.write_str(match self.is_log {
+            true => "the object `log` of a HAR",
+            false => "an object with the key `log`",
+        })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
-        while let Some(key) = object.next_key::<String>()? {
-            match key.as_str() {
-                "creator" => {
+        let Outer { document, is_log } = self;
+        while let Some(Name(key)) = object.next_key()? {
+            match (is_log, &*key) {
+                (false, "log") => object.next_value_seed(Outer {
+                    document,
+                    is_log: true,
+                })?,
+                (true, "creator") => {
                     let named: Option<Named> = object.next_value()?;
                     let name = named.and_then(|named| named.name.text());
-                    self.0.creator = name.unwrap_or_default();
+                    document.creator = name.unwrap_or_default();
                 }
-                "entries" => object.next_value_seed(EntryList(self.0))?,
+                (true, "entries") => object.next_value_seed(EntryList(document))?,
                 _ => {
                     object.next_value::<IgnoredAny>()?;
                 }

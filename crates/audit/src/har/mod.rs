@@ -12,27 +12,24 @@ use crate::error::AuditError;
 use crate::event_writer::EventWriter;
 use crate::input::Input;
 use crate::input_summary::{InputSummary, Unit};
+use crate::lenient;
 use crate::timestamp;
 use document::Document;
 
+/// The byte order mark, which some programs write first.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Whether the first bytes are those of a HAR: an object whose first key is `log`.
 pub(crate) fn is_har(prefix: &[u8]) -> bool {
-    let text = prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix);
-    let skip = |text: &[u8]| text.trim_ascii_start().to_vec();
-    let text = skip(&text[..text.len().min(256)]);
-    let after_brace = text.strip_prefix(b"{").map(skip);
-    let after_key = after_brace.and_then(|text| text.strip_prefix(b"\"log\"").map(skip));
-    let after_colon = after_key.and_then(|text| text.strip_prefix(b":").map(skip));
-    after_colon.is_some_and(|text| text.starts_with(b"{"))
+    let text = prefix.strip_prefix(MARK).unwrap_or(prefix);
+    lenient::behind(&text[..text.len().min(256)], &["{", "\"log\"", ":", "{"]).is_some()
 }
 
 /// Start of the first entry in the prefix, in nanoseconds since 1970.
 pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
     const KEY: &[u8] = b"\"startedDateTime\"";
     let times = memchr::memmem::find_iter(prefix, KEY).filter_map(|at| {
-        let value = prefix[at + KEY.len()..].trim_ascii_start();
-        let value = value.strip_prefix(b":")?.trim_ascii_start();
-        let value = value.strip_prefix(b"\"")?;
+        let value = lenient::behind(&prefix[at + KEY.len()..], &[":", "\""])?;
         let end = memchr::memchr(b'"', value)?;
         timestamp::nanos(std::str::from_utf8(&value[..end]).ok()?)
     });
@@ -45,6 +42,9 @@ pub(crate) fn read(
     writer: &mut EventWriter<'_>,
 ) -> Result<InputSummary, AuditError> {
     let mut document = Document::default();
+    if input.window.available().starts_with(MARK) {
+        let _ = input.window.pull(MARK.len());
+    }
     let end = document.read(&mut input.window);
     let prefix = input.prefix();
     match end {
@@ -71,10 +71,8 @@ pub(crate) fn read(
         prefix: &prefix,
     };
     let evidence = client::record(&source, writer);
-    Ok(InputSummary {
-        evidence: Some(evidence),
-        ..input.account(Unit::Entries, document.seen, document.skipped)
-    })
+    let summary = input.account(Unit::Entries, document.seen, document.skipped);
+    Ok(summary.with_evidence(evidence))
 }
 
 #[cfg(test)]

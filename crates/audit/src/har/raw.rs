@@ -4,6 +4,7 @@ use crate::client::{Entry, Timings};
 use crate::fields::{add_terms, closes, failure, nanos_of_ms, protocol, split};
 use crate::lenient::Lenient;
 use crate::timestamp;
+use intact_ledger::Outcome;
 use intact_observe::server_product;
 use intact_observe::user_agent::product;
 use serde::Deserialize;
@@ -192,7 +193,7 @@ impl RawEntry {
             .text()
             .and_then(|text| text.trim_matches(['[', ']']).parse().ok());
         match (self.response.error.text(), entry.status) {
-            (Some(error), _) => (entry.outcome, entry.dial) = failure(&error)?,
+            (Some(error), _) => entry.outcome = Outcome::Failed(failure(&error)?),
             (None, Some(_)) => {}
             // blocked, or cancelled before it was sent
             (None, None) => return None,

@@ -10,7 +10,7 @@ use crate::client::{Entry, Timings};
 use crate::fields::{nanos_of_ms, protocol};
 use crate::lenient::Lenient;
 use crate::timestamp;
-use intact_ledger::{Failure, Outcome, SetupPhase};
+use intact_ledger::{Failure, Outcome};
 use serde::Deserialize;
 
 /// The metric of a request's first sample.
@@ -211,32 +211,30 @@ impl OpenRequest {
         entry.protocol = tags.proto.text().and_then(|text| protocol(&text));
         entry.set_status(tags.status.count());
         if entry.status.is_none() {
-            (entry.outcome, entry.dial) = failure(tags.error_code.count().unwrap_or(0));
+            entry.outcome = Outcome::Failed(failure(tags.error_code.count().unwrap_or(0)));
         }
         entry
     }
 }
 
-/// The outcome of k6's error codes (k6 documentation, "Error codes").
-fn failure(code: u64) -> (Outcome, Option<SetupPhase>) {
+/// The failure of k6's error codes (k6 documentation, "Error codes").
+fn failure(code: u64) -> Failure {
     use Failure as F;
-    use SetupPhase::{Connect, Dns, Ssl};
-    let (kind, phase) = match code {
-        1050 => (F::Timeout, None),
-        1100..=1199 => (F::Lookup, Some(Dns)),
-        1201 => (F::Closed, None),
-        1210 => (F::Unreachable, Some(Connect)),
-        1211 => (F::ConnectTimeout, Some(Connect)),
-        1212 => (F::Refused, Some(Connect)),
-        1220 => (F::Reset, None),
-        1300..=1309 => (F::Tls, Some(Ssl)),
-        1310 => (F::CertificateUnknown, Some(Ssl)),
-        1311 => (F::CertificateName, Some(Ssl)),
-        1312..=1399 => (F::Certificate, Some(Ssl)),
-        1600..=1699 => (F::StreamReset, None),
-        _ => (F::Closed, None),
-    };
-    (Outcome::Failed(kind), phase)
+    match code {
+        1050 => F::Timeout,
+        1100..=1199 => F::Lookup,
+        1201 => F::Closed,
+        1210 => F::Unreachable,
+        1211 => F::ConnectTimeout,
+        1212 => F::Refused,
+        1220 => F::Reset,
+        1300..=1309 => F::Tls,
+        1310 => F::CertificateUnknown,
+        1311 => F::CertificateName,
+        1312..=1399 => F::Certificate,
+        1600..=1699 => F::StreamReset,
+        _ => F::Closed,
+    }
 }
 
 #[cfg(test)]
@@ -287,6 +285,6 @@ mod tests {
         let row = "http_reqs,1795259227,1.000000,,dial: connection refused,1212,false,,GET,http://127.0.0.1:1/x,,default,,0,,,http://127.0.0.1:1/x,,";
         let entries = read(&format!("{HEAD}\n{row}\n"));
         assert_eq!(entries[0].outcome, Outcome::Failed(Failure::Refused));
-        assert_eq!(entries[0].dial, Some(SetupPhase::Connect));
+        assert_eq!(entries[0].outcome, Outcome::Failed(Failure::Refused));
     }
 }

@@ -253,10 +253,8 @@ pub(crate) fn read(
     };
     let evidence = client::record(&source, writer);
     let count = read.entries.len() as u64 + read.left_out;
-    Ok(InputSummary {
-        evidence: Some(evidence),
-        ..input.account(Unit::Entries, count, read.skipped)
-    })
+    let summary = input.account(Unit::Entries, count, read.skipped);
+    Ok(summary.with_evidence(evidence))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::csv_row::cells;
 use crate::client::{Entry, Timings};
 use crate::lenient::Lenient;
 use crate::timestamp;
-use intact_ledger::{Failure, Outcome, SetupPhase};
+use intact_ledger::{Failure, Outcome};
 use serde::Deserialize;
 
 /// Columns of its CSV, which has no header: timestamp, code, latency, bytes out, bytes in, error,
@@ -93,41 +93,39 @@ impl Hit {
         entry.body = self.bytes_in.count();
         entry.request_body = self.bytes_out.count();
         if entry.status.is_none() {
-            (entry.outcome, entry.dial) = failure(&self.error.text().unwrap_or_default());
+            entry.outcome = Outcome::Failed(failure(&self.error.text().unwrap_or_default()));
         }
         Some(entry)
     }
 }
 
-/// The outcome of an error message of Go.
-fn failure(error: &str) -> (Outcome, Option<SetupPhase>) {
+/// The failure of an error message of Go.
+fn failure(error: &str) -> Failure {
     use Failure as F;
-    use SetupPhase::{Connect, Dns, Ssl};
     let has = |words: &str| error.contains(words);
-    let (kind, phase) = if has("no such host") || has("lookup ") {
-        (F::Lookup, Some(Dns))
+    if has("no such host") || has("lookup ") {
+        F::Lookup
     } else if has("connection refused") {
-        (F::Refused, Some(Connect))
+        F::Refused
     } else if has("dial tcp") && has("timeout") {
-        (F::ConnectTimeout, Some(Connect))
+        F::ConnectTimeout
     } else if has("cannot assign requested address") {
-        (F::NoFreePort, Some(Connect))
+        F::NoFreePort
     } else if has("too many open files") {
-        (F::NoFreeFd, Some(Connect))
+        F::NoFreeFd
     } else if has("x509:") {
-        (F::Certificate, Some(Ssl))
+        F::Certificate
     } else if has("tls:") {
-        (F::Tls, Some(Ssl))
+        F::Tls
     } else if has("connection reset") {
-        (F::Reset, None)
+        F::Reset
     } else if has("unexpected EOF") {
-        (F::Truncated, None)
+        F::Truncated
     } else if has("Client.Timeout") || has("deadline exceeded") {
-        (F::Timeout, None)
+        F::Timeout
     } else {
-        (F::Closed, None)
-    };
-    (Outcome::Failed(kind), phase)
+        F::Closed
+    }
 }
 
 #[cfg(test)]

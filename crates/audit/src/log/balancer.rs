@@ -105,7 +105,7 @@ pub(super) fn alb(text: &str) -> Option<Line<'_>> {
     line.set(Field::Status, Cow::Borrowed(words.next()?));
     line.failure = (line.status == Some(ALB_CLIENT_CLOSED)).then(LogFailure::by_client);
     words.next()?;
-    line.set(Field::Received, Cow::Borrowed(words.next()?));
+    words.next()?;
     line.set(Field::Sent, Cow::Borrowed(words.next()?));
     let request = words.next()?;
     line.set(Field::Request, Cow::Borrowed(request));

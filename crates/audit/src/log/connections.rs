@@ -5,9 +5,8 @@ use super::serials::Serials;
 use crate::event_writer::EventWriter;
 use crate::timestamp::Timestamp;
 use intact_ledger::{
-    Certainty, Close, ClosePoint, Connection, ConnectionBytes, ConnectionId, Event, Exchange,
-    Failure, Handshake, Method, Nanos, Origin, Outcome, Probes, Protocol, Reuse, Scheme, Side,
-    Span, Target, Tls,
+    Certainty, Close, ClosePoint, Connection, ConnectionId, Event, Exchange, Failure, Handshake,
+    Method, Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Side, Span, Target, Tls,
 };
 use intact_observe::authority::split_authority;
 use intact_observe::user_agent::product;
@@ -223,10 +222,7 @@ impl LogConnections {
         if line.secure == Some(true) {
             connection.tls = Some(Tls {
                 version: line.tls,
-                handshake: line.resumed.map(|resumed| match resumed {
-                    true => Handshake::Resumed,
-                    false => Handshake::Full,
-                }),
+                handshake: line.resumed.map(Handshake::of),
                 ..Tls::default()
             });
         }
@@ -340,17 +336,12 @@ impl LogConnections {
         let Some(live) = self.live.remove(&key) else {
             return;
         };
-        let announced_by = moment.map(|_| Side::Server);
         let close = Close {
             at: writer.nanos(live.last_end),
-            by: None,
-            how: None,
-            other_end: None,
-            announced_by,
+            announced_by: moment.map(|_| Side::Server),
             moment,
             exchanges: Some(live.carried.max(u64::from(live.most))),
-            bytes: ConnectionBytes::default(),
-            probes: Probes::default(),
+            ..Close::default()
         };
         writer.close(live.id, close);
     }

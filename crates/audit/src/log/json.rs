@@ -3,7 +3,7 @@
 
 use super::json_names::{self, Dialect, SHARED};
 use super::line::{Line, LogFailure};
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -14,12 +14,11 @@ pub(super) fn read(text: &str) -> Option<Line<'_>> {
         dialect: &SHARED,
     };
     let mut json = serde_json::Deserializer::from_str(text);
-    Object {
+    let object = Value {
         found: &mut found,
         path: "",
-    }
-    .deserialize(&mut json)
-    .ok()?;
+    };
+    json.deserialize_map(object).ok()?;
     let mut line = found.line;
     line.settle(found.dialect.duration_unit);
     if line.has_no_status && found.dialect.zero_is_client_closed {
@@ -34,86 +33,23 @@ struct Found<'a> {
     dialect: &'static Dialect,
 }
 
-/// An object whose values go into a line.
-struct Object<'f, 'p, 'a> {
-    found: &'f mut Found<'a>,
-    /// Names of the enclosing objects, separated by dots; empty at the top.
-    path: &'p str,
-}
-
-impl<'de> DeserializeSeed<'de> for Object<'_, '_, 'de> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Object<'_, '_, 'de> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
-        while let Some(Name(name)) = object.next_key()? {
-            let path = match self.path {
-                "" => name,
-                outer => format!("{outer}.{name}").into(),
-            };
-            let value = Value {
-                found: &mut *self.found,
-                path: &path,
-            };
-            object.next_value_seed(value)?;
-        }
-        Ok(())
-    }
-}
-
 /// The name of a value, borrowed where possible.
-pub(crate) struct Name<'a>(pub(crate) Cow<'a, str>);
+#[derive(serde::Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Name<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-impl<'de> serde::Deserialize<'de> for Name<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Name<'de>, D::Error> {
-        struct Text;
-        impl<'de> Visitor<'de> for Text {
-            type Value = Name<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(Text)
-    }
-}
-
-/// A value with its name.
+/// A value that goes into a line; the values of an object do, too.
 struct Value<'f, 'p, 'a> {
     found: &'f mut Found<'a>,
+    /// Its name after those of the enclosing objects, separated by dots; empty for the line.
     path: &'p str,
 }
 
 impl<'a> Value<'_, '_, 'a> {
-    fn take(self, text: Cow<'a, str>) {
-        self.found.notice(self.path);
+    fn take(&mut self, text: Cow<'a, str>) {
+        // a name that only one server writes
+        self.found.dialect = json_names::writer(self.path).unwrap_or(self.found.dialect);
         self.found.line.set(json_names::field(self.path), text);
-    }
-}
-
-impl Found<'_> {
-    /// Detects the server by a name that only that server writes.
-    fn notice(&mut self, path: &str) {
-        self.dialect = json_names::writer(path).unwrap_or(self.dialect);
     }
 }
 
@@ -132,37 +68,37 @@ impl<'de> Visitor<'de> for Value<'_, '_, 'de> {
         f.write_str("anything")
     }
 
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<(), E> {
+    fn visit_borrowed_str<E>(mut self, text: &'de str) -> Result<(), E> {
         self.take(Cow::Borrowed(text));
         Ok(())
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+    fn visit_str<E>(mut self, text: &str) -> Result<(), E> {
         self.take(Cow::Owned(text.to_owned()));
         Ok(())
     }
 
-    fn visit_bool<E: Error>(self, flag: bool) -> Result<(), E> {
+    fn visit_bool<E>(mut self, flag: bool) -> Result<(), E> {
         self.take(Cow::Borrowed(if flag { "true" } else { "false" }));
         Ok(())
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
+    fn visit_u64<E>(mut self, number: u64) -> Result<(), E> {
         self.take(Cow::Owned(number.to_string()));
         Ok(())
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<(), E> {
+    fn visit_i64<E>(mut self, number: i64) -> Result<(), E> {
         self.take(Cow::Owned(number.to_string()));
         Ok(())
     }
 
-    fn visit_f64<E: Error>(self, number: f64) -> Result<(), E> {
+    fn visit_f64<E>(mut self, number: f64) -> Result<(), E> {
         self.take(Cow::Owned(format!("{number:.9}")));
         Ok(())
     }
 
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
+    fn visit_unit<E>(self) -> Result<(), E> {
         Ok(())
     }
 
@@ -174,19 +110,26 @@ impl<'de> Visitor<'de> for Value<'_, '_, 'de> {
         Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
-        if !json_names::is_read(self.path) {
+    fn visit_map<A: MapAccess<'de>>(mut self, mut object: A) -> Result<(), A::Error> {
+        let is_line = self.path.is_empty();
+        if !is_line && !json_names::is_read(self.path) {
             while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok(());
         }
-        self.found.notice(self.path);
-        let field = json_names::field(self.path);
-        self.found.line.set(field, Cow::Borrowed("{}"));
-        let inner = Object {
-            found: self.found,
-            path: self.path,
-        };
-        inner.visit_map(object)
+        if !is_line {
+            self.take(Cow::Borrowed("{}"));
+        }
+        while let Some(Name(name)) = object.next_key()? {
+            let path = match self.path {
+                "" => name,
+                outer => format!("{outer}.{name}").into(),
+            };
+            object.next_value_seed(Value {
+                found: self.found,
+                path: &path,
+            })?;
+        }
+        Ok(())
     }
 }
 

@@ -60,7 +60,6 @@ static TRAEFIK: Dialect = Dialect {
         ("RequestScheme", Field::Scheme),
         ("DownstreamStatus", Field::Status),
         ("DownstreamContentSize", Field::Sent),
-        ("RequestContentSize", Field::Received),
         ("TLSVersion", Field::Tls),
         ("TLSCipher", Field::Cipher),
         ("request_User-Agent", Field::Agent),

@@ -41,7 +41,6 @@ pub(super) enum Field {
     Protocol,
     Status,
     Sent,
-    Received,
     Agent,
     Host,
     Scheme,
@@ -91,7 +90,6 @@ impl Field {
             "protocol" | "server_protocol" | "proto" | "version" => Field::Protocol,
             "status" | "response_code" | "status_code" | "code" => Field::Status,
             "body_bytes_sent" | "bytes_sent" | "bytes" | "size" => Field::Sent,
-            "request_length" | "bytes_received" | "bytes_read" => Field::Received,
             "http_user_agent" | "user_agent" | "ua" => Field::Agent,
             "host" | "http_host" | "authority" | "vhost" => Field::Host,
             "scheme" => Field::Scheme,
@@ -144,7 +142,6 @@ pub(crate) struct Line<'a> {
     /// Why the response is not complete, according to the log, in addition to the status.
     pub(crate) failure: Option<LogFailure>,
     pub(crate) sent: u64,
-    pub(crate) received: u64,
     /// The client's `User-Agent`.
     pub(crate) agent: Option<Cow<'a, str>>,
     pub(crate) host: Option<Cow<'a, str>>,
@@ -193,7 +190,6 @@ impl<'a> Line<'a> {
                 self.status = status.filter(|&status| status > 0);
             }
             Field::Sent => self.sent = value.parse().unwrap_or(0),
-            Field::Received => self.received = value.parse().unwrap_or(0),
             Field::Host => self.host = Some(value),
             Field::Scheme => self.secure = Some(value.eq_ignore_ascii_case("https")),
             Field::Tls => {

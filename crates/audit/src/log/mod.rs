@@ -93,7 +93,7 @@ pub(crate) fn read(
         // missing
         unread += u64::from(line.is_none() && text.contains("HTTP/"));
         let stamp = line.as_ref().and_then(|line| line.start.or(line.end));
-        early += u64::from(stamp.is_some_and(|stamp| stamp.nanos < writer.base));
+        early += u64::from(stamp.is_some_and(|stamp| stamp.nanos < writer.run.base));
         let used = line.is_some_and(|line| pools.take(&line, writer));
         skipped += u64::from(!used);
         true

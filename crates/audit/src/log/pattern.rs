@@ -48,11 +48,11 @@ impl Pattern {
     pub fn new(text: &str) -> Result<Pattern, PatternError> {
         let text = unwrap(text.trim())?;
         let items = if text.contains("%START_TIME") || text.contains("%RESPONSE_CODE") {
-            envoy(&text)
+            parse(&text, '%', envoy)
         } else if text.contains('%') && !text.contains("$remote") {
-            apache(&text)
+            parse(&text, '%', apache)
         } else {
-            nginx(&text)
+            parse(&text, '$', nginx)
         };
         let values = |item: &&Item| matches!(item, Item::Value(field) if *field != Field::Other);
         if items.iter().filter(values).count() == 0 {
@@ -183,116 +183,107 @@ fn literal(items: &mut Vec<Item>, text: &str) {
     }
 }
 
-fn nginx(text: &str) -> Vec<Item> {
+/// Adds the value at the start of a text, without its mark. Returns the text after the value.
+type TakeValue = for<'t> fn(&mut Vec<Item>, &'t str) -> &'t str;
+
+/// Splits a format into text and the values that `mark` begins.
+fn parse(text: &str, mark: char, take_value: TakeValue) -> Vec<Item> {
     let mut items = Vec::new();
     let mut rest = text;
-    while let Some(at) = rest.find('$') {
-        literal(&mut items, &rest[..at]);
-        rest = &rest[at + 1..];
-        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        let (name, after) = match rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
-            Some(both) => both,
-            None => rest.split_at(rest.find(|letter| !is_name(letter)).unwrap_or(rest.len())),
-        };
-        items.push(Item::Value(Field::named(name)));
-        rest = after;
+    while let Some((before, value)) = rest.split_once(mark) {
+        literal(&mut items, before);
+        rest = take_value(&mut items, value);
     }
     literal(&mut items, rest);
     items
 }
 
-fn apache(text: &str) -> Vec<Item> {
-    let mut items = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('%') {
-        literal(&mut items, &rest[..at]);
-        rest = &rest[at + 1..];
-        if let Some(after) = rest.strip_prefix('%') {
-            literal(&mut items, "%");
-            rest = after;
-            continue;
-        }
-        // conditions and redirections (%!200s, %>s) do not change the value
-        rest = rest
-            .trim_start_matches(|letter: char| "!<>,".contains(letter) || letter.is_ascii_digit());
-        let (name, after) = match rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
-            Some(both) => both,
-            None => ("", rest),
-        };
-        let Some(letter) = after.chars().next() else {
-            break;
-        };
-        rest = &after[letter.len_utf8()..];
-        let field = match (letter, name.to_ascii_lowercase().as_str()) {
-            ('h' | 'a', _) => Field::Client,
-            ('p', "remote") => Field::ClientPort,
-            ('k', _) => Field::Before,
-            ('X', _) => Field::Fate,
-            ('t', "" | "sec" | "msec" | "usec") => Field::Start,
-            ('D', _) | ('T', "us") => Field::Micros,
-            ('T', "ms") => Field::Millis,
-            ('T', _) => Field::Seconds,
-            ('r', _) => Field::Request,
-            ('m', _) => Field::Method,
-            ('U', _) => Field::Target,
-            ('H', _) => Field::Protocol,
-            ('s', _) => Field::Status,
-            ('b' | 'B' | 'O', _) => Field::Sent,
-            ('I', _) => Field::Received,
-            ('v' | 'V', _) | ('i', "host") => Field::Host,
-            ('i', "user-agent") => Field::Agent,
-            ('x' | 'e', "ssl_protocol") => Field::Tls,
-            ('x' | 'e', "ssl_session_resumed") => Field::Resumed,
-            ('o', "connection") => Field::ConnectionSent,
-            _ => Field::Other,
-        };
-        if (letter, name) == ('t', "") {
-            literal(&mut items, "[");
-            items.push(Item::Value(field));
-            literal(&mut items, "]");
-        } else {
-            items.push(Item::Value(field));
-        }
-    }
-    literal(&mut items, rest);
-    items
+/// The text in braces at the start, and the text after the braces.
+fn braced(text: &str) -> Option<(&str, &str)> {
+    text.strip_prefix('{')?.split_once('}')
 }
 
-fn envoy(text: &str) -> Vec<Item> {
-    let mut items = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('%') {
-        literal(&mut items, &rest[..at]);
-        rest = &rest[at + 1..];
-        let Some((operator, after)) = rest.split_once('%') else {
-            break;
-        };
-        rest = after;
-        let name = operator.split(['(', ':']).next().unwrap_or(operator);
-        let argument = operator.split_once('(').map_or("", |(_, rest)| rest);
-        let argument = argument.trim_end_matches(|letter: char| letter != ')');
-        let argument = argument.trim_end_matches(')').to_ascii_lowercase();
-        items.push(Item::Value(match (name, argument.as_str()) {
-            ("CONNECTION_ID", _) => Field::Connection,
-            ("DOWNSTREAM_REMOTE_ADDRESS" | "DOWNSTREAM_DIRECT_REMOTE_ADDRESS", _) => Field::Client,
-            ("DOWNSTREAM_REMOTE_PORT" | "DOWNSTREAM_DIRECT_REMOTE_PORT", _) => Field::ClientPort,
-            ("START_TIME", _) => Field::Start,
-            ("DURATION", _) => Field::Duration,
-            ("PROTOCOL", _) => Field::Protocol,
-            ("RESPONSE_CODE", _) => Field::Status,
-            ("BYTES_SENT", _) => Field::Sent,
-            ("BYTES_RECEIVED", _) => Field::Received,
-            ("DOWNSTREAM_TLS_VERSION", _) => Field::Tls,
-            ("REQ", ":method") => Field::Method,
-            ("REQ", ":authority") => Field::Host,
-            ("REQ", ":scheme") => Field::Scheme,
-            ("REQ", "user-agent") => Field::Agent,
-            ("REQ", argument) if argument.ends_with(":path") => Field::Target,
-            _ => Field::Other,
-        }));
+fn nginx<'t>(items: &mut Vec<Item>, text: &'t str) -> &'t str {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let (name, rest) = braced(text).unwrap_or_else(|| {
+        text.split_at(text.find(|letter| !is_name(letter)).unwrap_or(text.len()))
+    });
+    items.push(Item::Value(Field::named(name)));
+    rest
+}
+
+fn apache<'t>(items: &mut Vec<Item>, text: &'t str) -> &'t str {
+    if let Some(rest) = text.strip_prefix('%') {
+        literal(items, "%");
+        return rest;
     }
-    literal(&mut items, rest);
-    items
+    // conditions and redirections (%!200s, %>s) do not change the value
+    let text =
+        text.trim_start_matches(|letter: char| "!<>,".contains(letter) || letter.is_ascii_digit());
+    let (name, after) = braced(text).unwrap_or(("", text));
+    let Some(letter) = after.chars().next() else {
+        literal(items, text);
+        return "";
+    };
+    let field = match (letter, name.to_ascii_lowercase().as_str()) {
+        ('h' | 'a', _) => Field::Client,
+        ('p', "remote") => Field::ClientPort,
+        ('k', _) => Field::Before,
+        ('X', _) => Field::Fate,
+        ('t', "" | "sec" | "msec" | "usec") => Field::Start,
+        ('D', _) | ('T', "us") => Field::Micros,
+        ('T', "ms") => Field::Millis,
+        ('T', _) => Field::Seconds,
+        ('r', _) => Field::Request,
+        ('m', _) => Field::Method,
+        ('U', _) => Field::Target,
+        ('H', _) => Field::Protocol,
+        ('s', _) => Field::Status,
+        ('b' | 'B' | 'O', _) => Field::Sent,
+        ('v' | 'V', _) | ('i', "host") => Field::Host,
+        ('i', "user-agent") => Field::Agent,
+        ('x' | 'e', "ssl_protocol") => Field::Tls,
+        ('x' | 'e', "ssl_session_resumed") => Field::Resumed,
+        ('o', "connection") => Field::ConnectionSent,
+        _ => Field::Other,
+    };
+    if (letter, name) == ('t', "") {
+        literal(items, "[");
+        items.push(Item::Value(field));
+        literal(items, "]");
+    } else {
+        items.push(Item::Value(field));
+    }
+    &after[letter.len_utf8()..]
+}
+
+fn envoy<'t>(items: &mut Vec<Item>, text: &'t str) -> &'t str {
+    let Some((operator, rest)) = text.split_once('%') else {
+        literal(items, text);
+        return "";
+    };
+    let name = operator.split(['(', ':']).next().unwrap_or(operator);
+    let argument = operator.split_once('(').map_or("", |(_, rest)| rest);
+    let argument = argument.trim_end_matches(|letter: char| letter != ')');
+    let argument = argument.trim_end_matches(')').to_ascii_lowercase();
+    items.push(Item::Value(match (name, argument.as_str()) {
+        ("CONNECTION_ID", _) => Field::Connection,
+        ("DOWNSTREAM_REMOTE_ADDRESS" | "DOWNSTREAM_DIRECT_REMOTE_ADDRESS", _) => Field::Client,
+        ("DOWNSTREAM_REMOTE_PORT" | "DOWNSTREAM_DIRECT_REMOTE_PORT", _) => Field::ClientPort,
+        ("START_TIME", _) => Field::Start,
+        ("DURATION", _) => Field::Duration,
+        ("PROTOCOL", _) => Field::Protocol,
+        ("RESPONSE_CODE", _) => Field::Status,
+        ("BYTES_SENT", _) => Field::Sent,
+        ("DOWNSTREAM_TLS_VERSION", _) => Field::Tls,
+        ("REQ", ":method") => Field::Method,
+        ("REQ", ":authority") => Field::Host,
+        ("REQ", ":scheme") => Field::Scheme,
+        ("REQ", "user-agent") => Field::Agent,
+        ("REQ", argument) if argument.ends_with(":path") => Field::Target,
+        _ => Field::Other,
+    }));
+    rest
 }
 
 #[cfg(test)]

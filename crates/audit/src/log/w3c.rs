@@ -40,7 +40,6 @@ impl Column {
             "cs-protocol" => Field::Scheme,
             "sc-status" => Field::Status,
             "sc-bytes" => Field::Sent,
-            "cs-bytes" => Field::Received,
             "ssl-protocol" => Field::Tls,
             "ssl-cipher" => Field::Cipher,
             _ => Field::Other,

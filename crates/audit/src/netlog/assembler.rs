@@ -2,7 +2,7 @@
 //! State is bounded.
 
 use super::constants::{Constants, Kind, Origin as From};
-use super::event::{EventPhase, RawEvent};
+use super::event::{EventPhase, RawEvent, UsedEvent};
 use super::request::Request;
 use super::socket::Socket;
 use crate::event_writer::EventWriter;
@@ -22,6 +22,7 @@ const STRAYS: &str = "requests came on sockets that were open before the log beg
 const UNDER_WAY: &str = "requests were under way when the log ended: they are not counted";
 
 /// The open items, by the number of their source.
+#[derive(Default)]
 pub(super) struct Assembler {
     constants: Constants,
     requests: BTreeMap<u64, Request>,
@@ -42,18 +43,11 @@ impl Assembler {
     pub(super) fn new(constants: Constants) -> Assembler {
         Assembler {
             constants,
-            requests: BTreeMap::new(),
-            jobs: BTreeMap::new(),
-            sessions: BTreeMap::new(),
-            connects: BTreeMap::new(),
-            sockets: BTreeMap::new(),
-            recorded: 0,
-            strays: 0,
-            let_go: 0,
+            ..Assembler::default()
         }
     }
 
-    pub(super) fn take(&mut self, event: &RawEvent, writer: &mut EventWriter<'_>) {
+    pub(super) fn take(&mut self, event: &RawEvent<'_>, writer: &mut EventWriter<'_>) {
         let (Some(kind), Some(origin), Some(at)) = (
             self.constants.kind(event),
             self.constants.origin(event),
@@ -61,21 +55,27 @@ impl Assembler {
         ) else {
             return;
         };
+        let event = UsedEvent {
+            kind,
+            phase: event.edge(),
+            id: event.source.id,
+            at,
+            params: event.params(),
+        };
         match origin {
-            From::Request => self.request(kind, event, at, writer),
-            From::Job => self.job(kind, event),
-            From::Connect => self.connect(kind, event, at),
-            From::Http2 => self.session(kind, event, at, writer),
-            From::Quic => self.quic(kind, event, at, writer),
-            From::Socket => self.socket(kind, event, at, writer),
+            From::Request => self.request(&event, writer),
+            From::Job => self.job(&event),
+            From::Connect => self.connect(&event),
+            From::Http2 => self.session(&event, writer),
+            From::Quic => self.quic(&event, writer),
+            From::Socket => self.socket(&event, writer),
         }
     }
 
-    fn request(&mut self, kind: Kind, event: &RawEvent, at: u64, writer: &mut EventWriter<'_>) {
-        let id = event.source.id;
-        let params = &event.params;
-        let edge = event.edge();
-        if kind == Kind::RequestAlive && edge == EventPhase::Begin {
+    fn request(&mut self, event: &UsedEvent, writer: &mut EventWriter<'_>) {
+        let UsedEvent { id, at, params, .. } = event;
+        let (id, at) = (*id, *at);
+        if (event.kind, event.phase) == (Kind::RequestAlive, EventPhase::Begin) {
             let mut request = Request::default();
             request.aim(params);
             self.requests.insert(id, request);
@@ -85,18 +85,16 @@ impl Assembler {
         let Some(request) = self.requests.get_mut(&id) else {
             return;
         };
-        match (kind, edge) {
+        match (event.kind, event.phase) {
             // a redirect continues under the same number
             (Kind::StartJob, EventPhase::Begin) => {
-                self.restart(id, at, writer);
-                if let Some(request) = self.requests.get_mut(&id) {
+                if let Some(request) = self.restart(id, at, writer) {
                     request.aim(params);
                 }
             }
             (Kind::StartJob, EventPhase::End) => request.fail(params, &self.constants),
             (Kind::StreamRequest, EventPhase::Begin) => {
-                self.restart(id, at, writer);
-                if let Some(request) = self.requests.get_mut(&id) {
+                if let Some(request) = self.restart(id, at, writer) {
                     request.wanted = Some(at);
                 }
             }
@@ -151,16 +149,16 @@ impl Assembler {
         }
     }
 
-    /// Records what was sent under this number before as an exchange of its own.
-    fn restart(&mut self, id: u64, at: u64, writer: &mut EventWriter<'_>) {
-        let Some(request) = self.requests.get(&id) else {
-            return;
-        };
+    /// Records what was sent under this number before as an exchange of its own. Returns the
+    /// request that continues.
+    fn restart(&mut self, id: u64, at: u64, writer: &mut EventWriter<'_>) -> Option<&mut Request> {
+        let request = self.requests.get(&id)?;
         if request.has_begun() {
             let next = request.again();
             self.end_request(id, at, writer);
             self.requests.insert(id, next);
         }
+        self.requests.get_mut(&id)
     }
 
     fn end_request(&mut self, id: u64, at: u64, writer: &mut EventWriter<'_>) {
@@ -194,7 +192,7 @@ impl Assembler {
                 exchange.connection = request.record_dial(&exchange, writer);
                 self.strays += u64::from(exchange.status.is_some());
             }
-            over_at = exchange.end.0.saturating_add(writer.base);
+            over_at = exchange.end.0.saturating_add(writer.run.base);
             writer.record(Event::Exchange(&exchange));
         }
         if let Some(number) = number {
@@ -205,27 +203,25 @@ impl Assembler {
         }
     }
 
-    fn job(&mut self, kind: Kind, event: &RawEvent) {
-        let finds = matches!(
-            kind,
-            Kind::BoundToSocket | Kind::Http2Session | Kind::BoundToQuicSession
-        );
-        if let (true, Some(found)) = (finds, event.params.dependency) {
+    fn job(&mut self, event: &UsedEvent) {
+        let protocol = match event.kind {
+            Kind::BoundToSocket => None,
+            Kind::Http2Session => Some(Protocol::Http2),
+            Kind::BoundToQuicSession => Some(Protocol::Http3),
+            _ => return,
+        };
+        if let Some(found) = event.params.dependency {
             // the number of a session leads to its socket, in either order of events
-            let protocol = match kind {
-                Kind::Http2Session => Some(Protocol::Http2),
-                Kind::BoundToQuicSession => Some(Protocol::Http3),
-                _ => None,
-            };
-            self.jobs.insert(event.source.id, (found, protocol));
+            self.jobs.insert(event.id, (found, protocol));
             make_room(&mut self.jobs);
         }
     }
 
-    fn connect(&mut self, kind: Kind, event: &RawEvent, at: u64) {
-        let job = self.connects.entry(event.source.id).or_insert((at, None));
-        if matches!(kind, Kind::ConnectJobCreated | Kind::ConnectJob)
-            && let Some(group) = event.params.group.text()
+    fn connect(&mut self, event: &UsedEvent) {
+        let params = &event.params;
+        let job = self.connects.entry(event.id).or_insert((event.at, None));
+        if matches!(event.kind, Kind::ConnectJobCreated | Kind::ConnectJob)
+            && let Some(group) = params.group_id.text().or(params.group_name.text())
         {
             // `pm/https://a.example:8443 <https://a.example same_site>`
             let first = group.split(' ').next().unwrap_or_default();
@@ -237,24 +233,23 @@ impl Assembler {
         make_room(&mut self.connects);
     }
 
-    fn session(&mut self, kind: Kind, event: &RawEvent, at: u64, writer: &mut EventWriter<'_>) {
-        let id = event.source.id;
-        if kind == Kind::Http2Initialized
+    fn session(&mut self, event: &UsedEvent, writer: &mut EventWriter<'_>) {
+        if event.kind == Kind::Http2Initialized
             && let Some(socket) = event.params.dependency
         {
-            self.sessions.insert(id, socket);
+            self.sessions.insert(event.id, socket);
             make_room(&mut self.sessions);
         }
-        let socket = self.sessions.get(&id);
+        let socket = self.sessions.get(&event.id);
         let Some(socket) = socket.and_then(|number| self.sockets.get_mut(number)) else {
             return;
         };
-        match kind {
+        match event.kind {
             Kind::Http2Initialized if socket.protocol != Some(Protocol::Http2) => {
                 socket.protocol = Some(Protocol::Http2);
                 socket.revise(writer);
             }
-            Kind::Http2Goaway => socket.going_away(&event.params, at),
+            Kind::Http2Goaway => socket.going_away(&event.params, event.at),
             Kind::Http2Setting => {
                 let name = event.params.id.text().unwrap_or_default();
                 if name.contains("MAX_CONCURRENT_STREAMS") {
@@ -267,30 +262,29 @@ impl Assembler {
         }
     }
 
-    fn quic(&mut self, kind: Kind, event: &RawEvent, at: u64, writer: &mut EventWriter<'_>) {
-        if kind != Kind::QuicSession {
+    fn quic(&mut self, event: &UsedEvent, writer: &mut EventWriter<'_>) {
+        if event.kind != Kind::QuicSession {
             return;
         }
-        let id = event.source.id;
-        match event.edge() {
+        match event.phase {
             EventPhase::Begin => {
-                let mut socket = Socket::begin(at);
+                let mut socket = Socket::begin(event.at);
                 socket.is_quic = true;
                 socket.protocol = Some(Protocol::Http3);
                 let host = event.params.host.text().unwrap_or_default();
                 socket.origin = fields::split(&format!("https://{host}")).map(|(origin, _)| origin);
-                self.insert(id, socket, writer);
+                self.insert(event.id, socket, writer);
             }
-            EventPhase::End => self.gone(id, at, writer),
+            EventPhase::End => self.gone(event.id, event.at, writer),
             EventPhase::Point => {}
         }
     }
 
-    fn socket(&mut self, kind: Kind, event: &RawEvent, at: u64, writer: &mut EventWriter<'_>) {
-        let id = event.source.id;
-        let params = &event.params;
-        let edge = event.edge();
-        if (kind, edge) == (Kind::SocketAlive, EventPhase::Begin) {
+    fn socket(&mut self, event: &UsedEvent, writer: &mut EventWriter<'_>) {
+        let UsedEvent { id, at, params, .. } = event;
+        let (id, at) = (*id, *at);
+        let step = (event.kind, event.phase);
+        if step == (Kind::SocketAlive, EventPhase::Begin) {
             let mut socket = Socket::begin(at);
             let job = params.dependency.and_then(|job| self.connects.get(&job));
             if let Some((began, origin)) = job {
@@ -303,7 +297,7 @@ impl Assembler {
         let Some(socket) = self.sockets.get_mut(&id) else {
             return;
         };
-        match (kind, edge) {
+        match step {
             (Kind::TcpConnect, EventPhase::Begin) => socket.dial(at),
             (Kind::TcpConnect, EventPhase::End) => socket.dialled(params, at, &self.constants),
             (Kind::SslConnect, EventPhase::Begin) => socket.secure(at),
@@ -317,10 +311,8 @@ impl Assembler {
             (Kind::SocketAlive, EventPhase::End) => self.gone(id, at, writer),
             _ => {}
         }
-        let ends_a_step =
-            matches!(kind, Kind::TcpConnect | Kind::SslConnect) && edge == EventPhase::End;
         if let Some(socket) = self.sockets.get_mut(&id)
-            && ends_a_step
+            && let (Kind::TcpConnect | Kind::SslConnect, EventPhase::End) = step
             && socket.is_set_up()
         {
             socket.record(writer);

@@ -1,8 +1,9 @@
 //! The first line of a NetLog: the meaning of the numbers in its events. The numbers change with
 //! each version, the names rarely.
 
-use super::event::RawEvent;
+use super::event::{Params, RawEvent};
 use crate::lenient::Lenient;
+use crate::named::named;
 use serde::Deserialize;
 use std::collections::HashMap;
 
@@ -18,28 +19,9 @@ pub(super) struct Constants {
     errors: HashMap<i64, String>,
 }
 
-macro_rules! named {
-    ($(#[$about:meta])* $name:ident { $($variant:ident $($text:literal)|+,)* }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum $name {
-            $($variant,)*
-        }
-
-        impl $name {
-            fn named(text: &str) -> Option<$name> {
-                Some(match text {
-                    $($($text)|+ => $name::$variant,)*
-                    _ => return None,
-                })
-            }
-        }
-    };
-}
-
 named! {
     /// The events that are read.
-    Kind {
+    pub(super) Kind {
         RequestAlive "REQUEST_ALIVE",
         StartJob "URL_REQUEST_START_JOB",
         StreamRequest "HTTP_STREAM_REQUEST",
@@ -72,7 +54,7 @@ named! {
 
 named! {
     /// The sources whose events are read.
-    Origin {
+    pub(super) Origin {
         Request "URL_REQUEST" | "WEB_SOCKET_TRANSPORT_CONNECT_JOB",
         Job "HTTP_STREAM_JOB",
         Socket "SOCKET",
@@ -124,21 +106,23 @@ impl Constants {
         })
     }
 
-    pub(super) fn kind(&self, event: &RawEvent) -> Option<Kind> {
+    pub(super) fn kind(&self, event: &RawEvent<'_>) -> Option<Kind> {
         self.events.get(&event.kind).copied()
     }
 
-    pub(super) fn origin(&self, event: &RawEvent) -> Option<Origin> {
+    pub(super) fn origin(&self, event: &RawEvent<'_>) -> Option<Origin> {
         self.sources.get(&event.source.kind).copied()
     }
 
-    /// The name of an error code, such as `ERR_CONNECTION_REFUSED`.
-    pub(super) fn error(&self, code: i64) -> &str {
-        self.errors.get(&code).map_or("", String::as_str)
+    /// The name of the error that a step ended with, such as `ERR_CONNECTION_REFUSED`; empty if
+    /// the code is not known.
+    pub(super) fn error(&self, params: &Params) -> Option<&str> {
+        let code = params.net_error.number().filter(|&code| code < 0.0)?;
+        Some(self.errors.get(&(code as i64)).map_or("", String::as_str))
     }
 
     /// The time of an event in nanoseconds since 1970.
-    pub(super) fn nanos(&self, event: &RawEvent) -> Option<u64> {
+    pub(super) fn nanos(&self, event: &RawEvent<'_>) -> Option<u64> {
         let ms = self.offset_ms.checked_add(event.time.count()?)?;
         let nanos = ms.checked_mul(NANOS_PER_MS)?;
         (nanos <= i64::MAX as u64).then_some(nanos)
@@ -159,7 +143,10 @@ mod tests {
         assert_eq!(constants.kind(&event), Some(Kind::TcpConnect));
         assert_eq!(constants.origin(&event), Some(Origin::Socket));
         assert_eq!(constants.nanos(&event), Some(1_005_000_000));
-        assert_eq!(constants.error(-2), "ERR_FAILED");
+        let failed =
+            RawEvent::read(br#"{"params":{"net_error":-2},"source":{"id":4},"time":5,"type":7}"#)
+                .unwrap();
+        assert_eq!(constants.error(&failed.params()), Some("ERR_FAILED"));
         assert!(Constants::read(b"{\"constants\":{}},").is_none());
         assert!(Constants::read(b"").is_none());
     }

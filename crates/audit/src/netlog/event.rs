@@ -1,9 +1,10 @@
 //! One event as it is stored. A value of an unexpected type counts as absent, so no version of
 //! Chromium breaks the reader.
 
+use super::constants::Kind;
 use crate::lenient::Lenient;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use std::fmt;
+use serde::de::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 /// Whether an event starts or ends a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,11 +15,11 @@ pub(super) enum EventPhase {
     End,
 }
 
-/// One event of the file.
-#[derive(Debug, Default, serde::Deserialize)]
-pub(super) struct RawEvent {
-    #[serde(default)]
-    pub(super) params: Params,
+/// One event of the file. Most kinds are not used, so the parameters stay text.
+#[derive(Debug, serde::Deserialize)]
+pub(super) struct RawEvent<'a> {
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
     #[serde(default)]
     phase: u64,
     pub(super) source: RawSource,
@@ -36,15 +37,30 @@ pub(super) struct RawSource {
     pub(super) kind: u64,
 }
 
+/// An event of a kind that is used.
+pub(super) struct UsedEvent {
+    pub(super) kind: Kind,
+    pub(super) phase: EventPhase,
+    /// The number of its source.
+    pub(super) id: u64,
+    /// Nanoseconds since 1970.
+    pub(super) at: u64,
+    pub(super) params: Params,
+}
+
 /// The parameters that are used.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
 pub(super) struct Params {
     pub(super) url: Lenient,
     pub(super) method: Lenient,
     pub(super) host: Lenient,
-    pub(super) group: Lenient,
+    pub(super) group_id: Lenient,
+    pub(super) group_name: Lenient,
     pub(super) local_address: Lenient,
+    pub(super) source_address: Lenient,
     pub(super) remote_address: Lenient,
+    pub(super) peer_address: Lenient,
     pub(super) net_error: Lenient,
     pub(super) error_code: Lenient,
     pub(super) next_proto: Lenient,
@@ -56,14 +72,43 @@ pub(super) struct Params {
     pub(super) id: Lenient,
     pub(super) value: Lenient,
     /// The source that this source depends on.
+    #[serde(rename = "source_dependency", deserialize_with = "number")]
     pub(super) dependency: Option<u64>,
     /// Fields of a header section, each as `name: value`.
+    #[serde(deserialize_with = "texts")]
     pub(super) headers: Vec<String>,
 }
 
-impl RawEvent {
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct Dependency {
+    id: Lenient,
+}
+
+/// Reads a value of another type as the default.
+fn or_default<'de, D: Deserializer<'de>, T>(deserializer: D) -> Result<T, D::Error>
+where
+    T: Default + Deserialize<'de>,
+{
+    let raw = <&RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(raw.get()).unwrap_or_default())
+}
+
+/// Reads the number of a source; `None` for another value.
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let source: Dependency = or_default(deserializer)?;
+    Ok(source.id.count())
+}
+
+/// Reads a list of texts: empty for other values, and without elements that are no text.
+fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let list: Vec<Lenient> = or_default(deserializer)?;
+    Ok(list.iter().filter_map(Lenient::text).collect())
+}
+
+impl RawEvent<'_> {
     /// Reads a line, which ends in a comma; `None` if it is damaged.
-    pub(super) fn read(line: &[u8]) -> Option<RawEvent> {
+    pub(super) fn read(line: &[u8]) -> Option<RawEvent<'_>> {
         let line = line.trim_ascii();
         let line = line.strip_suffix(b",").unwrap_or(line);
         serde_json::from_slice(line).ok()
@@ -76,118 +121,10 @@ impl RawEvent {
             _ => EventPhase::Point,
         }
     }
-}
 
-impl<'de> Deserialize<'de> for Params {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Params, D::Error> {
-        deserializer.deserialize_any(Any(Params::default()))
-    }
-}
-
-struct Any(Params);
-
-impl<'de> Visitor<'de> for Any {
-    type Value = Params;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("parameters")
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Params, E> {
-        Ok(self.0)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Params, E> {
-        Ok(self.0)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Params, E> {
-        Ok(self.0)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Params, E> {
-        Ok(self.0)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Params, E> {
-        Ok(self.0)
-    }
-
-    fn visit_unit<E>(self) -> Result<Params, E> {
-        Ok(self.0)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Params, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(self.0)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Params, A::Error> {
-        let mut params = self.0;
-        while let Some(key) = object.next_key::<String>()? {
-            let place = match key.as_str() {
-                "url" => &mut params.url,
-                "method" => &mut params.method,
-                "host" => &mut params.host,
-                "group_id" | "group_name" => &mut params.group,
-                "local_address" | "source_address" => &mut params.local_address,
-                "remote_address" | "peer_address" => &mut params.remote_address,
-                "net_error" => &mut params.net_error,
-                "error_code" => &mut params.error_code,
-                "next_proto" => &mut params.next_proto,
-                "version" => &mut params.version,
-                "cipher_suite" => &mut params.cipher_suite,
-                "is_resumed" => &mut params.is_resumed,
-                "byte_count" => &mut params.byte_count,
-                "reason" => &mut params.reason,
-                "id" => &mut params.id,
-                "value" => &mut params.value,
-                "source_dependency" => {
-                    params.dependency = object.next_value::<Dependency>()?.0;
-                    continue;
-                }
-                "headers" => {
-                    params.headers = object.next_value::<Texts>()?.0;
-                    continue;
-                }
-                _ => {
-                    object.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-            };
-            *place = object.next_value()?;
-        }
-        Ok(params)
-    }
-}
-
-/// The `id` of an object; `None` for other values.
-#[derive(Default)]
-struct Dependency(Option<u64>);
-
-impl<'de> Deserialize<'de> for Dependency {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Dependency, D::Error> {
-        // `id` is one of the parameters that are read
-        Ok(Dependency(Params::deserialize(deserializer)?.id.count()))
-    }
-}
-
-/// A list of texts: empty for other values, and without elements that are no text.
-#[derive(Default)]
-struct Texts(Vec<String>);
-
-impl<'de> Deserialize<'de> for Texts {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Texts, D::Error> {
-        #[derive(serde::Deserialize)]
-        #[serde(untagged)]
-        enum Either {
-            List(Vec<Lenient>),
-            Other(IgnoredAny),
-        }
-        Ok(match Either::deserialize(deserializer)? {
-            Either::List(list) => Texts(list.iter().filter_map(|item| item.text()).collect()),
-            Either::Other(_) => Texts::default(),
-        })
+    pub(super) fn params(&self) -> Params {
+        let params = self.params.map(|raw| serde_json::from_str(raw.get()));
+        params.and_then(Result::ok).unwrap_or_default()
     }
 }
 
@@ -201,10 +138,11 @@ mod tests {
             br#"{"params":{"headers":{"line":""},"url":["x"],"source_dependency":7,"net_error":-105,"x":{"y":[1]}},"phase":2,"source":{"id":4},"time":5,"type":7}"#,
         )
         .unwrap();
-        assert!(event.params.headers.is_empty());
-        assert_eq!(event.params.url, Lenient::Nothing);
-        assert_eq!(event.params.dependency, None);
-        assert_eq!(event.params.net_error.number(), Some(-105.0));
+        let params = event.params();
+        assert!(params.headers.is_empty());
+        assert_eq!(params.url, Lenient::Nothing);
+        assert_eq!(params.dependency, None);
+        assert_eq!(params.net_error.number(), Some(-105.0));
         assert_eq!(event.edge(), EventPhase::End);
         assert!(
             RawEvent::read(b"{\"params\":[1],\"source\":{\"id\":1},\"time\":\"1\",\"type\":1},")

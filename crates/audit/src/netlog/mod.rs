@@ -14,6 +14,7 @@ use crate::error::AuditError;
 use crate::event_writer::EventWriter;
 use crate::input::Input;
 use crate::input_summary::{InputSummary, Unit};
+use crate::lenient;
 use assembler::Assembler;
 use constants::Constants;
 use event::RawEvent;
@@ -23,10 +24,8 @@ const LONGEST: usize = 8 << 20;
 
 /// Whether the first bytes are those of a NetLog.
 pub(crate) fn is_netlog(prefix: &[u8]) -> bool {
-    let start = prefix[..prefix.len().min(256)].trim_ascii_start();
-    let after_brace = start.strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
-    let after_key = after_brace.and_then(|rest| rest.strip_prefix(b"\"constants\""));
-    after_key.is_some_and(|rest| rest.trim_ascii_start().starts_with(b":"))
+    let start = &prefix[..prefix.len().min(256)];
+    lenient::behind(start, &["{", "\"constants\"", ":"]).is_some()
 }
 
 /// Time of the first event, in nanoseconds since 1970, if the prefix holds the constants.
@@ -96,10 +95,8 @@ pub(crate) fn read(
         );
     }
     let evidence = follow.finish(&prefix, writer);
-    Ok(InputSummary {
-        evidence: Some(evidence),
-        ..input.account(Unit::Events, events, skipped)
-    })
+    let summary = input.account(Unit::Events, events, skipped);
+    Ok(summary.with_evidence(evidence))
 }
 
 #[cfg(test)]

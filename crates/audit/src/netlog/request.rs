@@ -118,15 +118,11 @@ impl Request {
 
     /// Records that it ended with an error.
     pub(super) fn fail(&mut self, params: &Params, constants: &Constants) {
-        let Some(code) = params.net_error.number().filter(|&code| code < 0.0) else {
+        let Some(name) = constants.error(params) else {
             return;
         };
-        let kind = fields::failure(constants.error(code as i64));
-        if let Some((Outcome::Failed(kind), _)) = kind {
-            self.failed = Some(kind);
-        } else if self.status.is_none() {
-            self.failed = Some(Failure::ClientClosed);
-        }
+        let unknown = self.status.is_none().then_some(Failure::ClientClosed);
+        self.failed = fields::failure(name).or(unknown).or(self.failed);
     }
 
     /// The exchange. `now` is the time at which its end is known.
@@ -160,7 +156,7 @@ impl Request {
             .method
             .as_ref()
             .filter(|method| matches!(method.as_str(), "GET" | "HEAD"))
-            .map(|method| writer.key.of(method.as_str(), &self.full_target, b""));
+            .map(|method| writer.run.key.of(method.as_str(), &self.full_target, b""));
         one.status = self.status;
         one.terms = self.terms;
         one.close_sent_by = self.close_sent_by;
@@ -195,11 +191,7 @@ impl Request {
         };
         let mut dial = Connection::new(writer.next_connection(), exchange.at);
         dial.origin = self.origin.clone();
-        dial.failed = Some(DialFailure {
-            phase,
-            kind,
-            detail: None,
-        });
+        dial.failed = Some(DialFailure::new(phase, kind));
         writer.record(Event::Opened(&dial));
         Some(dial.id)
     }

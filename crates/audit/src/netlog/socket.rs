@@ -4,10 +4,11 @@ use super::constants::Constants;
 use super::event::Params;
 use crate::event_writer::EventWriter;
 use crate::fields;
+use crate::lenient::Lenient;
 use intact_ledger::{
     Certainty, Close, CloseKind, ClosePoint, Connection, ConnectionBytes, ConnectionId,
-    DialFailure, Event, Failure, Handshake, KeepAliveTerms, Origin, Outcome, Probes, Protocol,
-    Reuse, Scheme, Setup, SetupPhase, Side, Span, Tls, Transport,
+    DialFailure, Event, Failure, Handshake, KeepAliveTerms, Origin, Protocol, Reuse, Scheme, Setup,
+    SetupPhase, Side, Span, Tls, Transport,
 };
 use std::sync::Arc;
 
@@ -96,8 +97,9 @@ impl Socket {
     /// Ends the TCP handshake.
     pub(super) fn dialled(&mut self, params: &Params, at: u64, constants: &Constants) {
         self.tcp.1.get_or_insert(at);
-        self.local = params.local_address.text().map(Into::into);
-        self.remote = params.remote_address.text().map(Into::into);
+        let either = |one: &Lenient, other: &Lenient| one.text().or(other.text()).map(Into::into);
+        self.local = either(&params.local_address, &params.source_address);
+        self.remote = either(&params.remote_address, &params.peer_address);
         self.fail(params, SetupPhase::Connect, constants);
     }
 
@@ -116,10 +118,7 @@ impl Socket {
         let suite = suite.and_then(|suite| u16::try_from(suite).ok());
         tls.cipher = suite.map(|suite| intact_wire::tls::suite_name(suite).into());
         if self.failed.is_none() && params.net_error.number().is_none() {
-            tls.handshake = Some(match params.is_resumed.is_set() {
-                true => Handshake::Resumed,
-                false => Handshake::Full,
-            });
+            tls.handshake = Some(Handshake::of(params.is_resumed.is_set()));
         }
         let chosen = params.next_proto.text();
         self.protocol = chosen.as_deref().and_then(fields::protocol);
@@ -129,18 +128,16 @@ impl Socket {
     }
 
     fn fail(&mut self, params: &Params, phase: SetupPhase, constants: &Constants) {
-        let Some(code) = params.net_error.number().filter(|&code| code < 0.0) else {
+        let Some(name) = constants.error(params) else {
             return;
         };
-        let name = constants.error(code as i64);
-        let kind = match fields::failure(name) {
-            Some((Outcome::Failed(kind), _)) => kind,
-            _ if phase == SetupPhase::Ssl => Failure::Tls,
+        let unknown = match phase {
+            SetupPhase::Ssl => Failure::Tls,
             _ => Failure::Unreachable,
         };
         self.failed.get_or_insert(DialFailure {
             phase,
-            kind,
+            kind: fields::failure(name).unwrap_or(unknown),
             detail: (!name.is_empty()).then(|| name.into()),
         });
     }
@@ -158,12 +155,12 @@ impl Socket {
 
     /// Records a read error, which shows the side that closed.
     pub(super) fn broke(&mut self, params: &Params, constants: &Constants) {
-        let code = params.net_error.number().unwrap_or(0.0);
-        match constants.error(code as i64) {
-            "ERR_CONNECTION_CLOSED" => self.closed_by = (Some(Side::Server), Some(CloseKind::Fin)),
-            "ERR_CONNECTION_RESET" => self.closed_by = (Some(Side::Server), Some(CloseKind::Rst)),
-            _ => {}
-        }
+        let how = match constants.error(params) {
+            Some("ERR_CONNECTION_CLOSED") => CloseKind::Fin,
+            Some("ERR_CONNECTION_RESET") => CloseKind::Rst,
+            _ => return,
+        };
+        self.closed_by = (Some(Side::Server), Some(how));
     }
 
     /// Records that the pool closes the socket, and the reason.
@@ -312,12 +309,11 @@ impl Socket {
             at: writer.nanos(gone_at.max(self.last_end)),
             by,
             how,
-            other_end: None,
             announced_by: self.announced_by,
             moment: (given == 0 && !self.is_opaque()).then_some(ClosePoint::Unused),
             exchanges: (!self.is_opaque()).then_some(given),
             bytes: self.bytes,
-            probes: Probes::default(),
+            ..Close::default()
         };
         writer.close(connection, close);
     }

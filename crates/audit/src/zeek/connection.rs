@@ -9,7 +9,7 @@ use crate::event_writer::EventWriter;
 use crate::fields;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Connection, ConnectionBytes, DialFailure, Event, Exchange,
-    Failure, Handshake, Origin, Probes, Protocol, Reuse, Scheme, SetupPhase, Side, Tls, Transport,
+    Failure, Handshake, Origin, Protocol, Reuse, Scheme, SetupPhase, Side, Tls, Transport,
 };
 use intact_observe::authority::host_of;
 use intact_observe::user_agent::product;
@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 /// Longest assumed duration of a request, because `http.log` has none. Nanoseconds.
 const LONGEST: u64 = 1_000_000_000;
 /// The end of a connection, or of Zeek's observation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct End {
     at: u64,
     by: Option<Side>,
@@ -27,7 +27,7 @@ struct End {
 }
 
 /// A connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ZeekConnection {
     pub(super) start: u64,
     ends: Option<(SocketAddr, SocketAddr)>,
@@ -56,19 +56,9 @@ impl ZeekConnection {
         ZeekConnection {
             start: at,
             ends,
-            service: Service::Unknown,
-            late: false,
-            end: None,
-            failed: None,
-            bytes: [None; 2],
-            missed: 0,
-            tls: None,
-            recorded: None,
-            carried: 0,
             seen_at: at,
-            pending: None,
             last_end: at,
-            asked_at: None,
+            ..ZeekConnection::default()
         }
     }
 
@@ -85,17 +75,12 @@ impl ZeekConnection {
         let took = took.and_then(fields::whole).unwrap_or(0);
         let mut end = End {
             at: at.saturating_add(took),
-            by: None,
-            how: None,
-            is_open: false,
+            ..End::default()
         };
         if talk.service == Service::Quic {
             let unanswered = record.text(Field::State) == Some("S0") || talk.bytes[1] == Some(0);
-            talk.failed = unanswered.then_some(DialFailure {
-                phase: SetupPhase::Connect,
-                kind: Failure::ConnectTimeout,
-                detail: None,
-            });
+            let timeout = DialFailure::new(SetupPhase::Connect, Failure::ConnectTimeout);
+            talk.failed = unanswered.then_some(timeout);
         } else {
             let state = record.text(Field::State)?;
             let history = record.text(Field::History).unwrap_or("");
@@ -134,7 +119,6 @@ impl ZeekConnection {
 
     /// Adds the facts of a line of `ssl.log`.
     pub(super) fn secure(&mut self, record: &Record<'_>) {
-        let resumed = record.flag(Field::Resumed);
         let alpn = record.text(Field::Alpn);
         let protocol = alpn.and_then(fields::protocol);
         let name = record.text(Field::ServerName);
@@ -144,10 +128,7 @@ impl ZeekConnection {
             cipher: record.text(Field::Cipher).map(Into::into),
             server_name: name,
             alpn_chosen: alpn.map(Into::into),
-            handshake: resumed.map(|resumed| match resumed {
-                true => Handshake::Resumed,
-                false => Handshake::Full,
-            }),
+            handshake: record.flag(Field::Resumed).map(Handshake::of),
             ..Tls::default()
         };
         self.tls = Some(Box::new((tls, protocol)));
@@ -307,15 +288,13 @@ impl ZeekConnection {
             at: writer.nanos(end.at),
             by: end.by,
             how: end.how,
-            other_end: None,
-            announced_by: None,
             moment,
             exchanges,
             bytes: ConnectionBytes {
                 sent: self.bytes[0].unwrap_or(0),
                 received: self.bytes[1].unwrap_or(0),
             },
-            probes: Probes::default(),
+            ..Close::default()
         };
         writer.close(connection.id, close);
     }

@@ -10,8 +10,8 @@ use super::request::Request;
 use super::service::Service;
 use crate::event_writer::EventWriter;
 use crate::format::Log;
-use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 
@@ -41,41 +41,15 @@ enum What {
     Forget,
 }
 
-/// A request and its time; the earliest one compares as the greatest.
-struct Waiting {
-    /// Number of its line: at the same time, the first line comes first.
-    line: u64,
-    key: u64,
-    request: Request,
-}
-
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Waiting) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Waiting {}
-
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Waiting) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Waiting {
-    fn cmp(&self, other: &Waiting) -> Ordering {
-        (other.request.at, other.line).cmp(&(self.request.at, self.line))
-    }
-}
-
 /// The state of all logs so far.
 #[derive(Default)]
 pub(crate) struct Joiner {
     /// Boxed, because the table has up to twice as many slots as it uses.
     talks: HashMap<u64, Box<ZeekConnection>>,
     due: BinaryHeap<Reverse<(u64, What, u64)>>,
-    waiting: BinaryHeap<Waiting>,
+    /// Requests with the keys of their connections, by time. At the same time, the first line comes
+    /// first.
+    waiting: BTreeMap<(u64, u64), (u64, Request)>,
     servers: HashSet<SocketAddr>,
     /// Which logs are among the inputs.
     given: [bool; 3],
@@ -166,11 +140,8 @@ impl Joiner {
         if let Some((_, server)) = request.ends {
             self.note_server(server);
         }
-        self.waiting.push(Waiting {
-            line: self.known,
-            key,
-            request,
-        });
+        let turn = (request.at, self.known);
+        self.waiting.insert(turn, (key, request));
         if self.waiting.len() > MAX_WAITING {
             self.next_request(writer);
         }
@@ -185,14 +156,13 @@ impl Joiner {
 
     /// Assigns the earliest request to its connection.
     fn next_request(&mut self, writer: &mut EventWriter<'_>) {
-        let Some(Waiting { key, request, .. }) = self.waiting.pop() else {
+        let Some(((at, _), (key, request))) = self.waiting.pop_first() else {
             return;
         };
-        let before = Reverse((request.at, What::Answer, 0));
+        let before = Reverse((at, What::Answer, 0));
         while self.due.peek().is_some_and(|due| *due > before) {
             self.step(writer);
         }
-        let at = request.at;
         self.requests += 1;
         let talk = self.talks.entry(key).or_insert_with(|| {
             self.strays += 1;

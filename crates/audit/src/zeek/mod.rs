@@ -65,7 +65,7 @@ pub(crate) fn read(
         lines += 1;
         let record = layout.read(text);
         let start = record.as_ref().and_then(|record| record.start());
-        early += u64::from(start.is_some_and(|start| start < writer.base));
+        early += u64::from(start.is_some_and(|start| start < writer.run.base));
         let used = record.is_some_and(|record| weave.take(log, &record, writer));
         skipped += u64::from(!used);
         true
@@ -74,10 +74,8 @@ pub(crate) fn read(
         return Err(input.broken(NO_RECORD));
     }
     writer.caveats(&input.prefix(), &[(early, "input-out-of-order", EARLY)]);
-    Ok(InputSummary {
-        evidence: Some(evidence(log).to_owned()),
-        ..input.account(Unit::Lines, lines, skipped)
-    })
+    let summary = input.account(Unit::Lines, lines, skipped);
+    Ok(summary.with_evidence(evidence(log)))
 }
 
 fn evidence(log: Log) -> &'static str {

@@ -4,6 +4,7 @@
 use crate::format::Log;
 use crate::lenient::Lenient;
 use crate::log::Name;
+use crate::named::named;
 use crate::timestamp;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::borrow::Cow;
@@ -19,63 +20,47 @@ const MAX_VALUE: usize = 256;
 /// Number of lines that the detection reads in a file without a header.
 const FIRST: usize = 16;
 
-macro_rules! fields {
-    ($($variant:ident $name:literal,)*) => {
-        /// The columns that are read, over all three logs.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum Field {
-            $($variant,)*
-        }
-
-        /// Their names, in the same order.
-        const NAMES: &[&str] = &[$($name,)*];
-
-        impl Field {
-            fn named(name: &str) -> Option<Field> {
-                match name {
-                    $($name => Some(Field::$variant),)*
-                    _ => None,
-                }
-            }
-        }
-    };
+named! {
+    /// The columns that are read, over all three logs.
+    pub(super) Field {
+        Start "ts",
+        Uid "uid",
+        Client "id.orig_h",
+        ClientPort "id.orig_p",
+        Server "id.resp_h",
+        ServerPort "id.resp_p",
+        Transport "proto",
+        Service "service",
+        Duration "duration",
+        Sent "orig_bytes",
+        Received "resp_bytes",
+        State "conn_state",
+        Missed "missed_bytes",
+        History "history",
+        Version "version",
+        Cipher "cipher",
+        ServerName "server_name",
+        Resumed "resumed",
+        Alpn "next_protocol",
+        Established "established",
+        Alert "last_alert",
+        Nth "trans_depth",
+        Method "method",
+        Host "host",
+        Target "uri",
+        Agent "user_agent",
+        Status "status_code",
+        Body "response_body_len",
+    }
 }
 
-fields! {
-    Start "ts",
-    Uid "uid",
-    Client "id.orig_h",
-    ClientPort "id.orig_p",
-    Server "id.resp_h",
-    ServerPort "id.resp_p",
-    Transport "proto",
-    Service "service",
-    Duration "duration",
-    Sent "orig_bytes",
-    Received "resp_bytes",
-    State "conn_state",
-    Missed "missed_bytes",
-    History "history",
-    Version "version",
-    Cipher "cipher",
-    ServerName "server_name",
-    Resumed "resumed",
-    Alpn "next_protocol",
-    Established "established",
-    Alert "last_alert",
-    Nth "trans_depth",
-    Method "method",
-    Host "host",
-    Target "uri",
-    Agent "user_agent",
-    Status "status_code",
-    Body "response_body_len",
-}
+/// Number of columns that are read.
+const FIELDS: usize = Field::Body as usize + 1;
 
 /// The values of a line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Record<'a> {
-    values: [Option<Cow<'a, str>>; NAMES.len()],
+    values: [Option<Cow<'a, str>>; FIELDS],
 }
 
 impl<'a> Record<'a> {

@@ -6,12 +6,13 @@ use super::record::{Field, Record};
 pub(super) const PORTS: [u16; 8] = [80, 443, 3000, 8000, 8008, 8080, 8443, 8888];
 
 /// The protocol of a connection, according to `service`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Service {
     Http,
     Tls,
     Quic,
     /// Zeek did not detect it. The default, if no log has the column.
+    #[default]
     Unknown,
     /// A protocol without HTTP.
     Other,

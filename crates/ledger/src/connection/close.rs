@@ -72,7 +72,7 @@ pub enum OtherEnd {
 }
 
 /// The end of a connection.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Close {
     /// When it was observed.

@@ -134,6 +134,17 @@ pub struct DialFailure {
     pub detail: Option<Arc<str>>,
 }
 
+impl DialFailure {
+    /// A failure without a message.
+    pub fn new(phase: SetupPhase, kind: Failure) -> DialFailure {
+        DialFailure {
+            phase,
+            kind,
+            detail: None,
+        }
+    }
+}
+
 /// The terms that the server announced for keeping the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -309,11 +320,7 @@ mod tests {
             (SetupPhase::Connect, false),
             (SetupPhase::Ssl, true),
         ] {
-            one.failed = Some(DialFailure {
-                phase,
-                kind: Failure::Timeout,
-                detail: None,
-            });
+            one.failed = Some(DialFailure::new(phase, Failure::Timeout));
             assert_eq!(one.is_opened(), opened);
         }
     }

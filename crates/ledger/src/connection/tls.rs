@@ -62,6 +62,17 @@ pub enum Handshake {
     EarlyData,
 }
 
+impl Handshake {
+    /// The handshake of a session that was resumed or not.
+    pub fn of(is_resumed: bool) -> Handshake {
+        if is_resumed {
+            Handshake::Resumed
+        } else {
+            Handshake::Full
+        }
+    }
+}
+
 /// The TLS of a connection. Facts that were not visible are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -7,4 +7,4 @@ pub mod fuzz;
 mod sampling;
 
 pub use flame::flame_graph;
-pub use sampling::{SampleTarget, Sampling};
+pub use sampling::Sampling;

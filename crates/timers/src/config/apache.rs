@@ -1,92 +1,59 @@
 //! Apache httpd: `KeepAlive`, `KeepAliveTimeout` per virtual host; `ttl=` and `disablereuse=` of
 //! its proxies.
 
-use super::directive::{Directive, Tree};
+use super::directive::{Directive, walk};
 use super::include::Reader;
 use super::time;
-use crate::hop::{Idle, Place, Timer, after};
+use crate::hop::{Hop, Idle, Place, Timer};
 use crate::product::Product;
-use std::path::PathBuf;
 
 /// Why a proxied connection has no limit.
 const NO_TTL: &str =
     "httpd.apache.org mod_proxy: without ttl a connection is kept until the server closes it";
 
-pub(super) fn timers(text: &str, file: &str, reader: &mut Reader<'_>) -> (Vec<Timer>, Vec<Timer>) {
-    let mut parser = Parser {
-        tree: Tree::default(),
-        server_root: None,
-    };
-    parser.read(text, file, reader);
-    let roots = parser.tree.finish();
-    let main = flat(&roots);
-    let mut hosts: Vec<&Directive> = Vec::new();
-    find_hosts(&roots, &mut hosts);
-    let mut accepts: Vec<Timer> = hosts
-        .iter()
-        .map(|host| accepted(&flat(&host.block), &main, host.scope()))
-        .collect();
-    if accepts.is_empty() {
-        accepts.push(accepted(&main, &[], String::new()));
+pub(super) fn timers(roots: &[Directive], hop: &mut Hop) {
+    let main = outside_of_hosts(roots);
+    let all = walk(roots, is_host).into_iter();
+    let hosts: Vec<&Directive> = all.filter(|one| is_host(one)).collect();
+    hop.keeps.extend(main.iter().filter_map(|one| proxied(one)));
+    for host in &hosts {
+        let own = outside_of_hosts(&host.block);
+        hop.accepts.push(accepted(&own, &main, host.scope()));
+        hop.keeps.extend(own.iter().filter_map(|one| proxied(one)));
     }
-    let mut keeps: Vec<Timer> = main.iter().filter_map(|one| proxied(one)).collect();
-    for host in hosts {
-        keeps.extend(flat(&host.block).iter().filter_map(|one| proxied(one)));
+    if hosts.is_empty() {
+        hop.accepts.push(accepted(&main, &[], String::new()));
     }
-    (accepts, keeps)
 }
 
-fn is(directive: &Directive, name: &str) -> bool {
-    directive.name().eq_ignore_ascii_case(name)
+fn is_host(directive: &Directive) -> bool {
+    directive.is("VirtualHost")
 }
 
 /// The directives of a block with those of inner sections, except virtual hosts.
-fn flat(block: &[Directive]) -> Vec<&Directive> {
-    let mut all = Vec::new();
-    for one in block.iter().filter(|one| !is(one, "VirtualHost")) {
-        all.push(one);
-        all.extend(flat(&one.block));
-    }
-    all
-}
-
-fn find_hosts<'a>(block: &'a [Directive], found: &mut Vec<&'a Directive>) {
-    for one in block {
-        if is(one, "VirtualHost") {
-            found.push(one);
-        } else {
-            find_hosts(&one.block, found);
-        }
-    }
+fn outside_of_hosts(block: &[Directive]) -> Vec<&Directive> {
+    let all = walk(block, is_host).into_iter();
+    all.filter(|one| !is_host(one)).collect()
 }
 
 fn accepted(own: &[&Directive], main: &[&Directive], scope: String) -> Timer {
     let find = |name: &str| -> Option<&Directive> {
         let mut levels = [own, main].into_iter();
-        levels.find_map(|level| level.iter().rfind(|one| is(one, name)).copied())
+        levels.find_map(|level| level.iter().rfind(|one| one.is(name)).copied())
     };
     if let Some(off) = find("KeepAlive").filter(|one| one.argument(1).eq_ignore_ascii_case("off")) {
         return off.timer(Idle::NotKept, scope);
     }
     match find("KeepAliveTimeout") {
-        Some(own) => {
-            let time = time::apache(own.argument(1));
-            own.timer(
-                time.map_or(Idle::Unknown("its value is no time"), after),
-                scope,
-            )
-        }
-        None => Timer {
-            scope,
-            ..Product::Apache.default_accepts()
-        },
+        Some(own) => own.limit(time::apache(own.argument(1)), scope),
+        None => Product::Apache.default_accepts().of(scope),
     }
 }
 
 /// The limit of connections to a proxied server.
 fn proxied(directive: &Directive) -> Option<Timer> {
     let names = ["ProxyPass", "ProxyPassMatch", "BalancerMember"];
-    let is_proxy = names.iter().any(|name| is(directive, name));
+    let is_proxy = names.iter().any(|name| directive.is(name));
     let target = directive
         .arguments()
         .iter()
@@ -106,84 +73,44 @@ fn proxied(directive: &Directive) -> Option<Timer> {
         return Some(directive.timer(Idle::NotKept, scope));
     }
     Some(match key("ttl") {
-        Some(ttl) => {
-            let time = time::apache(ttl);
-            directive.timer(
-                time.map_or(Idle::Unknown("its value is no time"), after),
-                scope,
-            )
-        }
-        None => Timer {
-            idle: Idle::Unlimited,
-            scope,
-            place: Place::Default(NO_TTL),
-        },
+        Some(ttl) => directive.limit(time::apache(ttl), scope),
+        None => Timer::new(Idle::Unlimited, Place::Default(NO_TTL)).of(scope),
     })
 }
 
-struct Parser {
-    tree: Tree,
-    /// The folder that relative names start from, where the configuration says so.
-    server_root: Option<PathBuf>,
-}
-
-impl Parser {
-    fn read(&mut self, text: &str, file: &str, reader: &mut Reader<'_>) {
-        let mut opened = 0_usize;
-        let mut joined = String::new();
-        let mut begin = 1;
-        for (line, text) in (1..).zip(text.lines()) {
-            if joined.is_empty() {
-                begin = line;
-            }
-            if let Some(text) = text.strip_suffix('\\') {
-                joined.push_str(text);
-                continue;
-            }
-            joined.push_str(text);
-            let whole = std::mem::take(&mut joined);
-            let whole = whole.trim();
-            if whole.is_empty() || whole.starts_with('#') {
-                continue;
-            }
-            if whole.starts_with("</") {
-                if opened > 0 {
-                    opened -= 1;
-                    self.tree.close();
-                }
-                continue;
-            }
-            let section = whole.strip_prefix('<');
-            let one = Directive {
-                words: super::words(
-                    section.map_or(whole, |inside| inside.trim_end_matches('>')),
-                    ['"', '\''],
-                    None,
-                ),
-                file: file.to_owned(),
-                line: begin,
-                block: Vec::new(),
-            };
-            if section.is_some() {
-                opened += 1;
-                self.tree.open(one);
-            } else if is(&one, "Include") || is(&one, "IncludeOptional") {
-                let base = self
-                    .server_root
-                    .clone()
-                    .unwrap_or_else(|| reader.root().to_owned());
-                reader.include(one.argument(1), &base, &mut |reader, name, text| {
-                    self.read(text, name, reader);
-                });
-            } else {
-                if is(&one, "ServerRoot") {
-                    self.server_root = Some(one.argument(1).into());
-                }
-                self.tree.add(one);
-            }
+pub(super) fn parse(reader: &mut Reader<'_>, text: &str) {
+    let mut joined = String::new();
+    let mut begin = 1;
+    for (line, text) in (1..).zip(text.lines()) {
+        if joined.is_empty() {
+            begin = line;
         }
-        for _ in 0..opened {
-            self.tree.close();
+        if let Some(text) = text.strip_suffix('\\') {
+            joined.push_str(text);
+            continue;
+        }
+        joined.push_str(text);
+        let whole = std::mem::take(&mut joined);
+        let whole = whole.trim();
+        if whole.is_empty() || whole.starts_with('#') {
+            continue;
+        }
+        if whole.starts_with("</") {
+            reader.tree.close();
+            continue;
+        }
+        let section = whole.strip_prefix('<');
+        let text = section.map_or(whole, |inside| inside.trim_end_matches('>'));
+        let one = reader.directive(super::words(text, ['"', '\''], None), begin);
+        if section.is_some() {
+            reader.tree.open(one);
+        } else if one.is("Include") || one.is("IncludeOptional") {
+            reader.include(one.argument(1));
+        } else {
+            if one.is("ServerRoot") {
+                reader.base = one.argument(1).into();
+            }
+            reader.tree.add(one);
         }
     }
 }

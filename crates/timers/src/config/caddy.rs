@@ -1,62 +1,51 @@
 //! Caddy: `timeouts idle` of the global option `servers`, and `keepalive` of `transport http` in
 //! `reverse_proxy`.
 
-use super::directive::{Directive, Tree, last};
+use super::directive::{Directive, last, walk};
 use super::include::Reader;
 use super::time;
-use crate::hop::{Idle, Timer, after};
+use crate::hop::{Hop, Idle, Timer};
 use crate::product::Product;
 
-pub(super) fn timers(text: &str, file: &str, reader: &mut Reader<'_>) -> (Vec<Timer>, Vec<Timer>) {
-    let mut tree = Tree::default();
-    parse_into(&mut tree, text, file, reader);
-    let roots = tree.finish();
-    let mut accepts = Vec::new();
+pub(super) fn timers(roots: &[Directive], hop: &mut Hop) {
     // the block of global options has no name, and is the first
     let global = roots.first().filter(|one| one.words.is_empty());
     let servers = global.into_iter().flat_map(|one| &one.block);
     for server in servers.filter(|one| one.name() == "servers") {
         let idle = last(&server.block, "timeouts").and_then(|one| last(&one.block, "idle"));
-        accepts.extend(idle.map(|one| one.timer(limit(one), server.scope())));
+        let timer = idle.map(|one| limit(one, server.scope()));
+        hop.accepts.extend(timer);
     }
-    if accepts.iter().all(|one| one.scope != "servers") {
+    if hop.accepts.iter().all(|one| one.scope != "servers") {
         // an option for one address leaves the others at the default
-        accepts.push(Product::Caddy.default_accepts());
+        hop.accepts.push(Product::Caddy.default_accepts());
     }
-    let mut keeps = Vec::new();
-    proxies(&roots, &mut keeps);
-    (accepts, keeps)
+    let is_proxy = |one: &Directive| one.name() == "reverse_proxy";
+    let proxies = walk(roots, is_proxy)
+        .into_iter()
+        .filter(|one| is_proxy(one));
+    hop.keeps.extend(proxies.filter_map(kept));
 }
 
-fn limit(directive: &Directive) -> Idle {
-    let time = time::caddy(directive.argument(1));
-    time.map_or(Idle::Unknown("its value is no time"), after)
+fn limit(directive: &Directive, scope: String) -> Timer {
+    directive.limit(time::caddy(directive.argument(1)), scope)
 }
 
-fn proxies(block: &[Directive], keeps: &mut Vec<Timer>) {
-    for one in block {
-        if one.name() != "reverse_proxy" {
-            proxies(&one.block, keeps);
-            continue;
-        }
-        let transport = last(&one.block, "transport");
-        if transport.is_some_and(|transport| transport.argument(1) != "http") {
-            continue;
-        }
-        let keepalive = transport.and_then(|transport| last(&transport.block, "keepalive"));
-        keeps.push(match keepalive {
-            Some(off) if off.argument(1) == "off" => off.timer(Idle::NotKept, one.scope()),
-            Some(own) => own.timer(limit(own), one.scope()),
-            None => Timer {
-                scope: one.scope(),
-                ..Product::Caddy.default_keeps()
-            },
-        });
+/// The limit of a proxy's connections; `None` if they do not carry HTTP.
+fn kept(proxy: &Directive) -> Option<Timer> {
+    let transport = last(&proxy.block, "transport");
+    if transport.is_some_and(|transport| transport.argument(1) != "http") {
+        return None;
     }
+    let keepalive = transport.and_then(|transport| last(&transport.block, "keepalive"));
+    Some(match keepalive {
+        Some(off) if off.argument(1) == "off" => off.timer(Idle::NotKept, proxy.scope()),
+        Some(own) => limit(own, proxy.scope()),
+        None => Product::Caddy.default_keeps().of(proxy.scope()),
+    })
 }
 
-fn parse_into(tree: &mut Tree, text: &str, file: &str, reader: &mut Reader<'_>) {
-    let mut opened = 0_usize;
+pub(super) fn parse(reader: &mut Reader<'_>, text: &str) {
     let mut lines = (1..).zip(text.lines());
     while let Some((line, text)) = lines.next() {
         let mut words = super::words(text, ['"', '`'], Some('#'));
@@ -68,36 +57,21 @@ fn parse_into(tree: &mut Tree, text: &str, file: &str, reader: &mut Reader<'_>) 
         }
         let closes = words.first().is_some_and(|word| word == "}");
         if closes {
-            if opened > 0 {
-                opened -= 1;
-                tree.close();
-            }
+            reader.tree.close();
             continue;
         }
         let opens = words.last().is_some_and(|word| word == "{");
         if opens {
             words.pop();
         }
-        let one = Directive {
-            words,
-            file: file.to_owned(),
-            line,
-            block: Vec::new(),
-        };
+        let one = reader.directive(words, line);
         if opens {
-            opened += 1;
-            tree.open(one);
+            reader.tree.open(one);
         } else if one.name() == "import" && one.argument(1).contains(['/', '.', '*']) {
-            let base = reader.root().to_owned();
-            reader.include(one.argument(1), &base, &mut |reader, name, text| {
-                parse_into(tree, text, name, reader);
-            });
+            reader.include(one.argument(1));
         } else if !one.words.is_empty() {
-            tree.add(one);
+            reader.tree.add(one);
         }
-    }
-    for _ in 0..opened {
-        tree.close();
     }
 }
 

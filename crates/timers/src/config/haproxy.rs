@@ -4,7 +4,7 @@
 use super::directive::{Directive, last};
 use super::include::Reader;
 use super::time;
-use crate::hop::{Idle, Timer, after};
+use crate::hop::{Hop, Idle, Timer};
 use crate::product::Product;
 
 /// Why no time can be given for connections to servers.
@@ -12,34 +12,24 @@ const NO_TIMER: &str = "HAProxy has no fixed idle limit towards servers: every p
 /// The timeouts that limit an idle connection of a client, by priority.
 const IDLE: [&str; 3] = ["http-keep-alive", "http-request", "client"];
 
-pub(super) fn timers(text: &str, file: &str, _: &mut Reader<'_>) -> (Vec<Timer>, Vec<Timer>) {
-    let sections = parse(text, file);
-    let (mut accepts, mut keeps) = (Vec::new(), Vec::new());
+pub(super) fn timers(sections: &[Directive], hop: &mut Hop) {
     for (nth, section) in sections.iter().enumerate() {
-        let defaults = defaults_of(&sections, nth);
+        let defaults = defaults_of(sections, nth);
         if is_tcp(section, defaults) {
             continue;
         }
         if ["frontend", "listen"].contains(&section.name()) {
-            accepts.push(accepted(section, defaults));
+            hop.accepts.push(accepted(section, defaults));
         }
         if ["backend", "listen"].contains(&section.name()) && has_server(section) {
-            keeps.push(kept(section, defaults));
+            hop.keeps.push(kept(section, defaults));
         }
     }
-    if accepts.is_empty() {
+    if hop.accepts.is_empty() {
         // a file as the package ships it has no frontend yet
-        accepts.extend(
-            sections
-                .iter()
-                .rfind(|one| one.name() == "defaults")
-                .map(|one| accepted(one, None)),
-        );
+        let timer = last(sections, "defaults").map(|one| accepted(one, None));
+        hop.accepts.extend(timer);
     }
-    if accepts.is_empty() {
-        accepts.push(Product::Haproxy.default_accepts());
-    }
-    (accepts, keeps)
 }
 
 /// The `defaults` section of a section: the named one, else the last one before it.
@@ -103,17 +93,8 @@ fn accepted(section: &Directive, defaults: Option<&Directive>) -> Timer {
         })
     };
     match IDLE.iter().find_map(timeout) {
-        Some(one) => {
-            let time = time::haproxy(one.argument(2));
-            one.timer(
-                time.map_or(Idle::Unknown("its value is no time"), after),
-                section.scope(),
-            )
-        }
-        None => Timer {
-            scope: section.scope(),
-            ..Product::Haproxy.default_accepts()
-        },
+        Some(one) => one.limit(time::haproxy(one.argument(2)), section.scope()),
+        None => Product::Haproxy.default_accepts().of(section.scope()),
     }
 }
 
@@ -127,7 +108,7 @@ fn kept(section: &Directive, defaults: Option<&Directive>) -> Timer {
 }
 
 /// Sections with their lines.
-fn parse(text: &str, file: &str) -> Vec<Directive> {
+pub(super) fn parse(reader: &mut Reader<'_>, text: &str) {
     const SECTIONS: [&str; 15] = [
         "global",
         "defaults",
@@ -145,22 +126,15 @@ fn parse(text: &str, file: &str) -> Vec<Directive> {
         "log-forward",
         "fcgi-app",
     ];
-    let mut sections: Vec<Directive> = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
-        let words = words(text);
-        let one = Directive {
-            words,
-            file: file.to_owned(),
-            line,
-            block: Vec::new(),
-        };
+        let one = reader.directive(words(text), line);
         if SECTIONS.contains(&one.name()) {
-            sections.push(one);
-        } else if let (Some(section), false) = (sections.last_mut(), one.words.is_empty()) {
-            section.block.push(one);
+            reader.tree.close();
+            reader.tree.open(one);
+        } else if !one.words.is_empty() {
+            reader.tree.add(one);
         }
     }
-    sections
 }
 
 /// The words of a line. Blanks outside quotes separate words, a backslash escapes, and `#` starts a

@@ -1,6 +1,7 @@
-//! Included files: patterns, the allowed folder, and limits on the number of files. Must not do
-//! I/O.
+//! The files of one configuration: includes, their patterns, the allowed folder, and limits on the
+//! number of files. Must not do I/O.
 
+use super::directive::{Directive, Tree};
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
@@ -55,60 +56,87 @@ pub struct NotRead {
     pub why: FileError,
 }
 
-/// Follows the includes of one configuration.
+/// Reads the directives of a text, and the files that it includes.
+pub(super) type Syntax = fn(&mut Reader<'_>, &str);
+
+/// Reads one configuration with its includes.
 pub(super) struct Reader<'a> {
     files: &'a dyn Files,
-    main: PathBuf,
+    syntax: Syntax,
     /// The folder that includes may be in.
     root: PathBuf,
+    /// The folder that relative names start from.
+    pub(super) base: PathBuf,
+    /// The name of the current file.
+    file: String,
+    /// The directives so far.
+    pub(super) tree: Tree,
     depth: usize,
-    read: usize,
-    pub(super) not_read: Vec<NotRead>,
+    /// Number of included files.
+    included: usize,
+    not_read: Vec<NotRead>,
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(main: &Path, files: &'a dyn Files) -> Reader<'a> {
-        Reader {
-            files,
-            main: main.to_owned(),
-            root: normal(main.parent().unwrap_or(Path::new(""))),
-            depth: 0,
-            read: 0,
-            not_read: Vec::new(),
+/// The directives of a configuration, and the files that were not read.
+///
+/// # Errors
+/// When the file itself cannot be read.
+pub(super) fn directives(
+    main: &Path,
+    files: &dyn Files,
+    syntax: Syntax,
+) -> Result<(Vec<Directive>, Vec<NotRead>), FileError> {
+    let root = normal(main.parent().unwrap_or(Path::new("")));
+    let mut reader = Reader {
+        files,
+        syntax,
+        base: root.clone(),
+        root,
+        file: String::new(),
+        tree: Tree::default(),
+        depth: 0,
+        included: 0,
+        not_read: Vec::new(),
+    };
+    let name = main.file_name().unwrap_or(main.as_os_str());
+    reader.read(&name.to_string_lossy(), &files.read(main)?);
+    Ok((reader.tree.roots, reader.not_read))
+}
+
+impl Reader<'_> {
+    /// A directive of the current file.
+    pub(super) fn directive(&self, words: Vec<String>, line: u32) -> Directive {
+        Directive {
+            words,
+            file: self.file.clone(),
+            line,
+            block: Vec::new(),
         }
     }
 
-    /// The text of the configuration itself.
-    pub(super) fn main(&mut self) -> Result<String, FileError> {
-        self.files.read(&self.main)
+    fn read(&mut self, name: &str, text: &str) {
+        let including = std::mem::replace(&mut self.file, name.to_owned());
+        let outer = self.tree.begin();
+        (self.syntax)(self, text);
+        self.tree.end(outer);
+        self.file = including;
     }
 
-    /// The folder of the configuration.
-    pub(super) fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// Calls `each` with the name and the text of every file that `pattern` finds, seen from
-    /// `base`. A pattern that finds none is no error; a file that cannot be read is kept in
-    /// `not_read`.
-    pub(super) fn include(
-        &mut self,
-        pattern: &str,
-        base: &Path,
-        each: &mut dyn FnMut(&mut Self, &str, &str),
-    ) {
-        if self.depth >= DEEPEST || self.read >= MOST_FILES {
+    /// Reads every file that `pattern` finds. A pattern that finds none is no error; a file that
+    /// cannot be read is kept in `not_read`.
+    pub(super) fn include(&mut self, pattern: &str) {
+        if self.depth >= DEEPEST || self.included >= MOST_FILES {
             return self.leave_out(pattern, FileError::TooMany);
         }
-        let paths = match self.find(pattern, base) {
+        let paths = match self.find(pattern) {
             Ok(paths) => paths,
             Err(why) => return self.leave_out(pattern, why),
         };
         for path in paths {
-            if self.read >= MOST_FILES {
+            if self.included >= MOST_FILES {
                 return self.leave_out(pattern, FileError::TooMany);
             }
-            self.read += 1;
+            self.included += 1;
             let name = path
                 .strip_prefix(&self.root)
                 .unwrap_or(&path)
@@ -117,7 +145,7 @@ impl<'a> Reader<'a> {
             match self.files.read(&path) {
                 Ok(text) => {
                     self.depth += 1;
-                    each(self, &name, &text);
+                    self.read(&name, &text);
                     self.depth -= 1;
                 }
                 Err(why) => self.leave_out(&name, why),
@@ -136,14 +164,14 @@ impl<'a> Reader<'a> {
     }
 
     /// The paths of a pattern, sorted.
-    fn find(&self, pattern: &str, base: &Path) -> Result<BTreeSet<PathBuf>, FileError> {
+    fn find(&self, pattern: &str) -> Result<BTreeSet<PathBuf>, FileError> {
         if pattern.contains('$') || pattern.contains("{%") {
             return Err(FileError::Variable);
         }
         if pattern.contains(['[', '{']) {
             return Err(FileError::Pattern);
         }
-        let path = normal(&base.join(pattern));
+        let path = normal(&self.base.join(pattern));
         let Ok(inside) = path.strip_prefix(&self.root) else {
             return Err(FileError::Outside);
         };
@@ -249,19 +277,18 @@ pub(super) mod tests {
 
     fn included(pattern: &str) -> (Vec<String>, Vec<NotRead>) {
         let files = Texts::of(&[
-            ("/etc/p/main", ""),
+            ("/etc/p/main", &format!("include {pattern}")),
             ("/etc/p/conf.d/b.conf", ""),
             ("/etc/p/conf.d/a.conf", ""),
             ("/etc/p/conf.d/.hidden.conf", ""),
             ("/etc/other", ""),
         ]);
-        let mut reader = Reader::new(Path::new("/etc/p/main"), &files);
-        let mut names = Vec::new();
-        let base = reader.root().to_owned();
-        reader.include(pattern, &base, &mut |_, name, _| {
-            names.push(name.to_owned());
-        });
-        (names, reader.not_read)
+        let syntax: Syntax = |reader, text| match text.strip_prefix("include ") {
+            Some(pattern) => reader.include(pattern),
+            None => reader.tree.add(reader.directive(Vec::new(), 1)),
+        };
+        let (read, not_read) = directives(Path::new("/etc/p/main"), &files, syntax).unwrap();
+        (read.into_iter().map(|one| one.file).collect(), not_read)
     }
 
     #[test]

@@ -13,7 +13,8 @@ pub use include::{FileError, Files, MOST_BYTES, NotRead};
 
 use crate::hop::Hop;
 use crate::product::Product;
-use include::Reader;
+use directive::Directive;
+use include::Syntax;
 use std::path::Path;
 
 /// Why a configuration gives no limits.
@@ -32,6 +33,9 @@ pub enum ConfigError {
     NoFiles(&'static str),
 }
 
+/// Adds the limits that directives set to a hop.
+type Timers = fn(&[Directive], &mut Hop);
+
 /// The limits of a hop that this file configures. Includes are followed within the folder of the
 /// file.
 ///
@@ -43,30 +47,28 @@ pub fn read(
     file: &Path,
     files: &dyn Files,
 ) -> Result<Hop, ConfigError> {
-    let timers = match product {
-        Product::Nginx => nginx::timers,
-        Product::Haproxy => haproxy::timers,
-        Product::Apache => apache::timers,
-        Product::Caddy => caddy::timers,
+    let (syntax, timers): (Syntax, Timers) = match product {
+        Product::Nginx => (nginx::parse, nginx::timers),
+        Product::Haproxy => (haproxy::parse, haproxy::timers),
+        Product::Apache => (apache::parse, apache::timers),
+        Product::Caddy => (caddy::parse, caddy::timers),
         other => return Err(ConfigError::NoFiles(other.name())),
     };
-    let mut reader = Reader::new(file, files);
-    let text = reader.main().map_err(|why| ConfigError::Unreadable {
+    let read = include::directives(file, files, syntax);
+    let (roots, not_read) = read.map_err(|why| ConfigError::Unreadable {
         file: file.display().to_string(),
         why,
     })?;
-    let name_of_file = file
-        .file_name()
-        .unwrap_or(file.as_os_str())
-        .to_string_lossy();
-    let (accepts, keeps) = timers(&text, &name_of_file, &mut reader);
-    Ok(Hop {
+    let mut hop = Hop {
         name: name.to_owned(),
-        accepts,
-        keeps,
-        is_coupled: false,
-        not_read: reader.not_read,
-    })
+        not_read,
+        ..Hop::default()
+    };
+    timers(&roots, &mut hop);
+    if hop.accepts.is_empty() {
+        hop.accepts.push(product.default_accepts());
+    }
+    Ok(hop)
 }
 
 /// The words of a line, up to a `comment` character. A word in quotes may contain spaces.

@@ -1,10 +1,10 @@
 //! nginx: `keepalive_timeout` of http, server and location, and of `upstream` blocks that keep
 //! connections.
 
-use super::directive::{Directive, Tree, last};
+use super::directive::{Directive, last, walk};
 use super::include::Reader;
 use super::time;
-use crate::hop::{Idle, Timer, after};
+use crate::hop::{Hop, Idle, Timer};
 use crate::product::Product;
 
 /// Why the limit of an upstream without `keepalive` is not known.
@@ -12,8 +12,7 @@ const BY_VERSION: &str = "without `keepalive` in the upstream, nginx before 1.29
 /// Directives that pass requests on over HTTP.
 const PASSES: [&str; 2] = ["proxy_pass", "grpc_pass"];
 
-pub(super) fn timers(text: &str, file: &str, reader: &mut Reader<'_>) -> (Vec<Timer>, Vec<Timer>) {
-    let roots = parse(text, file, reader);
+pub(super) fn timers(roots: &[Directive], hop: &mut Hop) {
     // an included file, such as a site, has no `http` of its own
     let mut blocks: Vec<&[Directive]> = roots
         .iter()
@@ -21,33 +20,26 @@ pub(super) fn timers(text: &str, file: &str, reader: &mut Reader<'_>) -> (Vec<Ti
         .map(|one| &*one.block)
         .collect();
     if blocks.is_empty() {
-        blocks.push(&roots);
+        blocks.push(roots);
     }
-    let (mut accepts, mut keeps) = (Vec::new(), Vec::new());
     for http in blocks {
         let inherited = last(http, "keepalive_timeout");
         let servers = http.iter().filter(|one| one.name() == "server");
         for server in servers {
-            served(server, inherited, &mut accepts);
+            served(server, inherited, &mut hop.accepts);
         }
         let upstreams: Vec<&Directive> =
             http.iter().filter(|one| one.name() == "upstream").collect();
-        keeps.extend(upstreams.iter().map(|one| kept(one)));
-        let mut passes = Vec::new();
-        find_passes(http, &mut passes);
-        keeps.extend(
-            passes
-                .into_iter()
-                .filter_map(|pass| direct(pass, &upstreams)),
-        );
-        if accepts.is_empty() {
-            accepts.extend(inherited.map(|one| one.timer(idle(one), String::new())));
+        hop.keeps.extend(upstreams.iter().map(|one| kept(one)));
+        let all = walk(http, |_| false).into_iter();
+        let passes = all.filter(|one| PASSES.contains(&one.name()));
+        let direct = passes.filter_map(|pass| direct(pass, &upstreams));
+        hop.keeps.extend(direct);
+        if hop.accepts.is_empty() {
+            let timer = inherited.map(|one| limit(one, String::new()));
+            hop.accepts.extend(timer);
         }
     }
-    if accepts.is_empty() {
-        accepts.push(Product::Nginx.default_accepts());
-    }
-    (accepts, keeps)
 }
 
 /// The limits of a server and of its locations that set their own.
@@ -59,27 +51,22 @@ fn served(server: &Directive, inherited: Option<&Directive>, accepts: &mut Vec<T
     );
     accepts.push(
         match last(&server.block, "keepalive_timeout").or(inherited) {
-            Some(own) => own.timer(idle(own), scope.clone()),
-            None => Timer {
-                scope: scope.clone(),
-                ..Product::Nginx.default_accepts()
-            },
+            Some(own) => limit(own, scope.clone()),
+            None => Product::Nginx.default_accepts().of(scope.clone()),
         },
     );
     let mut open: Vec<&Directive> = server.block.iter().collect();
     while let Some(one) = open.pop() {
         if one.name() == "location" {
             let own = last(&one.block, "keepalive_timeout");
-            accepts
-                .extend(own.map(|own| own.timer(idle(own), format!("{scope}, {}", one.scope()))));
+            accepts.extend(own.map(|own| limit(own, format!("{scope}, {}", one.scope()))));
         }
         open.extend(&one.block);
     }
 }
 
-fn idle(directive: &Directive) -> Idle {
-    let time = time::nginx(directive.argument(1));
-    time.map_or(Idle::Unknown("its value is no time"), after)
+fn limit(directive: &Directive, scope: String) -> Timer {
+    directive.limit(time::nginx(directive.argument(1)), scope)
 }
 
 /// The limit of an upstream's connections.
@@ -89,21 +76,9 @@ fn kept(upstream: &Directive) -> Timer {
         None => upstream.timer(Idle::Unknown(BY_VERSION), scope),
         Some(keepalive) if keepalive.argument(1) == "0" => keepalive.timer(Idle::NotKept, scope),
         Some(_) => match last(&upstream.block, "keepalive_timeout") {
-            Some(own) => own.timer(idle(own), scope),
-            None => Timer {
-                scope,
-                ..Product::Nginx.default_keeps()
-            },
+            Some(own) => limit(own, scope),
+            None => Product::Nginx.default_keeps().of(scope),
         },
-    }
-}
-
-fn find_passes<'a>(block: &'a [Directive], found: &mut Vec<&'a Directive>) {
-    for one in block {
-        if PASSES.contains(&one.name()) {
-            found.push(one);
-        }
-        find_passes(&one.block, found);
     }
 }
 
@@ -129,25 +104,11 @@ enum Token {
     End,
 }
 
-fn parse(text: &str, file: &str, reader: &mut Reader<'_>) -> Vec<Directive> {
-    let mut tree = Tree::default();
-    parse_into(&mut tree, text, file, reader);
-    tree.finish()
-}
-
-fn parse_into(tree: &mut Tree, text: &str, file: &str, reader: &mut Reader<'_>) {
+pub(super) fn parse(reader: &mut Reader<'_>, text: &str) {
     let mut words = Vec::new();
     let (mut line, mut begin) = (1, 1);
     let mut rest = text;
-    // counts the blocks of this file, because it cannot close a block of the including file
-    let mut opened = 0_usize;
     while let Some(token) = next(&mut rest, &mut line) {
-        let directive = |words| Directive {
-            words,
-            file: file.to_owned(),
-            line: begin,
-            block: Vec::new(),
-        };
         match token {
             Token::Word(word) => {
                 if words.is_empty() {
@@ -156,36 +117,26 @@ fn parse_into(tree: &mut Tree, text: &str, file: &str, reader: &mut Reader<'_>) 
                 words.push(word);
             }
             Token::Open => {
-                let block = directive(std::mem::take(&mut words));
+                let block = reader.directive(std::mem::take(&mut words), begin);
                 if block.name().ends_with("_by_lua_block") {
                     skip_code(&mut rest, &mut line);
                 } else {
-                    opened += 1;
-                    tree.open(block);
+                    reader.tree.open(block);
                 }
             }
             Token::Close => {
                 words.clear();
-                if opened > 0 {
-                    opened -= 1;
-                    tree.close();
-                }
+                reader.tree.close();
             }
             Token::End => {
-                let one = directive(std::mem::take(&mut words));
+                let one = reader.directive(std::mem::take(&mut words), begin);
                 if one.name() == "include" {
-                    let base = reader.root().to_owned();
-                    reader.include(one.argument(1), &base, &mut |reader, name, text| {
-                        parse_into(tree, text, name, reader);
-                    });
+                    reader.include(one.argument(1));
                 } else if !one.words.is_empty() {
-                    tree.add(one);
+                    reader.tree.add(one);
                 }
             }
         }
-    }
-    for _ in 0..opened {
-        tree.close();
     }
 }
 

@@ -2,9 +2,24 @@
 
 use std::time::Duration;
 
-/// Reads one or more numbers with units, such as `1m30s`. A number without a unit is in `bare`, in
-/// seconds.
-fn sum(text: &str, bare: f64, units: &[(&str, f64)]) -> Option<Duration> {
+/// The units of all products, with their seconds.
+const UNITS: [(&str, f64); 11] = [
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("µs", 1e-6),
+    ("ms", 1e-3),
+    ("s", 1.0),
+    ("m", 60.0),
+    ("mi", 60.0),
+    ("min", 60.0),
+    ("h", 3600.0),
+    ("d", 86_400.0),
+    ("w", 604_800.0),
+];
+
+/// Reads one or more numbers with one of these units, such as `1m30s`. A number without a unit is
+/// in `bare`, in seconds.
+fn sum(text: &str, bare: f64, units: &[&str]) -> Option<Duration> {
     let mut total = 0.0;
     let mut rest = text.trim();
     if rest.is_empty() {
@@ -18,7 +33,8 @@ fn sum(text: &str, bare: f64, units: &[(&str, f64)]) -> Option<Duration> {
         let number: f64 = digits.parse().ok()?;
         let seconds = match unit.trim() {
             "" => bare,
-            unit => units.iter().find(|(name, _)| *name == unit)?.1,
+            unit if units.contains(&unit) => UNITS.iter().find(|(name, _)| *name == unit)?.1,
+            _ => return None,
         };
         total += number * seconds;
         rest = after;
@@ -28,60 +44,26 @@ fn sum(text: &str, bare: f64, units: &[(&str, f64)]) -> Option<Duration> {
 
 /// nginx: `75`, `75s`, `1m 30s`, `500ms`.
 pub(super) fn nginx(text: &str) -> Option<Duration> {
-    let units = [
-        ("ms", 1e-3),
-        ("s", 1.0),
-        ("m", 60.0),
-        ("h", 3600.0),
-        ("d", 86_400.0),
-        ("w", 604_800.0),
-    ];
-    sum(text, 1.0, &units)
+    sum(text, 1.0, &["ms", "s", "m", "h", "d", "w"])
 }
 
 /// HAProxy: milliseconds unless a unit says otherwise.
 pub(super) fn haproxy(text: &str) -> Option<Duration> {
-    let units = [
-        ("us", 1e-6),
-        ("ms", 1e-3),
-        ("s", 1.0),
-        ("m", 60.0),
-        ("h", 3600.0),
-        ("d", 86_400.0),
-    ];
-    sum(text, 1e-3, &units)
+    sum(text, 1e-3, &["us", "ms", "s", "m", "h", "d"])
 }
 
 /// Apache: seconds unless a unit says otherwise.
 pub(super) fn apache(text: &str) -> Option<Duration> {
-    let units = [
-        ("ms", 1e-3),
-        ("s", 1.0),
-        ("mi", 60.0),
-        ("min", 60.0),
-        ("h", 3600.0),
-    ];
-    sum(text, 1.0, &units)
+    sum(text, 1.0, &["ms", "s", "mi", "min", "h"])
 }
 
 /// Caddy: Go's durations, with days.
 pub(super) fn caddy(text: &str) -> Option<Duration> {
-    let units = [
-        ("ns", 1e-9),
-        ("us", 1e-6),
-        ("µs", 1e-6),
-        ("ms", 1e-3),
-        ("s", 1.0),
-        ("m", 60.0),
-        ("h", 3600.0),
-        ("d", 86_400.0),
-    ];
+    let units = ["ns", "us", "µs", "ms", "s", "m", "h", "d"];
     let has_unit = text.ends_with(|letter: char| letter.is_alphabetic());
-    if text == "0" || has_unit {
-        sum(text, 0.0, &units)
-    } else {
-        None
-    }
+    (text == "0" || has_unit)
+        .then(|| sum(text, 0.0, &units))
+        .flatten()
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@
 use crate::console;
 use intact_document::cpu::{CpuFacts, WorkShares};
 use intact_ledger::private_file;
-use intact_profile::{CategoryShares, Gap, Profile, SampleTarget, Sampling};
+use intact_profile::{CpuCategory, Gap, Profile, SampleTarget, Sampling};
 use intact_units::plural::counted;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::SystemTime;
@@ -50,9 +50,9 @@ impl Sampler {
         };
         tidy(&profile, self.since);
         facts.samples_per_s = Some(profile.per_second);
-        facts.program.work = shares(profile.shares(0));
+        facts.program.work = shares(&profile.shares(0));
         for (number, one) in facts.other_processes.iter_mut().enumerate() {
-            one.took.work = shares(profile.shares(number + 1));
+            one.took.work = shares(&profile.shares(number + 1));
         }
         facts.gaps = profile.gaps.iter().map(words).collect();
         if let Some(path) = flamegraph
@@ -108,7 +108,7 @@ impl ProgramSampler {
     /// What each program took processor time for.
     pub(in crate::cmd) fn work(&self) -> Vec<Option<WorkShares>> {
         let all = self.profiles.iter();
-        all.map(|profile| shares(profile.shares(0))).collect()
+        all.map(|profile| shares(&profile.shares(0))).collect()
     }
 
     /// What could not be seen.
@@ -140,16 +140,16 @@ fn tidy(profile: &Profile, since: SystemTime) {
     }
 }
 
-fn shares(shares: CategoryShares) -> Option<WorkShares> {
-    let samples = shares.total();
-    let of = |count: u64| count as f64 / samples as f64;
+fn shares(shares: &BTreeMap<CpuCategory, u64>) -> Option<WorkShares> {
+    let samples = shares.values().sum();
+    let of = |category| shares.get(&category).copied().unwrap_or(0) as f64 / samples as f64;
     (samples > 0).then(|| WorkShares {
         samples,
-        socket: of(shares.socket),
-        tls: of(shares.tls),
-        dns: of(shares.dns),
-        readiness: of(shares.readiness),
-        other: of(shares.other),
+        socket: of(CpuCategory::Socket),
+        tls: of(CpuCategory::Tls),
+        dns: of(CpuCategory::Dns),
+        readiness: of(CpuCategory::Readiness),
+        other: of(CpuCategory::Other),
     })
 }
 

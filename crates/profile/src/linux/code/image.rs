@@ -82,7 +82,7 @@ impl Images {
     }
 
     pub(super) fn sections(&self, id: ImageId) -> ExplicitModuleSectionInfo<Arc<[u8]>> {
-        copy(&self.images[id.0 as usize].sections)
+        self.images[id.0 as usize].sections.clone()
     }
 
     /// Keeps the names of a process's generated code.
@@ -185,20 +185,6 @@ impl Image {
             ..ExplicitModuleSectionInfo::default()
         };
         image
-    }
-}
-
-fn copy(sections: &ExplicitModuleSectionInfo<Arc<[u8]>>) -> ExplicitModuleSectionInfo<Arc<[u8]>> {
-    ExplicitModuleSectionInfo {
-        base_svma: sections.base_svma,
-        text_svma: sections.text_svma.clone(),
-        got_svma: sections.got_svma.clone(),
-        eh_frame_svma: sections.eh_frame_svma.clone(),
-        eh_frame: sections.eh_frame.clone(),
-        eh_frame_hdr_svma: sections.eh_frame_hdr_svma.clone(),
-        eh_frame_hdr: sections.eh_frame_hdr.clone(),
-        debug_frame: sections.debug_frame.clone(),
-        ..ExplicitModuleSectionInfo::default()
     }
 }
 

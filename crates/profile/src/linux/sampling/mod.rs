@@ -3,8 +3,7 @@
 mod perf;
 mod tree;
 
-use crate::platform::code::Images;
-use crate::{Gap, Profile, ProfileError};
+use crate::{Gap, Profile, ProfileError, SampleTarget};
 use intact_sys::process::online_processors;
 use perf::Ring;
 use std::fs;
@@ -20,15 +19,6 @@ const PER_SECOND: u64 = 499;
 /// Interval between two reads in milliseconds: short enough for the size of the rings.
 const PACE_MS: i32 = 20;
 
-/// What to sample.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SampleTarget {
-    /// Programs that this thread starts from now on, from their `exec` on.
-    Children,
-    /// These processes and their children.
-    Processes(Vec<u32>),
-}
-
 /// A running sampler.
 pub struct Sampling {
     /// `None` after it was joined.
@@ -43,7 +33,7 @@ impl Sampling {
     /// afterwards.
     pub fn start(subjects: &[SampleTarget]) -> Result<Sampling, ProfileError> {
         let marks = Marks::default();
-        let mut tree = Tree::new(Images::default(), marks.clone());
+        let mut tree = Tree::new(marks.clone());
         // index of the target and a thread of it; `None` for children
         let mut whom: Vec<(usize, Option<u32>)> = Vec::new();
         for (number, subject) in subjects.iter().enumerate() {

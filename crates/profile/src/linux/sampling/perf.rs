@@ -2,7 +2,7 @@
 //! and reads its records.
 #![allow(unsafe_code, reason = "poll, and the clock of the records")]
 
-use perf_event::data::Record;
+use perf_event::data::{Comm, Exit, Fork, Record};
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
 use std::io;
@@ -50,22 +50,14 @@ pub(super) enum What {
     /// Code was mapped.
     Mapped(Mapping),
     /// A process was forked.
-    Forked {
-        process: u32,
-        parent: u32,
-    },
+    Forked(Fork),
     /// A thread has a new name. After `exec`, all mappings of its process are new, too.
     Named {
-        process: u32,
-        thread: u32,
-        name: String,
+        name: Comm<'static>,
         exec: bool,
     },
-    /// A process has ended.
-    Ended {
-        process: u32,
-        thread: u32,
-    },
+    /// A thread has ended.
+    Ended(Exit),
     /// This number of samples was lost.
     Lost(u64),
 }
@@ -173,31 +165,12 @@ impl Ring {
                         path: mapped.filename.to_vec(),
                     }),
                 ),
-                Record::Fork(fork) if fork.pid != fork.ppid => (
-                    last,
-                    What::Forked {
-                        process: fork.pid,
-                        parent: fork.ppid,
-                    },
-                ),
-                Record::Comm(named) => (
-                    last,
-                    What::Named {
-                        process: named.pid,
-                        thread: named.tid,
-                        name: String::from_utf8_lossy(&named.comm)
-                            .trim_end_matches('\0')
-                            .to_owned(),
-                        exec,
-                    },
-                ),
-                Record::Exit(exit) => (
-                    last,
-                    What::Ended {
-                        process: exit.pid,
-                        thread: exit.tid,
-                    },
-                ),
+                Record::Fork(fork) if fork.pid != fork.ppid => (last, What::Forked(fork)),
+                Record::Comm(name) => {
+                    let name = name.into_owned();
+                    (last, What::Named { name, exec })
+                }
+                Record::Exit(exit) => (last, What::Ended(exit)),
                 Record::Lost(lost) => (last, What::Lost(lost.lost)),
                 Record::LostSamples(lost) => (last, What::Lost(lost.lost)),
                 _ => continue,

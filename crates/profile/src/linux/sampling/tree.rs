@@ -23,6 +23,7 @@ struct RawStack {
     places: Vec<CodeLocation>,
 }
 
+#[derive(Default)]
 pub(super) struct Tree {
     images: Images,
     spaces: HashMap<u32, AddressSpace>,
@@ -36,14 +37,10 @@ pub(super) struct Tree {
 pub(super) type Marks = Arc<Mutex<Vec<(u64, u32)>>>;
 
 impl Tree {
-    pub(super) fn new(images: Images, marks: Marks) -> Tree {
+    pub(super) fn new(marks: Marks) -> Tree {
         Tree {
-            images,
-            spaces: HashMap::new(),
-            names: HashMap::new(),
-            stacks: HashMap::new(),
-            lost: 0,
             marks,
+            ..Tree::default()
         }
     }
 
@@ -64,33 +61,30 @@ impl Tree {
         match record.what {
             What::Sample(sample) => self.sample(&sample, record.time),
             What::Mapped(mapping) => self.map(&mapping),
-            What::Forked { process, parent } => {
-                if let Some(space) = self.spaces.get(&parent) {
-                    let space = space.fork(process);
-                    self.spaces.insert(process, space);
+            What::Forked(fork) => {
+                if let Some(space) = self.spaces.get(&fork.ppid) {
+                    let space = space.fork(fork.pid);
+                    self.spaces.insert(fork.pid, space);
                 }
-                if let Some(name) = self.names.get(&parent) {
+                if let Some(name) = self.names.get(&fork.ppid) {
                     let name = name.clone();
-                    self.names.insert(process, name);
+                    self.names.insert(fork.pid, name);
                 }
             }
-            What::Named {
-                process,
-                thread,
-                name,
-                exec,
-            } => {
+            What::Named { name, exec } => {
                 if exec {
-                    self.spaces.insert(process, AddressSpace::new(process));
+                    self.spaces.insert(name.pid, AddressSpace::new(name.pid));
                 }
-                self.names.insert(thread, name.into());
+                let text = String::from_utf8_lossy(&name.comm);
+                self.names
+                    .insert(name.tid, text.trim_end_matches('\0').into());
             }
-            What::Ended { process, thread } => {
-                self.names.remove(&thread);
-                if process == thread
-                    && let Some(space) = self.spaces.remove(&process)
+            What::Ended(exit) => {
+                self.names.remove(&exit.tid);
+                if exit.pid == exit.tid
+                    && let Some(space) = self.spaces.remove(&exit.pid)
                 {
-                    self.images.keep_made(process, space.into_made());
+                    self.images.keep_made(exit.pid, space.into_made());
                 }
             }
             What::Lost(count) => self.lost += count,
