@@ -4,7 +4,7 @@ use super::exchanges::Http3;
 use super::{StreamEnd, Violation};
 use crate::Arrival;
 use bytes::Bytes;
-use intact_ledger::{Failure, Nanos, Side, Sink};
+use intact_ledger::Sink;
 use intact_wire::h3::qpack::{DecoderInstructions, EncoderInstructions};
 use intact_wire::h3::{self, ErrorCode, Frame, FrameReader, StreamKind, StreamKindReader};
 
@@ -121,7 +121,7 @@ impl Http3 {
         }
         match frame {
             Frame::GoAway(first) => self.go_away(first, arrival, sink),
-            Frame::Unknown(_) => self.count_idle_frame(),
+            Frame::Unknown(_) => Ok(self.exchanges.count_idle_frame()?),
             Frame::CancelPush(_) => Err(Violation::new(
                 "the end of a push that was never allowed",
                 ErrorCode::H3_ID_ERROR,
@@ -152,19 +152,8 @@ impl Http3 {
             ));
         }
         self.server.goaway = Some(first);
-        self.over = true;
-        self.goaway_at.get_or_insert(arrival.at);
-        self.announced_by.get_or_insert(Side::Server);
-        self.refuse_from(first, arrival.read, sink);
+        self.exchanges.go_away(first, arrival, sink);
         Ok(())
-    }
-
-    fn refuse_from(&mut self, first: u64, at: Nanos, sink: &mut impl Sink) {
-        for place in 0..self.ids.len() {
-            if self.is_refused(place, first) {
-                self.fail(place, Failure::Refusal, at, sink);
-            }
-        }
     }
 }
 
