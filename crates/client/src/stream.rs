@@ -9,6 +9,20 @@ use std::net::{Shutdown, SocketAddr};
 #[cfg(unix)]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
+/// The result of a call of a socket that does not block; `None` where the socket would have to
+/// wait. A call that a signal interrupted is repeated.
+#[inline]
+pub(crate) fn without_waiting<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<Option<T>> {
+    loop {
+        return match call() {
+            Ok(done) => Ok(Some(done)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => Err(error),
+        };
+    }
+}
+
 /// A connected or connecting socket.
 #[derive(Debug)]
 pub enum Stream {
