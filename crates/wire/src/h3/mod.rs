@@ -14,7 +14,7 @@ mod settings;
 pub use error::{Error, ErrorCode};
 pub use frame::{Frame, StreamKind};
 pub use reader::{FrameReader, StreamKindReader};
-pub use settings::{Setting, Settings, SettingsPayload};
+pub use settings::{Setting, SettingsPayload};
 
 /// The ALPN identifier (RFC 9114 section 3.1).
 pub const ALPN: &[u8] = b"h3";

@@ -9,7 +9,8 @@ use crate::connection::exchange_slots::{ExchangeSlots, FREE};
 use crate::connection::{Detail, State};
 use intact_ledger::{Exchange, ExchangeBytes, Nanos, Sink};
 use intact_wire::h2::ResponseFields;
-use intact_wire::h3::qpack::{self, BlockCache};
+use intact_wire::h2::hpack::BlockCache;
+use intact_wire::h3::qpack;
 use intact_wire::h3::{ErrorCode, FrameReader, writer};
 use std::sync::Arc;
 

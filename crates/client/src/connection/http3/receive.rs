@@ -8,7 +8,7 @@ use crate::{Arrival, ResponseError};
 use bytes::Bytes;
 use intact_ledger::{Failure, Protocol, Sink};
 use intact_wire::h2::ResponseFields;
-use intact_wire::h3::{ErrorCode, Frame, FrameReader, qpack};
+use intact_wire::h3::{self, ErrorCode, Frame, FrameReader, qpack};
 
 impl Http3 {
     /// Takes what was read of a stream: bytes, and its end or its reset.
@@ -128,10 +128,9 @@ impl Http3 {
                 qpack::decode(block, LARGEST_LIST, scratch, |field| {
                     fields.take(field.name, field.value);
                 })?;
-                Ok(fields)
+                Ok::<_, h3::Error>((fields, true))
             };
-            let read = self.memo.read(block, derive);
-            return Ok(read.map_err(intact_wire::h3::Error::from)?);
+            return Ok(self.memo.read_with(block, derive)?);
         };
         if !is_trailers {
             **response = ResponseInfo::begun(Protocol::Http3, !life.over);
@@ -143,7 +142,7 @@ impl Http3 {
                 response.note(field.name, field.value);
             }
         })
-        .map_err(intact_wire::h3::Error::from)?;
+        .map_err(h3::Error::from)?;
         Ok(fields)
     }
 

@@ -12,6 +12,7 @@ pub(crate) mod huffman;
 pub(crate) mod integer;
 mod static_table;
 mod table;
+pub(crate) mod text;
 
 pub use block_cache::BlockCache;
 pub use decoder::{Block, Decoder, Field};
