@@ -205,7 +205,6 @@ impl Config {
                 },
                 protocol: choice.http,
                 resume: choice.resume,
-                verify: self.credentials.verify.clone(),
                 certificate: self.credentials.certificate.clone(),
             };
             let client = tls::Client::new(&address.host, &settings, trust)?;

@@ -25,7 +25,7 @@ pub use response_info::ResponseInfo;
 use crate::clock::TimestampConverter;
 use crate::dial::Transport;
 use crate::{Clock, Due, Established, Request, ResponseError, Stream};
-use connection_life::ConnectionLife;
+use connection_life::{ConnectionLife, KeptContent};
 #[cfg(feature = "http3")]
 use http3::Http3Connection;
 use intact_ledger::{
@@ -166,7 +166,7 @@ impl HttpConnection {
 
     /// The TLS session; `None` without TLS, and for QUIC, which holds its own.
     pub fn session(&self) -> Option<&ClientConnection> {
-        stream_only!(&self.0, open => open.session(), None)
+        stream_only!(&self.0, open => open.channel.session(), None)
     }
 
     /// Begins an exchange that is `due`. The first one waits for the setup.
@@ -206,7 +206,11 @@ impl HttpConnection {
     /// Bytes that were sent and received so far: a loop compares it to detect progress.
     #[inline]
     pub fn moved(&self) -> u64 {
-        let bytes = each!(&self.0, open => open.bytes());
+        let bytes = match &self.0 {
+            Kind::Stream(open) => open.channel.bytes(),
+            #[cfg(feature = "http3")]
+            Kind::Quic(open) => open.quic.bytes(),
+        };
         bytes.sent + bytes.received
     }
 
@@ -219,7 +223,7 @@ impl HttpConnection {
     /// Whether the SYN carried data and the server accepted it (TCP Fast Open); `None` if the
     /// kernel does not report it.
     pub fn sent_with_syn(&self) -> Option<bool> {
-        stream_only!(&self.0, open => open.sent_with_syn(), None)
+        stream_only!(&self.0, open => open.channel.sent_with_syn(), None)
     }
 
     /// Does what its timer asks for: HTTP/2 sends PING, or finds the server gone. QUIC does that in
@@ -292,14 +296,14 @@ impl HttpConnection {
     /// The socket, for a caller that receives from it; `None` for QUIC.
     #[inline]
     pub fn stream(&self) -> Option<&Stream> {
-        stream_only!(&self.0, open => Some(open.stream()), None)
+        stream_only!(&self.0, open => Some(open.channel.stream()), None)
     }
 
     /// Whether bytes wait until the stream accepts more: [`HttpConnection::flush`] sends them. QUIC
     /// keeps its own packets, and sends them when [`HttpConnection::receive`] is called.
     #[inline]
     pub fn has_unsent(&self) -> bool {
-        stream_only!(&self.0, open => open.has_unsent(), false)
+        stream_only!(&self.0, open => open.channel.has_unsent(), false)
     }
 
     /// Reads the data that TLS decrypted with the handshake, for a caller whose exchange began
@@ -404,12 +408,16 @@ impl HttpConnection {
     /// Keeps the content of responses of HTTP/2, for a caller with one exchange in flight. A
     /// response with more than `most` bytes fails.
     pub fn keep_content(&mut self, most: usize) {
-        stream_only!(&mut self.0, open => open.keep_content(most), ());
+        let bytes = Vec::new();
+        let life = each!(&mut self.0, open => open.http.life_mut());
+        life.content = Some(Box::new(KeptContent { bytes, most }));
     }
 
     /// The content since the last call; empty without [`HttpConnection::keep_content`].
     pub fn take_content(&mut self) -> Vec<u8> {
-        stream_only!(&mut self.0, open => open.take_content(), Vec::new())
+        let life = each!(&mut self.0, open => open.http.life_mut());
+        let content = life.content.as_deref_mut();
+        content.map_or_else(Vec::new, |content| std::mem::take(&mut content.bytes))
     }
 
     /// Whether the server has something to send that the caller waits for before

@@ -5,7 +5,7 @@ use mio::{Interest, Registry, Token};
 #[cfg(target_os = "linux")]
 use rustix::net::{self, SendAncillaryBuffer, SendFlags};
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{Shutdown, SocketAddr};
+use std::net::SocketAddr;
 #[cfg(unix)]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
@@ -73,15 +73,6 @@ impl Stream {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
             Err(error) => Err(error),
-        }
-    }
-
-    /// Sends a FIN: no more data follows.
-    pub fn shut_write(&self) -> io::Result<()> {
-        match self {
-            Stream::Tcp(tcp) => tcp.shutdown(Shutdown::Write),
-            #[cfg(unix)]
-            Stream::Unix(unix) => unix.shutdown(Shutdown::Write),
         }
     }
 }

@@ -89,8 +89,6 @@ pub struct Settings {
     pub protocol: Protocol,
     /// Whether sessions may be resumed.
     pub resume: bool,
-    /// The verification of the server.
-    pub verify: Verify,
     /// Our certificate.
     pub certificate: Option<ClientCertificate>,
 }

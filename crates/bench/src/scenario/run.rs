@@ -146,7 +146,10 @@ impl Scenario {
     /// What will be sent.
     pub fn size(&self) -> ScenarioSize {
         let phases = self.phases();
-        let of_phases = self.plan.clients().map(|_| expected(&phases));
+        let of_phases = self.plan.clients().map(|_| {
+            let each = phases.iter().map(Phase::clients);
+            each.sum::<f64>()
+        });
         let most = self.arrival.clients.map(|most| most as f64);
         let clients = match (of_phases, most) {
             (Some(expected), most) => Some(most.map_or(expected, |most| expected.min(most))),
@@ -360,16 +363,6 @@ impl Scenario {
             left,
         }
     }
-}
-
-fn expected(phases: &[Phase]) -> f64 {
-    let of_phase = |phase: &Phase| {
-        let clients = phase.rate * phase.duration.as_secs_f64();
-        phase
-            .max_clients
-            .map_or(clients, |most| clients.min(most as f64))
-    };
-    phases.iter().map(of_phase).sum()
 }
 
 /// The bounds and the clients of each session.

@@ -4,6 +4,7 @@
 //! Must not know the transport: its end is in [`super::open_record`].
 
 use super::{Detail, ResponseInfo};
+use crate::ResponseError;
 use intact_ledger::{ClosePoint, Nanos, Side};
 
 /// The life of a connection, up to now.
@@ -30,6 +31,8 @@ pub(super) struct ConnectionLife {
     pub(super) response: Option<Box<ResponseInfo>>,
     /// The server's HTTP/2 settings as sent, with [`Detail::Fields`].
     pub(super) settings: Vec<(u16, u32)>,
+    /// The content of responses of HTTP/2, where the caller keeps it.
+    pub(super) content: Option<Box<KeptContent>>,
 }
 
 impl ConnectionLife {
@@ -47,6 +50,7 @@ impl ConnectionLife {
             excess: 0,
             response: (detail == Detail::Fields).then(Box::default),
             settings: Vec::new(),
+            content: None,
         }
     }
 
@@ -54,5 +58,24 @@ impl ConnectionLife {
     #[inline]
     pub(super) fn exchanges(&self) -> u64 {
         self.begun - self.refused
+    }
+}
+
+/// The content of the response in flight.
+pub(super) struct KeptContent {
+    pub(super) bytes: Vec<u8>,
+    /// Its limit in bytes.
+    pub(super) most: usize,
+}
+
+impl KeptContent {
+    /// Appends a piece.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(), ResponseError> {
+        if self.bytes.len() + bytes.len() > self.most {
+            let words = format!("more than {} bytes of content", self.most);
+            return Err(ResponseError::too_large(words));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
     }
 }

@@ -56,26 +56,6 @@ pub(super) struct Http2 {
     broken: Option<ErrorCode>,
     /// Number of replies to SETTINGS and PING since the socket last accepted all our bytes.
     unread_replies: u32,
-    /// The content of responses, where the caller keeps it.
-    pub(super) content: Option<Box<KeptContent>>,
-}
-
-/// The content of the response in flight.
-pub(super) struct KeptContent {
-    pub(super) bytes: Vec<u8>,
-    /// Its limit in bytes.
-    pub(super) most: usize,
-}
-
-impl KeptContent {
-    fn take(&mut self, bytes: &[u8]) -> Result<(), ResponseError> {
-        if self.bytes.len() + bytes.len() > self.most {
-            let words = format!("more than {} bytes of content", self.most);
-            return Err(ResponseError::too_large(words));
-        }
-        self.bytes.extend_from_slice(bytes);
-        Ok(())
-    }
 }
 
 impl Http2 {
@@ -107,7 +87,6 @@ impl Http2 {
             taken: 0,
             broken: None,
             unread_replies: 0,
-            content: None,
         }
     }
 

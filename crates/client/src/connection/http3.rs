@@ -18,8 +18,7 @@ use crate::{Arrival, Clock, Due, Request, ResponseError};
 use bytes::Bytes;
 use exchanges::Http3;
 use intact_ledger::{
-    CloseKind, Closed, Connection, ConnectionBytes, Exchange, Failure, Nanos, SetupPhase, Side,
-    Sink,
+    CloseKind, Closed, Connection, Exchange, Failure, Nanos, SetupPhase, Side, Sink,
 };
 use intact_wire::h2;
 use intact_wire::h3::{self, ErrorCode};
@@ -116,7 +115,7 @@ fn open_control_stream(http: &Http3, quic: &mut QuicConnection) {
 
 /// An open connection.
 pub(super) struct Http3Connection {
-    quic: Box<QuicConnection>,
+    pub(super) quic: Box<QuicConnection>,
     pub(super) http: Box<Http3>,
     pub(super) record: OpenRecord,
     /// Lost packets that were assigned to exchanges.
@@ -182,12 +181,6 @@ impl Http3Connection {
         if self.quic.has_unsent() {
             let _ = self.quic.flush();
         }
-    }
-
-    /// Bytes that were sent and received so far.
-    #[inline]
-    pub(super) fn bytes(&self) -> ConnectionBytes {
-        self.quic.bytes()
     }
 
     /// See [`super::HttpConnection::timer`].

@@ -9,7 +9,7 @@ mod tests;
 use super::connection_life::ConnectionLife;
 use super::exchange_record::NewExchange;
 use super::http1::Http1;
-use super::http2::{Http2, KeptContent};
+use super::http2::Http2;
 use super::open_record::OpenRecord;
 use super::transport_end::TransportEnd;
 use super::{Detail, Ended, Received, State};
@@ -47,7 +47,7 @@ const LEAST_RETRANSMISSION: u64 = 100_000_000;
 
 /// An open connection on a byte stream.
 pub(super) struct StreamConnection {
-    channel: Channel,
+    pub(super) channel: Channel,
     pub(super) http: HttpState,
     pub(super) record: OpenRecord,
     /// Bytes to send.
@@ -111,11 +111,6 @@ impl StreamConnection {
         }
     }
 
-    /// See [`super::HttpConnection::sent_with_syn`].
-    pub(super) fn sent_with_syn(&self) -> Option<bool> {
-        self.channel.sent_with_syn()
-    }
-
     /// See [`super::HttpConnection::timer`].
     #[inline]
     pub(super) fn timer(&self) -> Option<Nanos> {
@@ -145,11 +140,6 @@ impl StreamConnection {
                 self.end_exchanges(Some(Failure::Timeout), now, sink);
             }
         }
-    }
-
-    /// The TLS session; `None` without TLS.
-    pub(super) fn session(&self) -> Option<&ClientConnection> {
-        self.channel.session()
     }
 
     /// Begins an exchange that is `due`. The first one waits for the setup.
@@ -202,12 +192,6 @@ impl StreamConnection {
         if self.channel.has_unsent() {
             let _ = self.channel.flush();
         }
-    }
-
-    /// Bytes that were sent and received so far.
-    #[inline]
-    pub(super) fn bytes(&self) -> ConnectionBytes {
-        self.channel.bytes()
     }
 
     /// Ends the use of a connection whose server violated the protocol.
@@ -271,17 +255,6 @@ impl StreamConnection {
             },
             false => Received::Ended,
         }
-    }
-
-    /// The socket, for a caller that receives from it.
-    pub(super) fn stream(&self) -> &Stream {
-        self.channel.stream()
-    }
-
-    /// Whether bytes wait until the socket accepts more: [`StreamConnection::flush`] sends them.
-    #[inline]
-    pub(super) fn has_unsent(&self) -> bool {
-        self.channel.has_unsent()
     }
 
     /// Reads the kernel's count of retransmissions, if the response was late enough for one.
@@ -453,27 +426,6 @@ impl StreamConnection {
             _ => self.channel.acknowledged(),
         };
         self.record.transport_end(at, sent, acknowledged)
-    }
-
-    /// See [`super::HttpConnection::keep_content`].
-    pub(super) fn keep_content(&mut self, most: usize) {
-        if let HttpState::Http2(http2) = &mut self.http {
-            http2.content = Some(Box::new(KeptContent {
-                bytes: Vec::new(),
-                most,
-            }));
-        }
-    }
-
-    /// See [`super::HttpConnection::take_content`].
-    pub(super) fn take_content(&mut self) -> Vec<u8> {
-        match &mut self.http {
-            HttpState::Http2(http2) => {
-                let content = http2.content.as_deref_mut();
-                content.map_or_else(Vec::new, |content| std::mem::take(&mut content.bytes))
-            }
-            HttpState::Http1(_) => Vec::new(),
-        }
     }
 
     /// See [`super::HttpConnection::awaits_server`].

@@ -221,7 +221,7 @@ impl Http2 {
         if !data.bytes.is_empty() {
             slot.watch.body(arrival);
         }
-        if let Some(content) = &mut self.content {
+        if let Some(content) = &mut self.exchanges.life.content {
             content.take(data.bytes)?;
         }
         *exchange.body.read.get_or_insert(0) += data.bytes.len() as u64;
