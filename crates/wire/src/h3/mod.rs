@@ -8,11 +8,13 @@ pub mod writer;
 
 mod error;
 mod frame;
+mod peer_stream;
 mod reader;
 mod settings;
 
 pub use error::{Error, ErrorCode};
 pub use frame::{Frame, StreamKind};
+pub use peer_stream::PeerStream;
 pub use reader::{FrameReader, StreamKindReader};
 pub use settings::{Setting, SettingsPayload};
 

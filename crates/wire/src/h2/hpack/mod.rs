@@ -10,7 +10,7 @@ mod encoder;
 mod error;
 pub(crate) mod huffman;
 pub(crate) mod integer;
-mod static_table;
+pub(crate) mod static_table;
 mod table;
 pub(crate) mod text;
 
