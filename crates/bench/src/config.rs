@@ -208,7 +208,10 @@ impl Config {
                 certificate: self.credentials.certificate.clone(),
             };
             let client = tls::Client::new(&address.host, &settings, trust)?;
-            Some(with_early_data(client, choice))
+            Some(match choice.early_data {
+                Some(true) => client.allowing_early_requests(),
+                _ => client,
+            })
         } else {
             None
         };
@@ -320,13 +323,5 @@ impl Config {
         let mut request = spec.format(choice.http);
         request.closes |= !choice.keepalive && !choice.http.has_streams();
         Ok(request)
-    }
-}
-
-/// The client of a variant whose first requests go early.
-fn with_early_data(client: tls::Client, choice: &AxisValues) -> tls::Client {
-    match choice.early_data {
-        Some(true) => client.allowing_early_requests(),
-        _ => client,
     }
 }
