@@ -602,7 +602,7 @@ impl Dial {
             while session.wants_write() {
                 match without_waiting(|| session.write_tls(&mut &*stream)) {
                     Ok(Some(written @ 1..)) => self.handshake.sent += written as u64,
-                    // after an error the peer's last bytes are still to be read, and show the reason
+                    // the peer's last bytes are still to be read, and show the reason of an error
                     Ok(_) | Err(_) => break,
                 }
             }

@@ -8,7 +8,7 @@ use super::frame::{Frame, StreamKind};
 use super::qpack::{DecoderInstructions, EncoderInstructions};
 use super::reader::{FrameReader, StreamKindReader};
 
-/// A stream of the peer, as far as it was read.
+/// A stream of the peer, up to where it was read.
 #[derive(Debug)]
 pub enum PeerStream {
     /// Its kind is not complete yet.
