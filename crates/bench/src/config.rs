@@ -3,6 +3,7 @@
 use crate::endpoint::{by_scheme, is_own_name, names};
 use crate::engine::Pauses;
 use crate::io_backend::IoChoice;
+use crate::machine;
 use crate::recorder::RowPolicy;
 use crate::response_cache::ResponseCache;
 use crate::variant_plan::{ConnectionLife, VariantPlan};
@@ -12,7 +13,7 @@ use intact_client::{
     RequestSpec, ServerUrl, SocketOptionError, SocketSettings,
 };
 use intact_experiment::{Axes, AxisValues, CacheUse, Period, TlsChoice};
-use intact_ledger::{ExpectedStatus, Method, Protocol, Scheme};
+use intact_ledger::{ExpectedStatus, Method, Protocol, Rows, Run, Scheme};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -82,6 +83,14 @@ pub enum ConfigError {
         /// The hard limit.
         allowed: u64,
     },
+}
+
+impl ConfigError {
+    /// A value of an option that makes no sense.
+    pub(crate) fn value(option: &'static str, reason: impl Into<String>) -> ConfigError {
+        let reason = reason.into();
+        ConfigError::Value { option, reason }
+    }
 }
 
 /// Where the load goes.
@@ -196,11 +205,13 @@ impl Config {
                 },
                 protocol: choice.http,
                 resume: choice.resume,
-                verify: self.credentials.verify.clone(),
                 certificate: self.credentials.certificate.clone(),
             };
             let client = tls::Client::new(&address.host, &settings, trust)?;
-            Some(with_early_data(client, choice))
+            Some(match choice.early_data {
+                Some(true) => client.allowing_early_requests(),
+                _ => client,
+            })
         } else {
             None
         };
@@ -259,6 +270,18 @@ impl Config {
         })
     }
 
+    /// Fills in what is known of a run with this configuration.
+    pub(crate) fn describe(&self, run: &mut Run) {
+        run.host = machine::host();
+        run.add_evidence(intact_client::EVIDENCE);
+        run.seed = Some(self.seed);
+        run.expect = self.expect;
+        run.rows = match self.keep {
+            RowPolicy::First => Rows::Sample,
+            RowPolicy::Ledger(rows) => rows,
+        };
+    }
+
     /// Whether the load stays on this machine.
     pub fn is_local(&self) -> Result<bool, ConfigError> {
         if self.unix_socket.is_some() {
@@ -300,13 +323,5 @@ impl Config {
         let mut request = spec.format(choice.http);
         request.closes |= !choice.keepalive && !choice.http.has_streams();
         Ok(request)
-    }
-}
-
-/// The client of a variant whose first requests go early.
-fn with_early_data(client: tls::Client, choice: &AxisValues) -> tls::Client {
-    match choice.early_data {
-        Some(true) => client.allowing_early_requests(),
-        _ => client,
     }
 }

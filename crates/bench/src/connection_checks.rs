@@ -9,8 +9,7 @@ use std::time::Duration;
 type Checked = Result<(), ConfigError>;
 
 fn refuse(option: &'static str, reason: impl Into<String>) -> Checked {
-    let reason = reason.into();
-    Err(ConfigError::Value { option, reason })
+    Err(ConfigError::value(option, reason))
 }
 
 /// Refuses axes that no variant can use, values that never act, and what this machine does not

@@ -5,9 +5,9 @@ use crate::config::{Config, ConfigError, Length};
 use std::time::Duration;
 
 /// Requests that a remote server gets by default, preflight and warm-up included.
-const REMOTE_REQUESTS: u64 = 200;
+pub(crate) const REMOTE_REQUESTS: u64 = 200;
 /// New connections a second that a remote server gets by default.
-const REMOTE_OPENING_PER_S: f64 = 10.0;
+pub(crate) const REMOTE_OPENING_PER_S: f64 = 10.0;
 /// Rounds at a remote server, if the requests suffice for this number.
 const REMOTE_ROUNDS: u32 = 20;
 /// The least rounds that give an interval.

@@ -59,10 +59,8 @@ impl Config {
         if let Some(proxy) = &self.proxy {
             let at = ServerUrl::parse(proxy)?;
             if at.scheme != Scheme::Http {
-                return Err(ConfigError::Value {
-                    option: "--proxy",
-                    reason: "only http:// proxies are spoken to".to_owned(),
-                });
+                let words = "only http:// proxies are spoken to";
+                return Err(ConfigError::value("--proxy", words));
             }
             let route = ConnectOverride {
                 family: self.route.family,
@@ -100,10 +98,8 @@ pub(crate) fn names(
         Some(NameLookup::PerConnection) => StubResolver::asking,
         Some(NameLookup::System) | None => return Ok(None),
     };
-    let refuse = |reason: String| ConfigError::Value {
-        option: "--dns cached and --dns per-connection",
-        reason,
-    };
+    let refuse =
+        |reason: String| ConfigError::value("--dns cached and --dns per-connection", reason);
     let Endpoint::Name { host, .. } = endpoint else {
         let words = "connections lead to an address, so no name is looked up; name a host in the URL, and leave --resolve out";
         return Err(refuse(words.to_owned()));

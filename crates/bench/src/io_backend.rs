@@ -105,10 +105,10 @@ pub(crate) fn check_protocols(choice: IoChoice, http: &[Protocol]) -> Result<(),
 }
 
 fn refusal(reason: &str) -> ConfigError {
-    ConfigError::Value {
-        option: "--io uring",
-        reason: format!("{reason}; use --io auto or --io epoll"),
-    }
+    ConfigError::value(
+        "--io uring",
+        format!("{reason}; use --io auto or --io epoll"),
+    )
 }
 
 /// Why `auto` does not use io_uring.

@@ -6,8 +6,6 @@
 //! [`LoadObserver`] does.
 
 use crate::closed_loop::ClosedLoop;
-use crate::crew::share;
-use crate::engine::{RoundTask, WarmUp};
 use crate::machine;
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
@@ -118,21 +116,11 @@ impl<O: LoadObserver + ?Sized> RoundRunner<'_, O> {
         let variant = turn.variant as usize;
         let variant_plan = bench.variant_plans[variant].clone();
         let windows = windows(&turn.windows, first);
-        let connections = variant_plan.concurrency;
-        let threads = self.crew.len().min(connections);
-        let warms_up = variant_plan.warms_up(first);
-        let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
         let sockets_before = machine::sockets(self.clock.now());
-        let task = |thread: usize| RoundTask {
-            variant_plan: variant_plan.clone(),
-            round: first,
-            connections: share(connections as u64, thread, threads) as usize,
-            pace: self.pace_of(turn, (thread, threads), u64::from(step)),
-            warm_up: warm_up.clone(),
-            clients: None,
-            windows: Some(windows.clone()),
-        };
-        let tasks = (0..threads).map(task).collect();
+        let pace = |thread| self.pace_of(turn, thread, u64::from(step));
+        let connections = variant_plan.concurrency;
+        let tasks = self.tasks(&variant_plan, first, connections, pace, Some(&windows));
+        let threads = tasks.len();
         let TurnSummary {
             work: done,
             times,

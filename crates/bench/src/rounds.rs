@@ -6,19 +6,17 @@ use crate::config::{Config, ConfigError, Length};
 use crate::crew::{Crew, WorkSummary, share};
 use crate::engine::{Gauge, Progress, RoundTask, WarmUp};
 use crate::io_backend::{IoBackend, IoUnavailable};
+use crate::load_steps::Windows;
 use crate::machine;
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
 use crate::processors::ProcessorCounts;
-use crate::recorder::RowPolicy;
 use crate::validation::{check, rounds_for};
 use crate::variant_plan::VariantPlan;
 use intact_client::Clock;
 use intact_client::tls::Trust;
 use intact_experiment::{Arrivals, Schedule, ScheduleLength, variants};
-use intact_ledger::{
-    Caveat, EngineIo, Event, Failure, Nanos, Row, Rows, Run, Sink, Tally, Variant,
-};
+use intact_ledger::{Caveat, EngineIo, Event, Failure, Nanos, Row, Run, Sink, Tally, Variant};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -165,18 +163,11 @@ impl Bench {
 
     /// Fills in what a bench knows of its run.
     pub fn describe(&self, run: &mut Run) {
-        run.host = machine::host();
-        run.add_evidence(intact_client::EVIDENCE);
-        run.seed = Some(self.config.seed);
+        self.config.describe(run);
         run.io = Some(self.io.1.clone());
         run.subject = Some(intact_ledger::redact::url(&self.config.target.url));
         run.variants = self.variants.clone();
         run.varied = self.config.axes.varied();
-        run.expect = self.config.expect;
-        run.rows = match self.config.keep {
-            RowPolicy::First => Rows::Sample,
-            RowPolicy::Ledger(rows) => rows,
-        };
     }
 
     /// Measures. Network failures are in the tally; an error means that we could not observe.
@@ -210,7 +201,6 @@ impl Bench {
             turns: (0, 0),
             measuring_since: None,
             turn_since: Nanos(0),
-            exchanges: 0,
         })
     }
 }
@@ -227,7 +217,6 @@ pub(crate) struct RoundRunner<'a, O: ?Sized> {
     measuring_since: Option<Nanos>,
     /// When the present turn began.
     turn_since: Nanos,
-    exchanges: u64,
 }
 
 impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
@@ -383,22 +372,12 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         } else {
             variant_plan.concurrency
         };
-        let threads = self.crew.len().min(connections);
         self.observer.turn(variant as u32, round);
         // to count the ports takes long where many are in use, so only one round has the count
         let counted = (round == 1).then(|| machine::sockets(self.clock.now()));
-        let warms_up = variant_plan.warms_up(round);
-        let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
-        let task = |thread: usize| RoundTask {
-            variant_plan: variant_plan.clone(),
-            round,
-            connections: share(connections as u64, thread, threads) as usize,
-            pace: self.pace(variant_plan, round, (thread, threads)),
-            warm_up: warm_up.clone(),
-            clients: None,
-            windows: None,
-        };
-        let tasks = (0..threads).map(task).collect();
+        let pace = |thread| self.pace(variant_plan, round, thread);
+        let tasks = self.tasks(variant_plan, round, connections, pace, None);
+        let threads = tasks.len();
         let turn = (variant as u32, round);
         let done = self.carry_out(tasks, turn)?;
         let mut record = done.work.round(turn, done.times, threads, done.server_cpu);
@@ -412,6 +391,30 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
             bench.gauge.pulse.finish_turn(variant as u32, &progress);
         }
         Ok(())
+    }
+
+    /// The tasks of a round with this number of connections, one for each thread that it needs.
+    pub(crate) fn tasks(
+        &self,
+        variant_plan: &Arc<VariantPlan>,
+        round: u32,
+        connections: usize,
+        pace: impl Fn((usize, usize)) -> Pace,
+        windows: Option<&Windows>,
+    ) -> Vec<RoundTask> {
+        let threads = self.crew.len().min(connections);
+        let warms_up = variant_plan.warms_up(round);
+        let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
+        let task = |thread: usize| RoundTask {
+            variant_plan: variant_plan.clone(),
+            round,
+            connections: share(connections as u64, thread, threads) as usize,
+            pace: pace((thread, threads)),
+            warm_up: warm_up.clone(),
+            clients: None,
+            windows: windows.cloned(),
+        };
+        (0..threads).map(task).collect()
     }
 
     /// Runs tasks to their end as a round of a variant. Meanwhile it shows the position and
@@ -496,7 +499,7 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
 
     pub(crate) fn look(&mut self, round: u32, variant: u32) {
         if let Some(batch) = self.crew.rows(TICK / 4) {
-            self.hand_on(&batch);
+            self.observer.rows(&batch);
         }
         self.tick_at(round, variant);
     }
@@ -525,18 +528,12 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
 
     pub(crate) fn take_rows(&mut self) {
         while let Some(batch) = self.crew.rows(Duration::ZERO) {
-            self.hand_on(&batch);
+            self.observer.rows(&batch);
         }
     }
 
-    fn hand_on(&mut self, batch: &[Row]) {
-        self.exchanges += batch.len() as u64;
-        self.observer.rows(batch);
-    }
-
     pub(crate) fn record(&mut self, event: Event<'_>) {
-        self.tally.record(event);
-        self.observer.rows(&[event.to_row()]);
+        record(event, &mut self.tally, self.observer);
     }
 
     pub(crate) fn count_sockets(&mut self) {
@@ -549,6 +546,16 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         let id = id.to_owned();
         self.record(Event::Caveat(&Caveat::new(id, words)));
     }
+}
+
+/// Adds an event to the tally, and shows its row to the observer.
+pub(crate) fn record<O: BenchObserver + ?Sized>(
+    event: Event<'_>,
+    tally: &mut Tally,
+    observer: &mut O,
+) {
+    tally.record(event);
+    observer.rows(&[event.to_row()]);
 }
 
 /// The time that the turns still take, `done` of `all` being over after `begun` nanoseconds and the

@@ -13,7 +13,7 @@ const ROUNDS: u32 = 20;
 /// The least requests that fall due in a round of an open loop whose rounds are not set.
 const LEAST_DUE: f64 = 10.0;
 /// Descriptors that are not connections.
-const OTHER_DESCRIPTORS: u64 = 64;
+pub(crate) const OTHER_DESCRIPTORS: u64 = 64;
 
 /// Rounds: as asked, or 20, or as many as leave two exchanges for each place in each round. An open
 /// loop at one rate is not interrupted if there is nothing to compare it with.
@@ -51,7 +51,7 @@ fn due_in(length: Length, per_second: f64) -> f64 {
 /// Refuses a schedule without a request in a round, and options of an open loop that have no
 /// effect.
 fn check_open_loop(config: &Config, choices: &[AxisValues]) -> Result<(), ConfigError> {
-    let refuse = |option, reason: String| Err(ConfigError::Value { option, reason });
+    let refuse = |option, reason: String| Err(ConfigError::value(option, reason));
     let axes = &config.axes;
     if axes.load.when_busy == WhenBusy::Open && axes.keepalive.iter().all(|kept| !kept) {
         let words = "without keep-alive each request opens a connection; add --keepalive on";
@@ -82,12 +82,7 @@ fn check_open_loop(config: &Config, choices: &[AxisValues]) -> Result<(), Config
 /// Refuses options that no variant can use. One that some variants can use applies to those; the
 /// others run once.
 fn check_axes(config: &Config) -> Result<(), ConfigError> {
-    let refuse = |option, reason: &str| {
-        Err(ConfigError::Value {
-            option,
-            reason: reason.to_owned(),
-        })
-    };
+    let refuse = |option, reason: &str| Err(ConfigError::value(option, reason));
     let axes = &config.axes;
     check_http3(config)?;
     io_backend::check_protocols(config.io, &config.axes.http)?;
@@ -111,12 +106,7 @@ fn check_axes(config: &Config) -> Result<(), ConfigError> {
 
 /// Refuses early data that no variant can send, and requests that a replay could execute twice.
 fn check_early_data(config: &Config) -> Result<(), ConfigError> {
-    let refuse = |reason: &str| {
-        Err(ConfigError::Value {
-            option: "--early-data",
-            reason: reason.to_owned(),
-        })
-    };
+    let refuse = |reason: &str| Err(ConfigError::value("--early-data", reason));
     let choices = config.axes.choices();
     if choices.iter().all(|one| one.early_data.is_none()) {
         return refuse(
@@ -135,12 +125,7 @@ fn check_http3(config: &Config) -> Result<(), ConfigError> {
     if !axes.http.contains(&Protocol::Http3) {
         return Ok(());
     }
-    let refuse = |option, reason: &str| {
-        Err(ConfigError::Value {
-            option,
-            reason: reason.to_owned(),
-        })
-    };
+    let refuse = |option, reason: &str| Err(ConfigError::value(option, reason));
     let has_quic = |one: &AxisValues| one.http == Protocol::Http3;
     if !intact_client::HAS_HTTP3 {
         return refuse(
@@ -169,14 +154,9 @@ pub(crate) fn check(config: &Config, choices: &[AxisValues]) -> Result<(), Confi
     check_axes(config)?;
     check_open_loop(config, choices)?;
     connection_checks::check(config, choices, rounds_for(config, choices))?;
-    let positive = |option, value: u64| {
-        if value > 0 {
-            return Ok(());
-        }
-        Err(ConfigError::Value {
-            option,
-            reason: "has to be at least 1".to_owned(),
-        })
+    let positive = |option, value: u64| match value {
+        0 => Err(ConfigError::value(option, "has to be at least 1")),
+        _ => Ok(()),
     };
     for choice in choices {
         positive("-c", u64::from(choice.concurrency))?;

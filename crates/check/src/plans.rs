@@ -58,7 +58,6 @@ impl<'a> Plans<'a> {
             version,
             protocol,
             resume,
-            verify: self.config.credentials.verify.clone(),
             certificate: self.config.credentials.certificate.clone(),
         };
         Ok(Client::new(&self.address.host, &settings, &self.trust)?)

@@ -3,6 +3,7 @@
 //! Every loop here makes progress: an iteration moves at least one byte, or it is the last one.
 
 use crate::failure::tls_words;
+use crate::stream::without_waiting;
 use crate::{ResponseError, Stream, stamp};
 use intact_ledger::ConnectionBytes;
 use rustls::ClientConnection;
@@ -135,21 +136,19 @@ impl Channel {
         }
         let mut rest = bytes;
         loop {
-            match (&self.stream).write(rest) {
-                Ok(0) if !rest.is_empty() => return Err(ErrorKind::WriteZero.into()),
-                Ok(written) => {
+            match without_waiting(|| (&self.stream).write(rest))? {
+                Some(0) if !rest.is_empty() => return Err(ErrorKind::WriteZero.into()),
+                Some(written) => {
                     self.bytes.sent += written as u64;
                     rest = &rest[written..];
                     if rest.is_empty() {
                         return Ok(());
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                None => {
                     self.unsent.extend_from_slice(rest);
                     return Ok(());
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
             }
         }
     }
@@ -157,22 +156,23 @@ impl Channel {
     /// Sends the kept part, up to where the socket accepts it.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         loop {
+            let mut stream = &self.stream;
             let written = match &mut self.session {
-                Some(session) if session.wants_write() => session.write_tls(&mut &self.stream),
-                None if !self.unsent.is_empty() => (&self.stream).write(&self.unsent),
+                Some(session) if session.wants_write() => {
+                    without_waiting(|| session.write_tls(&mut stream))?
+                }
+                None if !self.unsent.is_empty() => without_waiting(|| stream.write(&self.unsent))?,
                 _ => return Ok(()),
             };
             match written {
-                Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(written) => {
+                Some(0) => return Err(ErrorKind::WriteZero.into()),
+                Some(written) => {
                     self.bytes.sent += written as u64;
                     if self.session.is_none() {
                         self.unsent.drain(..written);
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                None => return Ok(()),
             }
         }
     }
@@ -189,23 +189,18 @@ impl Channel {
     /// Reads once from the socket into `buffer`. Over TLS the bytes are still encrypted.
     #[inline]
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<ReadResult> {
-        loop {
-            let read = if self.stamped {
-                stamp::receive(&self.stream, buffer)
-            } else {
-                (&self.stream).read(buffer).map(|count| (count, None))
-            };
-            return match read {
-                Ok((0, _)) => Ok(ReadResult::End),
-                Ok((count, stamp)) => {
-                    self.bytes.received += count as u64;
-                    Ok(ReadResult::Bytes(count, stamp))
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(ReadResult::Nothing),
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => Err(error),
-            };
-        }
+        let read = without_waiting(|| match self.stamped {
+            true => stamp::receive(&self.stream, buffer),
+            false => (&self.stream).read(buffer).map(|count| (count, None)),
+        })?;
+        Ok(match read {
+            None => ReadResult::Nothing,
+            Some((0, _)) => ReadResult::End,
+            Some((count, stamp)) => {
+                self.bytes.received += count as u64;
+                ReadResult::Bytes(count, stamp)
+            }
+        })
     }
 
     /// The socket, for a caller that receives from it; it counts the bytes by

@@ -7,12 +7,15 @@
 //! exchanges, and decides when to give up. QUIC has timers of its own: the loop asks for the next
 //! one by [`HttpConnection::timer`].
 
+mod connection_life;
 mod exchange_record;
+mod exchange_slots;
 mod heartbeat;
 mod http1;
 mod http2;
 #[cfg(feature = "http3")]
 mod http3;
+mod open_record;
 mod response_info;
 mod stream_connection;
 mod transport_end;
@@ -21,7 +24,8 @@ pub use response_info::ResponseInfo;
 
 use crate::clock::TimestampConverter;
 use crate::dial::Transport;
-use crate::{Clock, Due, Established, Request, Stream};
+use crate::{Clock, Due, Established, Request, ResponseError, Stream};
+use connection_life::{ConnectionLife, KeptContent};
 #[cfg(feature = "http3")]
 use http3::Http3Connection;
 use intact_ledger::{
@@ -157,12 +161,12 @@ impl HttpConnection {
 
     /// The ledger's record of the connection.
     pub fn connection(&self) -> &Connection {
-        each!(&self.0, open => open.connection())
+        each!(&self.0, open => &open.record.connection)
     }
 
     /// The TLS session; `None` without TLS, and for QUIC, which holds its own.
     pub fn session(&self) -> Option<&ClientConnection> {
-        stream_only!(&self.0, open => open.session(), None)
+        stream_only!(&self.0, open => open.channel.session(), None)
     }
 
     /// Begins an exchange that is `due`. The first one waits for the setup.
@@ -202,7 +206,12 @@ impl HttpConnection {
     /// Bytes that were sent and received so far: a loop compares it to detect progress.
     #[inline]
     pub fn moved(&self) -> u64 {
-        each!(&self.0, open => open.moved())
+        let bytes = match &self.0 {
+            Kind::Stream(open) => open.channel.bytes(),
+            #[cfg(feature = "http3")]
+            Kind::Quic(open) => open.quic.bytes(),
+        };
+        bytes.sent + bytes.received
     }
 
     /// Sends PING on an HTTP/2 connection after each `interval` without anything from the server. A
@@ -214,7 +223,7 @@ impl HttpConnection {
     /// Whether the SYN carried data and the server accepted it (TCP Fast Open); `None` if the
     /// kernel does not report it.
     pub fn sent_with_syn(&self) -> Option<bool> {
-        stream_only!(&self.0, open => open.sent_with_syn(), None)
+        stream_only!(&self.0, open => open.channel.sent_with_syn(), None)
     }
 
     /// Does what its timer asks for: HTTP/2 sends PING, or finds the server gone. QUIC does that in
@@ -248,7 +257,9 @@ impl HttpConnection {
     /// Ends the exchanges in flight after `turns` iterations of the caller's loop without progress.
     /// No exchange may begin after that.
     pub fn give_up_idle_turns(&mut self, turns: u32, at: Nanos, sink: &mut impl Sink) {
-        each!(&mut self.0, open => open.give_up_idle_turns(turns, at, sink));
+        let words = format!("{turns} events in a row, and nothing to read or to send");
+        let broken = ResponseError::no_progress(words);
+        each!(&mut self.0, open => open.break_off(&broken, at, sink));
     }
 
     /// Reads once. Ended exchanges go to `sink`. QUIC also does what its timers ask for.
@@ -285,14 +296,14 @@ impl HttpConnection {
     /// The socket, for a caller that receives from it; `None` for QUIC.
     #[inline]
     pub fn stream(&self) -> Option<&Stream> {
-        stream_only!(&self.0, open => Some(open.stream()), None)
+        stream_only!(&self.0, open => Some(open.channel.stream()), None)
     }
 
     /// Whether bytes wait until the stream accepts more: [`HttpConnection::flush`] sends them. QUIC
     /// keeps its own packets, and sends them when [`HttpConnection::receive`] is called.
     #[inline]
     pub fn has_unsent(&self) -> bool {
-        stream_only!(&self.0, open => open.has_unsent(), false)
+        stream_only!(&self.0, open => open.channel.has_unsent(), false)
     }
 
     /// Reads the data that TLS decrypted with the handshake, for a caller whose exchange began
@@ -317,59 +328,64 @@ impl HttpConnection {
         each!(&mut self.0, open => open.give_up(failure, at, sink));
     }
 
+    #[inline]
+    fn life(&self) -> &ConnectionLife {
+        each!(&self.0, open => open.http.life())
+    }
+
     /// How the connection ended; `None` while it is open.
     pub fn ended(&self) -> Option<Ended> {
-        each!(&self.0, open => open.ended())
+        each!(&self.0, open => open.record.ended)
     }
 
     /// When GOAWAY arrived.
     pub fn goaway_at(&self) -> Option<Nanos> {
-        each!(&self.0, open => open.goaway_at())
+        self.life().goaway_at
     }
 
     /// The last stream that the server may have processed, according to its last GOAWAY (HTTP/2).
     pub fn goaway_stream(&self) -> Option<u32> {
-        stream_only!(&self.0, open => open.goaway_stream(), None)
+        self.life().goaway_stream
     }
 
     /// The next possible action.
     #[inline]
     pub fn state(&self) -> State {
-        each!(&self.0, open => open.state())
+        each!(&self.0, open => open.http.state())
     }
 
     /// When the oldest exchange in flight was due; `None` if none is in flight.
     #[inline]
     pub fn oldest(&self) -> Option<Nanos> {
-        each!(&self.0, open => open.oldest())
+        each!(&self.0, open => open.http.oldest())
     }
 
     /// Number of exchanges that have begun.
     #[inline]
     pub fn exchanges(&self) -> u64 {
-        each!(&self.0, open => open.exchanges())
+        self.life().exchanges()
     }
 
     /// The side that announced the end.
     pub fn announced_by(&self) -> Option<Side> {
-        each!(&self.0, open => open.announced_by())
+        self.life().announced_by
     }
 
     /// The status of a response without a request (HTTP/1).
     pub fn unsolicited_status(&self) -> Option<u16> {
-        stream_only!(&self.0, open => open.unsolicited_status(), None)
+        self.life().unsolicited_status
     }
 
     /// Number of bytes that the server sent after a complete response and that begin no response
     /// (HTTP/1). No exchange may begin after them.
     pub fn excess(&self) -> u64 {
-        stream_only!(&self.0, open => open.excess(), 0)
+        self.life().excess
     }
 
     /// The server's HTTP/2 settings as sent, as identifier and value; empty without
     /// [`Detail::Fields`].
     pub fn settings(&self) -> &[(u16, u32)] {
-        stream_only!(&self.0, open => open.settings(), &[])
+        &self.life().settings
     }
 
     /// The transport parameters that a server of QUIC announced; `None` before the handshake is
@@ -384,18 +400,24 @@ impl HttpConnection {
 
     /// Version, persistence and fields of the last response; empty without [`Detail::Fields`].
     pub fn take_response(&mut self) -> ResponseInfo {
-        each!(&mut self.0, open => open.take_response())
+        let life = each!(&mut self.0, open => open.http.life_mut());
+        let response = life.response.as_deref_mut();
+        response.map_or_else(ResponseInfo::default, std::mem::take)
     }
 
     /// Keeps the content of responses of HTTP/2, for a caller with one exchange in flight. A
     /// response with more than `most` bytes fails.
     pub fn keep_content(&mut self, most: usize) {
-        stream_only!(&mut self.0, open => open.keep_content(most), ());
+        let bytes = Vec::new();
+        let life = each!(&mut self.0, open => open.http.life_mut());
+        life.content = Some(Box::new(KeptContent { bytes, most }));
     }
 
     /// The content since the last call; empty without [`HttpConnection::keep_content`].
     pub fn take_content(&mut self) -> Vec<u8> {
-        stream_only!(&mut self.0, open => open.take_content(), Vec::new())
+        let life = each!(&mut self.0, open => open.http.life_mut());
+        let content = life.content.as_deref_mut();
+        content.map_or_else(Vec::new, |content| std::mem::take(&mut content.bytes))
     }
 
     /// Whether the server has something to send that the caller waits for before

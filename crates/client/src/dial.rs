@@ -10,14 +10,14 @@ use crate::plan::{Endpoint, Plan, Proxy};
 use crate::quic::QuicConnection;
 use crate::resolver::{LookupResult, Resolver};
 use crate::socket_settings::SocketSettings;
-use crate::stream::Stream;
+use crate::stream::{Stream, without_waiting};
 use crate::{failure, stamp, tls};
 use intact_ledger::{
     Connection, ConnectionId, DialFailure, Failure, Lookup, Nanos, Protocol, SetupPhase, Span,
 };
 use mio::{Interest, Registry, Token};
 use rustls::ClientConnection;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -383,7 +383,7 @@ impl Dial {
                 mio::net::UnixStream::connect(path).map(Stream::Unix)
             }
             #[cfg(not(unix))]
-            Endpoint::Unix(_) => Err(ErrorKind::Unsupported.into()),
+            Endpoint::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
             _ => {
                 let Some(&address) = self.addresses.get(self.next_address) else {
                     let words = "no address to connect to".to_owned();
@@ -524,23 +524,19 @@ impl Dial {
         let mut socket = stream;
         let refusal = loop {
             if *sent < request.len() {
-                match socket.write(&request[*sent..]) {
-                    Ok(0) => break "the proxy takes no bytes".to_owned(),
-                    Ok(written) => *sent += written,
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                        return Progress::Pending;
-                    }
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                match without_waiting(|| socket.write(&request[*sent..])) {
+                    Ok(Some(0)) => break "the proxy takes no bytes".to_owned(),
+                    Ok(Some(written)) => *sent += written,
+                    Ok(None) => return Progress::Pending,
                     Err(error) => break failure::io_words(&error),
                 }
                 continue;
             }
             let mut byte = [0];
-            match socket.read(&mut byte) {
-                Ok(0) => break "the proxy closed the connection".to_owned(),
-                Ok(_) => answer.push(byte[0]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Pending,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            match without_waiting(|| socket.read(&mut byte)) {
+                Ok(Some(0)) => break "the proxy closed the connection".to_owned(),
+                Ok(Some(_)) => answer.push(byte[0]),
+                Ok(None) => return Progress::Pending,
                 Err(error) => break failure::io_words(&error),
             }
             if answer.ends_with(b"\r\n\r\n") {
@@ -604,13 +600,10 @@ impl Dial {
         let since = *since;
         let (kind, words) = loop {
             while session.wants_write() {
-                match session.write_tls(&mut &*stream) {
-                    Ok(0) => break,
-                    Ok(written) => self.handshake.sent += written as u64,
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    // the peer's last bytes are still to be read, and show the reason
-                    Err(_) => break,
+                match without_waiting(|| session.write_tls(&mut &*stream)) {
+                    Ok(Some(written @ 1..)) => self.handshake.sent += written as u64,
+                    // the peer's last bytes are still to be read, and show the reason of an error
+                    Ok(_) | Err(_) => break,
                 }
             }
             if !session.is_handshaking() {
@@ -622,12 +615,12 @@ impl Dial {
                 self.connection.tls = Some(tls.describe(session));
                 return self.establish();
             }
-            match session.read_tls(&mut &*stream) {
-                Ok(0) => {
+            match without_waiting(|| session.read_tls(&mut &*stream)) {
+                Ok(Some(0)) => {
                     let words = "the peer closed the connection during the TLS handshake";
                     break (Failure::Closed, words.to_owned());
                 }
-                Ok(read) => {
+                Ok(Some(read)) => {
                     self.handshake.first_at.get_or_insert_with(|| clock.now());
                     self.handshake.received += read as u64;
                     if self.handshake.received > MOST_HANDSHAKE {
@@ -635,8 +628,7 @@ impl Dial {
                         break (Failure::NoProgress, words);
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Pending,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Ok(None) => return Progress::Pending,
                 Err(error) => break (Failure::ConnectReset, failure::io_words(&error)),
             }
             if let Err(error) = session.process_new_packets() {

@@ -124,36 +124,35 @@ impl Resolver {
 }
 
 fn look_up(question: &LookupRequest) -> LookupResult {
-    if let Some(names) = &question.names {
-        let answer = names.ask(&question.host, question.family);
-        let at = |ip| SocketAddr::new(ip, question.port);
-        let addresses = answer.addresses;
+    let Some(names) = &question.names else {
         return LookupResult {
             key: question.key,
-            addresses: addresses.map(|found| found.into_iter().map(at).collect()),
-            ttl_s: answer.ttl_s,
-            resolver: answer
-                .server
-                .map_or("resolv.conf".into(), |server| server.to_string().into()),
+            addresses: by_system(question),
+            ttl_s: None,
+            resolver: "getaddrinfo".into(),
         };
-    }
-    let addresses = (&*question.host, question.port)
-        .to_socket_addrs()
-        .map_err(|error| error.to_string())
-        .and_then(|found| {
-            let found: Vec<SocketAddr> = found
-                .filter(|address| question.family.allows(address))
-                .collect();
-            if found.is_empty() {
-                Err(format!("{} has no address of that family", question.host))
-            } else {
-                Ok(found)
-            }
-        });
+    };
+    let answer = names.ask(&question.host, question.family);
+    let at = |ip| SocketAddr::new(ip, question.port);
+    let server = answer.server.map(|server| server.to_string().into());
     LookupResult {
         key: question.key,
-        addresses,
-        ttl_s: None,
-        resolver: "getaddrinfo".into(),
+        addresses: answer
+            .addresses
+            .map(|found| found.into_iter().map(at).collect()),
+        ttl_s: answer.ttl_s,
+        resolver: server.unwrap_or_else(|| "resolv.conf".into()),
+    }
+}
+
+/// The addresses that getaddrinfo(3) finds.
+fn by_system(question: &LookupRequest) -> Result<Vec<SocketAddr>, String> {
+    let found = (&*question.host, question.port).to_socket_addrs();
+    let found = found.map_err(|error| error.to_string())?;
+    let of_family = found.filter(|address| question.family.allows(address));
+    let addresses: Vec<SocketAddr> = of_family.collect();
+    match addresses.is_empty() {
+        true => Err(format!("{} has no address of that family", question.host)),
+        false => Ok(addresses),
     }
 }

@@ -5,9 +5,23 @@ use mio::{Interest, Registry, Token};
 #[cfg(target_os = "linux")]
 use rustix::net::{self, SendAncillaryBuffer, SendFlags};
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{Shutdown, SocketAddr};
+use std::net::SocketAddr;
 #[cfg(unix)]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+
+/// The result of a call of a socket that does not block; `None` where the socket would have to
+/// wait. A call that a signal interrupted is repeated.
+#[inline]
+pub(crate) fn without_waiting<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<Option<T>> {
+    loop {
+        return match call() {
+            Ok(done) => Ok(Some(done)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => Err(error),
+        };
+    }
+}
 
 /// A connected or connecting socket.
 #[derive(Debug)]
@@ -59,15 +73,6 @@ impl Stream {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
             Err(error) => Err(error),
-        }
-    }
-
-    /// Sends a FIN: no more data follows.
-    pub fn shut_write(&self) -> io::Result<()> {
-        match self {
-            Stream::Tcp(tcp) => tcp.shutdown(Shutdown::Write),
-            #[cfg(unix)]
-            Stream::Unix(unix) => unix.shutdown(Shutdown::Write),
         }
     }
 }

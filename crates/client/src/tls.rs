@@ -89,8 +89,6 @@ pub struct Settings {
     pub protocol: Protocol,
     /// Whether sessions may be resumed.
     pub resume: bool,
-    /// The verification of the server.
-    pub verify: Verify,
     /// Our certificate.
     pub certificate: Option<ClientCertificate>,
 }
@@ -230,12 +228,9 @@ impl Client {
     /// safe to repeat. [`Tls::handshake`] shows whether the server accepted it. If not, send the
     /// request again.
     pub fn with_early_data(&self, request: &[u8]) -> Client {
-        let mut config = ClientConfig::clone(&self.config);
-        config.enable_early_data = true;
         Client {
-            config: Arc::new(config),
             early: Some(request.into()),
-            ..self.clone()
+            ..self.with_config(|config| config.enable_early_data = true)
         }
     }
 
@@ -244,19 +239,21 @@ impl Client {
     /// for requests that are safe to repeat. If the server refuses the early data, the connection
     /// sends the request again.
     pub fn allowing_early_requests(&self) -> Client {
-        let mut config = ClientConfig::clone(&self.config);
-        config.enable_early_data = true;
         Client {
-            config: Arc::new(config),
             is_early: true,
-            ..self.clone()
+            ..self.with_config(|config| config.enable_early_data = true)
         }
     }
 
     /// The same client with a key log for its sessions, so that captures can be decrypted.
     pub fn with_key_log(&self, secrets: Arc<dyn KeyLog>) -> Client {
+        self.with_config(|config| config.key_log = secrets)
+    }
+
+    /// The same client with changed settings of the library.
+    fn with_config(&self, change: impl FnOnce(&mut ClientConfig)) -> Client {
         let mut config = ClientConfig::clone(&self.config);
-        config.key_log = secrets;
+        change(&mut config);
         Client {
             config: Arc::new(config),
             ..self.clone()
@@ -292,20 +289,31 @@ impl Client {
     /// The facts of a session inside QUIC, which used early data or not.
     #[cfg(feature = "http3")]
     pub(crate) fn describe_quic(&self, session: &QuicHandshake, used_early_data: bool) -> Tls {
+        let suite = session.cipher.and_then(|suite| suite.as_str());
+        let protocol = session.protocol.as_deref();
         Tls {
             version: Some(TlsVersion::Tls13),
-            cipher: session
-                .cipher
-                .and_then(|suite| suite.as_str())
-                .map(suite_name),
+            ..self.facts(suite, protocol, session.kind, used_early_data)
+        }
+    }
+
+    /// The facts of a session, without its version.
+    fn facts(
+        &self,
+        suite: Option<&str>,
+        protocol: Option<&[u8]>,
+        kind: Option<HandshakeKind>,
+        used_early_data: bool,
+    ) -> Tls {
+        Tls {
+            version: None,
+            cipher: suite.map(suite_name),
             server_name: Some(self.server_name.clone()),
             alpn_offered: Some(self.alpn_offered.clone()),
-            alpn_chosen: session
-                .protocol
-                .as_deref()
+            alpn_chosen: protocol
                 .and_then(|id| std::str::from_utf8(id).ok())
                 .map(Into::into),
-            handshake: session.kind.map(|kind| match kind {
+            handshake: kind.map(|kind| match kind {
                 HandshakeKind::Resumed if used_early_data => Handshake::EarlyData,
                 HandshakeKind::Resumed => Handshake::Resumed,
                 _ => Handshake::Full,
@@ -324,6 +332,10 @@ impl Client {
 
     /// The facts of an established session.
     pub(crate) fn describe(&self, session: &ClientConnection) -> Tls {
+        let suite = session
+            .negotiated_cipher_suite()
+            .and_then(|suite| suite.suite().as_str());
+        let (protocol, kind) = (session.alpn_protocol(), session.handshake_kind());
         Tls {
             version: session
                 .protocol_version()
@@ -332,24 +344,7 @@ impl Client {
                     rustls::ProtocolVersion::TLSv1_3 => Some(TlsVersion::Tls13),
                     _ => None,
                 }),
-            cipher: session
-                .negotiated_cipher_suite()
-                .and_then(|suite| suite.suite().as_str())
-                .map(suite_name),
-            server_name: Some(self.server_name.clone()),
-            alpn_offered: Some(self.alpn_offered.clone()),
-            alpn_chosen: session
-                .alpn_protocol()
-                .and_then(|id| std::str::from_utf8(id).ok())
-                .map(Into::into),
-            handshake: session.handshake_kind().map(|kind| match kind {
-                HandshakeKind::Resumed if session.is_early_data_accepted() => Handshake::EarlyData,
-                HandshakeKind::Resumed => Handshake::Resumed,
-                _ => Handshake::Full,
-            }),
-            resumption_offered: Some(self.resume),
-            tickets: None,
-            client_hint: None,
+            ..self.facts(suite, protocol, kind, session.is_early_data_accepted())
         }
     }
 }

@@ -134,6 +134,15 @@ impl Wait {
     }
 }
 
+impl Phase {
+    /// Clients that arrive in it, on average.
+    pub fn clients(&self) -> f64 {
+        let clients = self.rate * self.duration.as_secs_f64();
+        self.max_clients
+            .map_or(clients, |most| clients.min(most as f64))
+    }
+}
+
 impl Plan {
     /// How likely a session is, from 0 to 1.
     pub fn share(&self, session: &Session) -> f64 {
@@ -162,13 +171,7 @@ impl Plan {
 
     /// The clients that arrive on average; absent without phases.
     pub fn clients(&self) -> Option<f64> {
-        let of_phase = |phase: &Phase| {
-            let clients = phase.rate * phase.duration.as_secs_f64();
-            phase
-                .max_clients
-                .map_or(clients, |most| clients.min(most as f64))
-        };
-        (!self.phases.is_empty()).then(|| self.phases.iter().map(of_phase).sum())
+        (!self.phases.is_empty()).then(|| self.phases.iter().map(Phase::clients).sum())
     }
 
     /// The largest number of requests of one client; absent if a session does not end by itself.

@@ -11,11 +11,10 @@ mod scripted_server;
 pub use script::Script;
 pub use scripted_server::ScriptedServer;
 
-use crate::certificate_authority::{AuthorityError, Certificate, CertificateAuthority};
-use crate::config::{Accept, Announce, AnnounceError, Close, Config, TlsConfig};
-use crate::delay::Delay;
-use crate::disturbance::{Disturbances, ScriptError};
-use crate::fault::{FaultError, Faults};
+use crate::certificate_authority::{AuthorityError, CertificateAuthority};
+use crate::config::{AnnounceError, Config, TlsConfig};
+use crate::disturbance::ScriptError;
+use crate::fault::FaultError;
 use crate::named_variants::UnknownChoice;
 use intact_ledger::{Failure, Outcome, TlsVersion};
 use intact_units::duration::{DurationError, or_seconds};
@@ -23,6 +22,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -160,7 +160,8 @@ impl Hostile {
             path: path.to_owned(),
             source,
         };
-        let kind = file.serve.certificate().map_err(wrong)?;
+        let kind =
+            or_default(&file.serve.cert_kind).map_err(|error| wrong(ValueError::from(error)))?;
         let authority = Arc::new(CertificateAuthority::issue(&[], kind)?);
         let tls = TlsConfig::new(authority, vec![TlsVersion::Tls12, TlsVersion::Tls13]);
         let mut config = file.serve.config().map_err(wrong)?;
@@ -237,39 +238,26 @@ fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, HostileError> {
     Ok(paths)
 }
 
-impl Options {
-    fn certificate(&self) -> Result<Certificate, ValueError> {
-        let kind = self.cert_kind.as_deref();
-        Ok(kind.map_or(Ok(Certificate::default()), str::parse)?)
-    }
+/// The value of an option, or its default.
+fn or_default<T: Default + FromStr>(text: &Option<String>) -> Result<T, T::Err> {
+    text.as_deref().map_or_else(|| Ok(T::default()), str::parse)
+}
 
+impl Options {
     fn config(&self) -> Result<Config, ValueError> {
         let usual = Config::default();
         let limit = |text: &Option<String>| text.as_deref().map(or_seconds).transpose();
-        let read = |text: &Option<String>| text.clone().unwrap_or_default();
         Ok(Config {
-            accept: self
-                .accept
-                .as_deref()
-                .map_or(Ok(Accept::default()), str::parse)?,
-            close: self
-                .close
-                .as_deref()
-                .map_or(Ok(Close::default()), str::parse)?,
-            faults: read(&self.fault).parse::<Faults>()?,
-            script: read(&self.script).parse::<Disturbances>()?,
+            accept: or_default(&self.accept)?,
+            close: or_default(&self.close)?,
+            faults: or_default(&self.fault)?,
+            script: or_default(&self.script)?,
             seed: self.seed,
             idle_timeout: limit(&self.idle_timeout)?,
             max_age: limit(&self.max_age)?,
             max_requests: self.max_requests,
-            announce: self
-                .announce
-                .as_deref()
-                .map_or(Ok(Announce::Off), str::parse)?,
-            delay: self
-                .delay
-                .as_deref()
-                .map_or(Ok(Delay::default()), str::parse)?,
+            announce: or_default(&self.announce)?,
+            delay: or_default(&self.delay)?,
             body: self.body.unwrap_or(usual.body),
             status: self.status.unwrap_or(usual.status),
             ..usual
@@ -305,6 +293,7 @@ fn outcomes(ids: &[String]) -> Result<Vec<Outcome>, ValueError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Announce, Close};
     use std::error::Error;
 
     fn read(text: &str) -> Result<Hostile, HostileError> {

@@ -31,6 +31,7 @@ mod reflection;
 mod response;
 mod server;
 mod server_tally;
+mod stream_request;
 mod summary;
 mod test_server;
 mod thread_state;

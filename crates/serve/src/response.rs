@@ -142,6 +142,20 @@ impl Response {
             || self.body.is_query() && grpc::is_whole(request, read)
     }
 
+    /// Keeps a piece of the request's body where the response sends it back.
+    pub(crate) fn keep(&mut self, piece: &[u8], kept: &mut Vec<u8>) {
+        if self.body != Body::Echo {
+            return;
+        }
+        if kept.len() + piece.len() > LARGEST_ECHO {
+            *kept = Vec::new();
+            let words = format!("/echo takes up to {LARGEST_ECHO} bytes\n");
+            *self = Response::ours(413, "text/plain", words);
+        } else {
+            kept.extend_from_slice(piece);
+        }
+    }
+
     /// The body of the request is complete: a response that is made of it has its own now.
     pub(crate) fn take_request(&mut self, request: Vec<u8>) {
         match self.body {
@@ -186,17 +200,9 @@ impl ResponseRoutes {
     pub(crate) fn new(config: &Config) -> ResponseRoutes {
         ResponseRoutes {
             usual: Response {
-                status: config.status,
                 body: Body::Filler(config.body),
-                unannounced: false,
-                content_type: "text/plain",
-                location: None,
-                fields: Vec::new(),
                 delay: config.delay,
-                extra_delay: Duration::ZERO,
-                closes: false,
-                fault: None,
-                grpc: None,
+                ..Response::ours(config.status, "text/plain", String::new())
             },
         }
     }

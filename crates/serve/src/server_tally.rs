@@ -4,7 +4,9 @@ use crate::config::Config;
 use crate::disturbance::Disturbance;
 use crate::fault::Fault;
 use crate::name_server::LookupFault;
-use crate::totals::{Connections, Lookups, Requests, Totals, UpstreamCalls, VersionCounts};
+use crate::totals::{
+    Connections, Lookups, Requests, Totals, UpstreamCalls, VersionCounts, add_counts,
+};
 use intact_ledger::{
     Closed, Connection, Event, Exchange, Lookup, Nanos, Outcome, Protocol, Run, Sink, Tally,
 };
@@ -191,15 +193,9 @@ impl ServerTally {
             for (&protocol, counts) in &page.versions {
                 versions.entry(protocol).or_default().merge(counts);
             }
-            for (&code, count) in &page.status {
-                *status.entry(code).or_default() += count;
-            }
-            for (&fault, count) in &page.faults {
-                *faults.entry(fault).or_default() += count;
-            }
-            for (&kind, count) in &page.disturbed {
-                *disturbed.entry(kind).or_default() += count;
-            }
+            add_counts(&mut status, &page.status);
+            add_counts(&mut faults, &page.faults);
+            add_counts(&mut disturbed, &page.disturbed);
             last.extend(page.last.iter().cloned());
         }
         last.sort_by_key(|exchange: &Exchange| exchange.end);

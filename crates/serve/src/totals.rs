@@ -141,14 +141,19 @@ pub(crate) struct VersionCounts {
     pub(crate) ended_by: BTreeMap<EndedBy, u64>,
 }
 
+/// Adds counts by kind to those of others.
+pub(crate) fn add_counts<K: Copy + Ord>(sum: &mut BTreeMap<K, u64>, counts: &BTreeMap<K, u64>) {
+    for (&kind, count) in counts {
+        *sum.entry(kind).or_default() += count;
+    }
+}
+
 impl VersionCounts {
     pub(crate) fn merge(&mut self, other: &VersionCounts) {
         self.connections += other.connections;
         self.requests += other.requests;
         self.per_connection.merge(&other.per_connection);
-        for (&by, count) in &other.ended_by {
-            *self.ended_by.entry(by).or_default() += count;
-        }
+        add_counts(&mut self.ended_by, &other.ended_by);
     }
 
     pub(crate) fn sum_up(self, http: Protocol) -> Version {

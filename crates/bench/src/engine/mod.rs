@@ -30,7 +30,7 @@ use crate::variant_plan::VariantPlan;
 use intact_client::{Clock, Resolver};
 use intact_ledger::{ClientCounts, Nanos, Span, Tally};
 use readiness::Readiness;
-use round::{Round, Summary};
+use round::Round;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -142,25 +142,6 @@ impl Engine {
 
     /// Runs until the pace starts nothing more and nothing is in flight.
     pub(crate) fn run(&mut self, task: RoundTask) -> io::Result<RoundResult> {
-        let summary = self.drive(task)?;
-        let recorder = &mut self.state.recorder;
-        if summary.gathered {
-            recorder.caveat(
-                "answers-gathered",
-                "responses were read in batches: the wait is client delay and in no latency; --coalesce off reads each at once",
-            );
-        }
-        Ok(RoundResult {
-            tally: recorder.finish_round(),
-            span: summary.span,
-            scheduled: summary.scheduled,
-            used: summary.used,
-            cpu: summary.cpu,
-            clients: summary.clients,
-        })
-    }
-
-    fn drive(&mut self, task: RoundTask) -> io::Result<Summary> {
         match self.io {
             IoBackend::Readiness => Round::new(&mut self.state, &mut self.readiness, task).run(),
             #[cfg(target_os = "linux")]

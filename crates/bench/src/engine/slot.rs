@@ -25,6 +25,18 @@ pub(crate) enum Phase {
     Done,
 }
 
+impl Phase {
+    /// When the connection wants to be looked at.
+    #[inline]
+    pub(crate) fn timer(&mut self) -> Option<Nanos> {
+        match self {
+            Phase::Open(open) => open.timer(),
+            Phase::Dialing(dial, _) => dial.timer(),
+            Phase::Vacant | Phase::Done => None,
+        }
+    }
+}
+
 /// Bits of a generation: with the number of its slot it fits into the key of a back end.
 const GENERATION_BITS: u32 = 28;
 

@@ -4,27 +4,15 @@
 use super::run::{Arrival, ScenarioConfigError};
 use super::script::picked;
 use crate::config::{Config, ConfigError};
+use crate::default_length::{REMOTE_OPENING_PER_S, REMOTE_REQUESTS};
 use crate::machine;
+use crate::validation::OTHER_DESCRIPTORS;
 use intact_scenario::{Plan, Problem};
 
-/// Requests that a remote server gets by default.
-const REMOTE_REQUESTS: u64 = 200;
-/// New connections a second that a remote server gets by default.
-const REMOTE_OPENING_PER_S: f64 = 10.0;
 /// Clients at once where none arrive by phases.
 const CLOSED_CLIENTS: u32 = 10;
 /// Clients at once, at the most, where they arrive by phases.
 const OPEN_CLIENTS: u32 = 10_000;
-/// Descriptors that are not connections.
-const OTHER_DESCRIPTORS: u64 = 64;
-
-pub(super) fn value(option: &'static str, reason: impl Into<String>) -> ConfigError {
-    ConfigError::Value {
-        option,
-        reason: reason.into(),
-    }
-}
-
 /// Limits what a remote server gets by default: requests in all, and new connections a second.
 pub(super) fn keep_polite(
     config: &mut Config,
@@ -34,7 +22,7 @@ pub(super) fn keep_polite(
     if arrival.clients.is_some() || arrival.time.is_some() {
         return Ok(());
     }
-    let refuse = |words: String| Err(value("--scenario", words).into());
+    let refuse = |words: String| Err(ConfigError::value("--scenario", words).into());
     let most = match plan.most_requests() {
         None => {
             return refuse(format!(
@@ -86,7 +74,7 @@ pub(super) fn clients_at_once(plan: &Plan, arrival: &Arrival) -> Result<u32, Con
         }
     });
     if most == 0 {
-        return Err(value("-c", "has to be at least 1"));
+        return Err(ConfigError::value("-c", "has to be at least 1"));
     }
     let needed = u64::from(most) + OTHER_DESCRIPTORS;
     match machine::allow_descriptors(needed) {

@@ -2,7 +2,7 @@
 //! times, in one round.
 
 use super::client::Clients;
-use super::limits::{check_ends, clients_at_once, keep_polite, value};
+use super::limits::{check_ends, clients_at_once, keep_polite};
 use super::script::{Script, ScriptWriter, picked};
 use crate::closed_loop::ClosedLoop;
 use crate::config::{Config, ConfigError};
@@ -13,13 +13,12 @@ use crate::machine;
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
 use crate::processors::ProcessorCounts;
-use crate::recorder::RowPolicy;
-use crate::rounds::{BenchError, BenchObserver, Position};
+use crate::rounds::{BenchError, BenchObserver, Position, record};
 use crate::variant_plan::VariantPlan;
 use intact_client::Clock;
 use intact_client::tls::Trust;
 use intact_experiment::{Arrivals, RequestRate, Schedule, ScheduleLength, ScheduleSeries};
-use intact_ledger::{Caveat, ClientCounts, Event, Round, Rows, Run, Sink, Span, Tally, Variant};
+use intact_ledger::{Caveat, ClientCounts, Event, Round, Run, Span, Tally, Variant};
 use intact_scenario::{Phase, Plan, Problem, ScenarioError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -119,7 +118,9 @@ impl Scenario {
         let at_once = clients_at_once(&plan, &arrival)?;
         let trust = Trust::load(&config.credentials.verify).map_err(ConfigError::from)?;
         let Some(choice) = config.axes.choices().into_iter().next() else {
-            return Err(value("--http", "a scenario needs one version of HTTP").into());
+            return Err(
+                ConfigError::value("--http", "a scenario needs one version of HTTP").into(),
+            );
         };
         let base = config.variant_plan(0, &choice, &trust, true)?;
         let writer = ScriptWriter {
@@ -145,7 +146,10 @@ impl Scenario {
     /// What will be sent.
     pub fn size(&self) -> ScenarioSize {
         let phases = self.phases();
-        let of_phases = self.plan.clients().map(|_| expected(&phases));
+        let of_phases = self.plan.clients().map(|_| {
+            let each = phases.iter().map(Phase::clients);
+            each.sum::<f64>()
+        });
         let most = self.arrival.clients.map(|most| most as f64);
         let clients = match (of_phases, most) {
             (Some(expected), most) => Some(most.map_or(expected, |most| expected.min(most))),
@@ -180,19 +184,12 @@ impl Scenario {
 
     /// Fills in what is known of the run.
     pub fn describe(&self, run: &mut Run) {
-        run.host = machine::host();
-        run.add_evidence(intact_client::EVIDENCE);
-        run.seed = Some(self.config.seed);
+        self.config.describe(run);
         run.io = Some(io_backend::of_scenario(self.config.io));
         run.subject = Some(self.base.plan.origin.to_string());
         run.variants = self.variants();
         run.varied = vec!["session".to_owned()];
         run.scenario = Some(self.file.clone());
-        run.expect = self.config.expect;
-        run.rows = match self.config.keep {
-            RowPolicy::First => Rows::Sample,
-            RowPolicy::Ledger(rows) => rows,
-        };
     }
 
     /// Runs it. Network failures are in the tally; an error means that we could not observe.
@@ -207,7 +204,7 @@ impl Scenario {
         for note in &self.plan.notes {
             let words = format!("{}:{}: {}", self.file, note.line, note.words);
             record(
-                &Event::Caveat(&Caveat::new("scenario-note", words)),
+                Event::Caveat(&Caveat::new("scenario-note", words)),
                 &mut tally,
                 observer,
             );
@@ -250,7 +247,7 @@ impl Scenario {
         if self.gauge.stop.load(Ordering::Relaxed) {
             let words = "the run was interrupted: clients that were under way did not finish";
             record(
-                &Event::Caveat(&Caveat::new("interrupted", words)),
+                Event::Caveat(&Caveat::new("interrupted", words)),
                 &mut tally,
                 observer,
             );
@@ -368,16 +365,6 @@ impl Scenario {
     }
 }
 
-fn expected(phases: &[Phase]) -> f64 {
-    let of_phase = |phase: &Phase| {
-        let clients = phase.rate * phase.duration.as_secs_f64();
-        phase
-            .max_clients
-            .map_or(clients, |most| clients.min(most as f64))
-    };
-    phases.iter().map(of_phase).sum()
-}
-
 /// The bounds and the clients of each session.
 fn record_sessions(
     round: &Round,
@@ -391,20 +378,15 @@ fn record_sessions(
             variant,
             ..round.clone()
         };
-        record(&Event::Round(&of_session), tally, observer);
+        record(Event::Round(&of_session), tally, observer);
         let cell = tally.cell(Some(variant), Some(ROUND));
         cell.clients = Some(*counts);
         cell.pack();
     }
 }
 
-fn record(event: &Event<'_>, tally: &mut Tally, observer: &mut dyn BenchObserver) {
-    tally.record(*event);
-    observer.rows(&[event.to_row()]);
-}
-
 fn count_sockets(clock: Clock, tally: &mut Tally, observer: &mut dyn BenchObserver) {
     if let Some(sockets) = machine::sockets(clock.now()) {
-        record(&Event::Sockets(&sockets), tally, observer);
+        record(Event::Sockets(&sockets), tally, observer);
     }
 }

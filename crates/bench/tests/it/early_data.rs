@@ -162,7 +162,6 @@ fn refused_early_data_is_counted_and_the_request_sent_again() {
         version: Some(TlsVersion::Tls13),
         protocol: Protocol::Http11,
         resume: true,
-        verify: verify.clone(),
         certificate: None,
     };
     let trust = Trust::load(&verify).unwrap();

@@ -492,10 +492,10 @@ fn a_request_that_was_refused_as_early_data_is_sent_again() {
         version: None,
         protocol: Protocol::Http3,
         resume: true,
-        verify: Verify::Roots(authority.ca_pem().unwrap().as_bytes().into()),
         certificate: None,
     };
-    let trust = Trust::load(&settings.verify).unwrap();
+    let verify = Verify::Roots(authority.ca_pem().unwrap().as_bytes().into());
+    let trust = Trust::load(&verify).unwrap();
     let client = Client::new("localhost", &settings, &trust).unwrap();
     let client = client.allowing_early_requests();
     let clock = Clock::start();

@@ -223,7 +223,6 @@ fn speaks_tls(context: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
         version: None,
         protocol: Protocol::Http11,
         resume: false,
-        verify: Verify::Insecure,
         certificate: None,
     };
     let insecure = Trust::load(&Verify::Insecure).map_err(crate::ConfigError::from)?;

@@ -1,10 +1,12 @@
 //! HTTP/1.0 and 1.1 on one connection, one exchange at a time.
 
+use super::connection_life::ConnectionLife;
+use super::exchange_record::{self, NewExchange};
 use super::transport_end::TransportEnd;
-use super::{Detail, ResponseInfo, State, exchange_record};
-use crate::{Arrival, Due, Request, ResponseError, Stopwatch, judge, names_tls_port};
+use super::{Detail, ResponseInfo, State};
+use crate::{Arrival, Request, ResponseError, Stopwatch, judge, names_tls_port};
 use intact_ledger::{
-    ClosePoint, Event, Exchange, ExchangeBytes, Failure, Nanos, Protocol, Setup, Side, Sink,
+    ClosePoint, Event, Exchange, ExchangeBytes, Failure, Nanos, Protocol, Side, Sink,
 };
 use intact_wire::http1::{
     Eof, Framing, Headers, Limits, Persistence, ResponseEvent, ResponseParser, Version,
@@ -19,22 +21,13 @@ pub(super) struct Http1 {
     exchange: Exchange,
     watch: Stopwatch,
     in_flight: bool,
-    served: u32,
     /// Bytes that the connection had accepted before the request in flight.
     sent_before: u64,
-    pub(super) announced_by: Option<Side>,
-    /// No request may be sent any more.
-    over: bool,
-    pub(super) moment: ClosePoint,
     /// The body of a 400 names a TLS port.
     is_tls_port: bool,
-    /// The status of a response without a request.
-    pub(super) unsolicited_status: Option<u16>,
     /// A response without a request has begun.
     is_unsolicited: bool,
-    /// Number of bytes after a response that belong to no response.
-    pub(super) excess: u64,
-    pub(super) response: Option<Box<ResponseInfo>>,
+    pub(super) life: ConnectionLife,
 }
 
 impl Http1 {
@@ -46,55 +39,40 @@ impl Http1 {
             exchange: blank,
             watch: Stopwatch::default(),
             in_flight: false,
-            served: 0,
             sent_before: 0,
-            announced_by: None,
-            over: false,
-            moment: ClosePoint::Unused,
             is_tls_port: false,
-            unsolicited_status: None,
             is_unsolicited: false,
-            excess: 0,
-            response: (detail == Detail::Fields).then(Box::default),
+            life: ConnectionLife::new(detail),
         }
     }
 
     /// See [`super::stream_connection::HttpState::begin`].
     #[inline]
-    pub(super) fn begin(
-        &mut self,
-        request: &Arc<Request>,
-        id: u64,
-        due: Due,
-        warmup: bool,
-        setup: Option<&Setup>,
-        out: &mut Vec<u8>,
-    ) {
+    pub(super) fn begin(&mut self, new: &NewExchange<'_>, out: &mut Vec<u8>) {
+        let request = new.request;
         let exchange = &mut self.exchange;
         if !request.is(&self.request) {
             self.request = Some(request.clone());
             request.describe(exchange);
         }
-        self.served += 1;
+        self.life.begun += 1;
         self.in_flight = true;
-        exchange.ordinal = Some(self.served);
-        self.watch = exchange_record::begin(exchange, due, setup);
-        exchange.id = id;
-        exchange.warmup = warmup;
+        self.sent_before = new.sent_before;
+        self.watch = exchange_record::begin(exchange, new, self.life.begun);
         let (head, body) = (request.http1_head_len(), request.body.len());
         exchange.bytes = ExchangeBytes {
             request_head: head as u64,
             request_body: body as u64,
             ..ExchangeBytes::default()
         };
-        if let Some(response) = &mut self.response {
+        if let Some(response) = &mut self.life.response {
             **response = ResponseInfo::default();
         }
         self.parser.expect(request.kind);
-        self.moment = ClosePoint::MidExchange;
+        self.life.moment = ClosePoint::MidExchange;
         if request.closes {
             exchange.close_sent_by = Some(Side::Client);
-            self.announced_by = Some(Side::Client);
+            self.life.announced_by = Some(Side::Client);
         }
         out.extend_from_slice(request.http1_bytes());
     }
@@ -103,12 +81,6 @@ impl Http1 {
     #[inline]
     pub(super) fn sent(&mut self, at: Nanos) {
         Stopwatch::sent(&mut self.exchange, at);
-    }
-
-    /// See [`super::stream_connection::HttpState::note_sent_before`].
-    #[inline]
-    pub(super) fn note_sent_before(&mut self, bytes: u64) {
-        self.sent_before = bytes;
     }
 
     /// Adds retransmissions to the exchange in flight.
@@ -147,11 +119,11 @@ impl Http1 {
                     if let Framing::Length(length) = head.framing {
                         exchange.body.announced = Some(length);
                     }
-                    if !head.persistent() && self.announced_by.is_none() {
-                        self.announced_by = Some(Side::Server);
+                    if !head.persistent() && self.life.announced_by.is_none() {
+                        self.life.announced_by = Some(Side::Server);
                         exchange.close_sent_by = Some(Side::Server);
                     }
-                    if let Some(response) = &mut self.response {
+                    if let Some(response) = &mut self.life.response {
                         response.status = Some(head.status());
                         note_fields(response, head.version, head.headers());
                     }
@@ -166,9 +138,9 @@ impl Http1 {
                 }
                 Some(ResponseEvent::Trailers(_)) => {}
                 Some(ResponseEvent::End(after)) => {
-                    let keeps = after == Persistence::Reuse && self.announced_by.is_none();
-                    self.over = !keeps;
-                    if let Some(response) = &mut self.response {
+                    let keeps = after == Persistence::Reuse && self.life.announced_by.is_none();
+                    self.life.over = !keeps;
+                    if let Some(response) = &mut self.life.response {
                         response.keeps = keeps;
                     }
                     self.complete(arrival, sink);
@@ -186,11 +158,11 @@ impl Http1 {
     #[cold]
     fn receive_unsolicited(&mut self, mut bytes: &[u8]) {
         let Some(first) = bytes.first() else { return };
-        self.over = true;
+        self.life.over = true;
         // the first letter of a status line
-        self.is_unsolicited |= self.excess == 0 && (*first == b'H' || self.served == 0);
+        self.is_unsolicited |= self.life.excess == 0 && (*first == b'H' || self.life.begun == 0);
         if !self.is_unsolicited {
-            self.excess += bytes.len() as u64;
+            self.life.excess += bytes.len() as u64;
             return;
         }
         while let Ok(step) = self.parser.parse(bytes) {
@@ -198,7 +170,7 @@ impl Http1 {
             match step.event {
                 None => return,
                 Some(ResponseEvent::Head(head)) => {
-                    self.unsolicited_status.get_or_insert(head.status());
+                    self.life.unsolicited_status.get_or_insert(head.status());
                 }
                 Some(_) => {}
             }
@@ -214,13 +186,13 @@ impl Http1 {
         let expect = request.and_then(|request| request.expected(exchange.status));
         judge(exchange, expect, is_tls_port);
         self.in_flight = false;
-        self.moment = ClosePoint::AfterExchange;
+        self.life.moment = ClosePoint::AfterExchange;
         sink.record(Event::Exchange(exchange));
     }
 
     /// See [`super::stream_connection::HttpState::break_off`].
     pub(super) fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink) {
-        self.over = true;
+        self.life.over = true;
         if self.in_flight {
             self.exchange.detail = Some(broken.words.clone());
             self.fail(broken.kind, at, sink);
@@ -228,7 +200,7 @@ impl Http1 {
     }
 
     fn fail(&mut self, kind: Failure, at: Nanos, sink: &mut impl Sink) {
-        self.over = true;
+        self.life.over = true;
         self.in_flight = false;
         Stopwatch::fail(&mut self.exchange, kind, at);
         sink.record(Event::Exchange(&self.exchange));
@@ -243,22 +215,22 @@ impl Http1 {
         sink: &mut impl Sink,
     ) {
         if !self.in_flight {
-            self.over = true;
+            self.life.over = true;
             return;
         }
-        let (begun, is_reused) = (self.watch.begun(), self.served > 1);
+        let (begun, is_reused) = (self.watch.begun(), self.life.begun > 1);
         let exchange = &mut self.exchange;
         let kind = match end.kind(failure, exchange, begun, is_reused, self.sent_before) {
             Some(kind) => kind,
             None if self.parser.finish() == Eof::Complete => {
-                self.over = true;
+                self.life.over = true;
                 self.complete(Arrival::new(None, at), sink);
                 return;
             }
             None => Failure::Truncated,
         };
         if kind == Failure::Stale {
-            self.moment = ClosePoint::Stale;
+            self.life.moment = ClosePoint::Stale;
         }
         self.fail(kind, at, sink);
     }
@@ -268,7 +240,7 @@ impl Http1 {
     pub(super) fn state(&self) -> State {
         if self.in_flight {
             State::Busy
-        } else if self.over {
+        } else if self.life.over {
             State::Over
         } else {
             State::Ready
@@ -279,12 +251,6 @@ impl Http1 {
     #[inline]
     pub(super) fn oldest(&self) -> Option<Nanos> {
         self.in_flight.then_some(self.exchange.at)
-    }
-
-    /// See [`super::stream_connection::HttpState::exchanges`].
-    #[inline]
-    pub(super) fn exchanges(&self) -> u64 {
-        u64::from(self.served)
     }
 }
 

@@ -9,16 +9,16 @@ mod server_streams;
 #[cfg(test)]
 mod tests;
 
-use super::transport_end::TransportEnd;
-use super::{Detail, Ended, Received, ResponseInfo, State};
+use super::exchange_record::NewExchange;
+use super::open_record::OpenRecord;
+use super::{Detail, Ended, Received};
 use crate::clock::TimestampConverter;
 use crate::quic::{LostConnection, QuicConnection, QuicEvent, StreamEnd};
 use crate::{Arrival, Clock, Due, Request, ResponseError};
 use bytes::Bytes;
 use exchanges::Http3;
 use intact_ledger::{
-    Close, CloseKind, ClosePoint, Closed, Connection, DialFailure, Event, Exchange, Failure, Nanos,
-    Probes, SetupPhase, Side, Sink, Span,
+    CloseKind, Closed, Connection, Exchange, Failure, Nanos, SetupPhase, Side, Sink,
 };
 use intact_wire::h2;
 use intact_wire::h3::{self, ErrorCode};
@@ -91,7 +91,18 @@ impl From<h3::Error> for Violation {
 /// The rules for the fields of a response are those of HTTP/2.
 impl From<h2::Error> for Violation {
     fn from(error: h2::Error) -> Violation {
-        Violation::message(&error.to_string())
+        ResponseError::from(error).into()
+    }
+}
+
+/// A response that breaks the rules of all versions with streams.
+impl From<ResponseError> for Violation {
+    fn from(error: ResponseError) -> Violation {
+        let code = match error.code {
+            h2::ErrorCode::ENHANCE_YOUR_CALM => ErrorCode::H3_EXCESSIVE_LOAD,
+            _ => ErrorCode::H3_MESSAGE_ERROR,
+        };
+        Violation { error, code }
     }
 }
 
@@ -104,19 +115,13 @@ fn open_control_stream(http: &Http3, quic: &mut QuicConnection) {
 
 /// An open connection.
 pub(super) struct Http3Connection {
-    quic: Box<QuicConnection>,
-    http: Box<Http3>,
-    connection: Connection,
-    ended: Option<Ended>,
-    /// When the end was read.
-    end_read_at: Option<Nanos>,
+    pub(super) quic: Box<QuicConnection>,
+    pub(super) http: Box<Http3>,
+    pub(super) record: OpenRecord,
     /// Lost packets that were assigned to exchanges.
     lost_packets: u64,
     /// What was read of one stream; kept for its memory.
     chunks: Vec<Bytes>,
-    /// The connection was recorded. One whose first request is sent early is recorded after the
-    /// handshake.
-    is_recorded: bool,
 }
 
 impl Http3Connection {
@@ -132,43 +137,40 @@ impl Http3Connection {
         open_control_stream(&http, &mut quic);
         http.open_more(&mut quic);
         Http3Connection {
-            is_recorded: quic.is_connected(),
+            record: OpenRecord::new(connection, quic.is_connected()),
             lost_packets: quic.lost_packets(),
             quic: Box::new(quic),
             http,
-            connection,
-            ended: None,
-            end_read_at: None,
             chunks: Vec::new(),
         }
-    }
-
-    /// See [`super::HttpConnection::connection`].
-    pub(super) fn connection(&self) -> &Connection {
-        &self.connection
     }
 
     /// See [`super::HttpConnection::begin`].
     #[inline]
     pub(super) fn begin(&mut self, request: &Arc<Request>, id: u64, due: Due, warmup: bool) {
-        let setup = (self.http.exchanges() == 0).then_some(&self.connection.setup);
-        let before = self.quic.bytes().sent;
-        self.http
-            .begin(request, id, due, warmup, setup, &mut *self.quic);
-        self.http.note_sent_before(before);
+        let is_first = self.http.life().exchanges() == 0;
+        let new = NewExchange {
+            request,
+            id,
+            due,
+            warmup,
+            setup: is_first.then_some(&self.record.connection.setup),
+            sent_before: self.quic.bytes().sent,
+        };
+        self.http.begin(&new, &mut *self.quic);
     }
 
     /// See [`super::HttpConnection::send`].
     #[inline]
     pub(super) fn send(&mut self, clock: &Clock) -> io::Result<Option<Nanos>> {
-        if self.ended.is_some() {
+        if self.record.ended.is_some() {
             return Ok(None);
         }
         let before = self.quic.bytes().sent;
         let sent = self.quic.transmit();
         let at = (self.quic.bytes().sent > before).then(|| clock.now());
         if let Some(at) = at {
-            self.http.sent(at);
+            self.http.exchanges.sent(at);
         }
         sent.map(|()| at)
     }
@@ -181,17 +183,10 @@ impl Http3Connection {
         }
     }
 
-    /// See [`super::HttpConnection::moved`].
-    #[inline]
-    pub(super) fn moved(&self) -> u64 {
-        let bytes = self.quic.bytes();
-        bytes.sent + bytes.received
-    }
-
     /// See [`super::HttpConnection::timer`].
     #[inline]
     pub(super) fn timer(&mut self) -> Option<Nanos> {
-        match self.ended {
+        match self.record.ended {
             None => self.quic.timer(),
             Some(_) => None,
         }
@@ -203,12 +198,9 @@ impl Http3Connection {
         self.quic.is_emptied()
     }
 
-    /// See [`super::HttpConnection::give_up_idle_turns`].
-    pub(super) fn give_up_idle_turns(&mut self, turns: u32, at: Nanos, sink: &mut impl Sink) {
-        let words = format!("{turns} events in a row, and nothing to read or to send");
-        let error = ResponseError::no_progress(words);
-        let code = ErrorCode::H3_EXCESSIVE_LOAD;
-        self.http.break_off(&Violation { error, code }, at, sink);
+    /// Ends the use of a connection whose server violated the protocol.
+    pub(super) fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink) {
+        self.http.break_off(&broken.clone().into(), at, sink);
     }
 
     /// See [`super::HttpConnection::receive`].
@@ -243,7 +235,7 @@ impl Http3Connection {
             // a timer may have ended the connection
             self.take_events(Arrival::new(None, at), sink);
         }
-        match (self.ended, total) {
+        match (self.record.ended, total) {
             (Some(_), _) => Received::Ended,
             (None, 0) => Received::Nothing,
             (None, count) => Received::Bytes { count, at },
@@ -260,7 +252,7 @@ impl Http3Connection {
         if all > self.lost_packets {
             let more = u32::try_from(all - self.lost_packets).unwrap_or(u32::MAX);
             self.lost_packets = all;
-            self.http.note_retransmissions(more);
+            self.http.exchanges.note_retransmissions(more);
         }
     }
 
@@ -297,35 +289,16 @@ impl Http3Connection {
     /// Records a connection whose first request was sent early. If the server refused it, the
     /// request is sent again.
     fn complete_handshake(&mut self, sink: &mut impl Sink) {
-        if std::mem::replace(&mut self.is_recorded, true) {
+        if self.record.is_recorded {
             return;
         }
         let is_accepted = self.quic.is_early_accepted();
-        self.connection.tls = Some(self.quic.describe(is_accepted));
-        sink.record(Event::Opened(&self.connection));
+        self.record.connection.tls = Some(self.quic.describe(is_accepted));
+        self.record.complete_handshake(sink);
         if !is_accepted {
             open_control_stream(&self.http, &mut self.quic);
             self.http.begin_again(&mut *self.quic);
         }
-    }
-
-    /// Records a connection that ends before its handshake is complete. Returns whether it does.
-    fn fail_handshake(
-        &mut self,
-        (phase, kind): (SetupPhase, Failure),
-        words: &str,
-        sink: &mut impl Sink,
-    ) -> bool {
-        if std::mem::replace(&mut self.is_recorded, true) {
-            return false;
-        }
-        self.connection.failed = Some(DialFailure {
-            phase,
-            kind,
-            detail: Some(words.into()),
-        });
-        sink.record(Event::Opened(&self.connection));
-        true
     }
 
     /// Takes the streams that the server opened.
@@ -354,26 +327,25 @@ impl Http3Connection {
 
     /// Records the end of the connection.
     fn lose(&mut self, lost: &LostConnection, arrival: Arrival, sink: &mut impl Sink) {
-        self.note_end((lost.how, lost.by, arrival.at), arrival.read);
-        if self.fail_handshake(lost.setup, &lost.words, sink) {
-            self.end_exchanges(Some(lost.setup.1), arrival.read, sink);
-        } else if lost.by == Side::Client {
+        let ended = (lost.how, lost.by, arrival.at);
+        self.record.note_end(ended, arrival.read);
+        let failed = self.record.fail_handshake(lost.setup, &lost.words, sink);
+        if failed.is_none() && lost.by == Side::Client {
             let violation = Violation::new(&lost.words, ErrorCode::H3_GENERAL_PROTOCOL_ERROR);
             self.http.break_off(&violation, arrival.read, sink);
         } else {
-            self.end_exchanges(lost.failure, arrival.read, sink);
+            self.end_exchanges(failed.or(lost.failure), arrival.read, sink);
         }
     }
 
     /// See [`super::HttpConnection::end_by_reset`].
     pub(super) fn end_by_reset(&mut self, at: Nanos, sink: &mut impl Sink) {
-        self.note_end((CloseKind::Rst, Side::Server, at), at);
+        self.record.note_end((CloseKind::Rst, Side::Server, at), at);
         let setup = (SetupPhase::Connect, Failure::Refused);
-        let failure = match self.fail_handshake(setup, "the port is closed", sink) {
-            true => Failure::Refused,
-            false => Failure::Reset,
-        };
-        self.end_exchanges(Some(failure), at, sink);
+        let failed = self
+            .record
+            .fail_handshake(setup, "the port is closed", sink);
+        self.end_exchanges(failed.or(Some(Failure::Reset)), at, sink);
     }
 
     /// See [`super::HttpConnection::give_up`].
@@ -383,61 +355,17 @@ impl Http3Connection {
             Some(kind) => kind,
         };
         let setup = (SetupPhase::Connect, kind);
-        let failure = match self.fail_handshake(setup, "gave up after --timeout", sink) {
-            true => Some(kind),
-            false => failure,
-        };
-        self.end_exchanges(failure, at, sink);
-    }
-
-    fn note_end(&mut self, (how, by, at): (CloseKind, Side, Nanos), read_at: Nanos) {
-        self.ended.get_or_insert(Ended { at, by, how });
-        self.end_read_at.get_or_insert(read_at);
+        let failed = self
+            .record
+            .fail_handshake(setup, "gave up after --timeout", sink);
+        self.end_exchanges(failed.or(failure), at, sink);
     }
 
     /// Ends the exchanges in flight; without a failure, like the end of the connection.
     fn end_exchanges(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
-        let end = TransportEnd {
-            read_at: self.end_read_at.unwrap_or(at),
-            sent: self.quic.bytes().sent,
-            // acknowledgements of QUIC are not reported per stream
-            acknowledged: None,
-            round_trip: self.connection.setup.connect.map(Span::nanos),
-        };
-        self.http.end(failure, at, &end, sink);
-    }
-
-    /// See [`super::HttpConnection::ended`].
-    pub(super) fn ended(&self) -> Option<Ended> {
-        self.ended
-    }
-
-    /// See [`super::HttpConnection::goaway_at`].
-    pub(super) fn goaway_at(&self) -> Option<Nanos> {
-        self.http.goaway_at
-    }
-
-    /// See [`super::HttpConnection::state`].
-    #[inline]
-    pub(super) fn state(&self) -> State {
-        self.http.state()
-    }
-
-    /// See [`super::HttpConnection::oldest`].
-    #[inline]
-    pub(super) fn oldest(&self) -> Option<Nanos> {
-        self.http.oldest()
-    }
-
-    /// See [`super::HttpConnection::exchanges`].
-    #[inline]
-    pub(super) fn exchanges(&self) -> u64 {
-        self.http.exchanges()
-    }
-
-    /// See [`super::HttpConnection::announced_by`].
-    pub(super) fn announced_by(&self) -> Option<Side> {
-        self.http.announced_by
+        // acknowledgements of QUIC are not reported per stream
+        let end = self.record.transport_end(at, self.quic.bytes().sent, None);
+        self.http.exchanges.end(failure, at, &end, sink);
     }
 
     /// See [`super::HttpConnection::transport_parameters`].
@@ -445,52 +373,26 @@ impl Http3Connection {
         self.quic.parameters()
     }
 
-    /// See [`super::HttpConnection::take_response`].
-    pub(super) fn take_response(&mut self) -> ResponseInfo {
-        let response = self.http.response.as_deref_mut();
-        response.map_or_else(ResponseInfo::default, std::mem::take)
-    }
-
     /// See [`super::HttpConnection::awaits_server`].
     pub(super) fn awaits_server(&self) -> bool {
-        self.ended.is_none() && self.quic.awaits_ticket()
+        self.record.ended.is_none() && self.quic.awaits_ticket()
     }
 
     /// See [`super::HttpConnection::close`].
     pub(super) fn close(mut self, at: Nanos) -> Closed {
-        if self.ended.is_none() {
+        if self.record.ended.is_none() {
             self.quic.close(self.http.close_code().0);
         }
-        let announced_by = self.http.announced_by;
-        let moment = match self.http.moment {
-            ClosePoint::AfterExchange if announced_by.is_none() => ClosePoint::Idle,
-            moment => moment,
-        };
-        let ended = self.ended.unwrap_or(Ended {
+        let mut ended = self.record.ended.unwrap_or(Ended {
             at,
             by: Side::Client,
             how: CloseKind::Goaway,
         });
         // GOAWAY ends the use of a connection before the connection ends
-        let by = match self.http.goaway_at {
-            Some(_) => Side::Server,
-            None => ended.by,
-        };
-        Closed {
-            connection: self.connection.id,
-            variant: self.connection.variant,
-            round: self.connection.round,
-            close: Close {
-                at: ended.at,
-                by: Some(by),
-                how: Some(ended.how),
-                other_end: None,
-                announced_by,
-                moment: Some(moment),
-                exchanges: Some(self.http.exchanges()),
-                bytes: self.quic.bytes(),
-                probes: Probes::default(),
-            },
+        if self.http.life().goaway_at.is_some() {
+            ended.by = Side::Server;
         }
+        self.record
+            .close(ended, self.http.life(), self.quic.bytes())
     }
 }

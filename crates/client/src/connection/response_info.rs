@@ -21,6 +21,15 @@ pub struct ResponseInfo {
 }
 
 impl ResponseInfo {
+    /// A response whose status and fields are still to come.
+    pub(super) fn begun(version: Protocol, keeps: bool) -> ResponseInfo {
+        ResponseInfo {
+            response_version: Some(version),
+            keeps,
+            ..ResponseInfo::default()
+        }
+    }
+
     /// Adds a field. A field above the limit is dropped, and a long value is cut.
     pub fn note(&mut self, name: &[u8], value: &[u8]) {
         if self.fields.len() < MOST_FIELDS {

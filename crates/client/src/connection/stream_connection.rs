@@ -6,17 +6,20 @@
 #[cfg(test)]
 mod tests;
 
+use super::connection_life::ConnectionLife;
+use super::exchange_record::NewExchange;
 use super::http1::Http1;
-use super::http2::{Http2, KeptContent};
+use super::http2::Http2;
+use super::open_record::OpenRecord;
 use super::transport_end::TransportEnd;
-use super::{Detail, Ended, Received, ResponseInfo, State};
+use super::{Detail, Ended, Received, State};
 use crate::channel::{Channel, ReadResult};
 use crate::clock::TimestampConverter;
 use crate::connection::heartbeat::{Beat, Heartbeat};
 use crate::{Arrival, Clock, Due, HandshakeFacts, Request, ResponseError, Stream, failure, tls};
 use intact_ledger::{
-    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, DialFailure, Event,
-    Exchange, Failure, Nanos, Probes, Protocol, Setup, SetupPhase, Side, Sink, Span,
+    CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Exchange, Failure, Nanos, Protocol,
+    SetupPhase, Side, Sink,
 };
 use intact_wire::h2::writer;
 use rustls::ClientConnection;
@@ -44,14 +47,11 @@ const LEAST_RETRANSMISSION: u64 = 100_000_000;
 
 /// An open connection on a byte stream.
 pub(super) struct StreamConnection {
-    channel: Channel,
-    http: HttpState,
-    connection: Connection,
+    pub(super) channel: Channel,
+    pub(super) http: HttpState,
+    pub(super) record: OpenRecord,
     /// Bytes to send.
     out: Vec<u8>,
-    ended: Option<Ended>,
-    /// When the end was read, or found before a request.
-    end_read_at: Option<Nanos>,
     /// Look for the end before each request, which costs a system call.
     looks_ahead: bool,
     /// The peer is a proxy, so acknowledgements are not the server's.
@@ -60,8 +60,7 @@ pub(super) struct StreamConnection {
     is_read_to_end: bool,
     /// Retransmissions that were assigned to exchanges.
     retransmissions: u32,
-    /// The client of the TLS session until its handshake is complete and the connection is
-    /// recorded.
+    /// The client of a TLS session whose handshake was not complete at the first request.
     early: Option<Box<tls::Client>>,
     /// PINGs, if they are sent.
     heartbeat: Option<Heartbeat>,
@@ -94,10 +93,8 @@ impl StreamConnection {
         StreamConnection {
             channel: Channel::new(stream, session, stamped, bytes),
             http,
-            connection,
+            record: OpenRecord::new(connection, early.is_none()),
             out,
-            ended: None,
-            end_read_at: None,
             looks_ahead: detail == Detail::Fields,
             is_tunnel,
             is_read_to_end: false,
@@ -114,22 +111,17 @@ impl StreamConnection {
         }
     }
 
-    /// See [`super::HttpConnection::sent_with_syn`].
-    pub(super) fn sent_with_syn(&self) -> Option<bool> {
-        self.channel.sent_with_syn()
-    }
-
     /// See [`super::HttpConnection::timer`].
     #[inline]
     pub(super) fn timer(&self) -> Option<Nanos> {
         let heartbeat = self.heartbeat.as_ref()?;
-        let is_open = self.ended.is_none() && self.state() != State::Over;
+        let is_open = self.record.ended.is_none() && self.http.state() != State::Over;
         is_open.then(|| heartbeat.due())
     }
 
     /// See [`super::HttpConnection::keep_time`].
     pub(super) fn keep_time(&mut self, now: Nanos, sink: &mut impl Sink) {
-        let (Some(heartbeat), None) = (&mut self.heartbeat, self.ended) else {
+        let (Some(heartbeat), None) = (&mut self.heartbeat, self.record.ended) else {
             return;
         };
         match heartbeat.beat(now) {
@@ -141,7 +133,8 @@ impl StreamConnection {
                 self.out.clear();
             }
             Beat::Dead => {
-                self.note_end((CloseKind::Silent, Side::Server, now), now);
+                let ended = (CloseKind::Silent, Side::Server, now);
+                self.record.note_end(ended, now);
                 self.is_read_to_end = true;
                 self.fail_handshake(Failure::Timeout, "the server is silent", sink);
                 self.end_exchanges(Some(Failure::Timeout), now, sink);
@@ -149,25 +142,20 @@ impl StreamConnection {
         }
     }
 
-    /// The ledger's record of the connection.
-    pub(super) fn connection(&self) -> &Connection {
-        &self.connection
-    }
-
-    /// The TLS session; `None` without TLS.
-    pub(super) fn session(&self) -> Option<&ClientConnection> {
-        self.channel.session()
-    }
-
     /// Begins an exchange that is `due`. The first one waits for the setup.
     /// [`StreamConnection::send`] sends its request.
     #[inline]
     pub(super) fn begin(&mut self, request: &Arc<Request>, id: u64, due: Due, warmup: bool) {
-        let setup = (self.http.exchanges() == 0).then_some(&self.connection.setup);
-        let (http, out) = (&mut self.http, &mut self.out);
-        let before = self.channel.taken() + out.len() as u64;
-        http.begin(request, id, due, warmup, setup, out);
-        http.note_sent_before(before);
+        let is_first = self.http.life().exchanges() == 0;
+        let new = NewExchange {
+            request,
+            id,
+            due,
+            warmup,
+            setup: is_first.then_some(&self.record.connection.setup),
+            sent_before: self.channel.taken() + self.out.len() as u64,
+        };
+        self.http.begin(&new, &mut self.out);
     }
 
     /// Begins an exchange whose request was sent as early data (HTTP/1).
@@ -188,8 +176,8 @@ impl StreamConnection {
         if self.out.is_empty() {
             return Ok(None);
         }
-        if self.looks_ahead && self.http.exchanges() > 1 && self.channel.is_at_end() {
-            self.end_read_at.get_or_insert(clock.now());
+        if self.looks_ahead && self.http.life().exchanges() > 1 && self.channel.is_at_end() {
+            self.record.end_read_at.get_or_insert(clock.now());
         }
         let sent = self.channel.send(&self.out);
         self.out.clear();
@@ -206,19 +194,9 @@ impl StreamConnection {
         }
     }
 
-    /// Bytes that were sent and received so far: a loop compares it to detect progress.
-    #[inline]
-    pub(super) fn moved(&self) -> u64 {
-        let bytes = self.channel.bytes();
-        bytes.sent + bytes.received
-    }
-
-    /// Ends the exchanges in flight after `turns` iterations of the caller's loop without progress.
-    /// No exchange may begin after that.
-    pub(super) fn give_up_idle_turns(&mut self, turns: u32, at: Nanos, sink: &mut impl Sink) {
-        let words = format!("{turns} events in a row, and nothing to read or to send");
-        self.http
-            .break_off(&ResponseError::no_progress(words), at, sink);
+    /// Ends the use of a connection whose server violated the protocol.
+    pub(super) fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink) {
+        self.http.break_off(broken, at, sink);
     }
 
     /// Reads once. Ended exchanges go to `sink`.
@@ -279,29 +257,18 @@ impl StreamConnection {
         }
     }
 
-    /// The socket, for a caller that receives from it.
-    pub(super) fn stream(&self) -> &Stream {
-        self.channel.stream()
-    }
-
-    /// Whether bytes wait until the socket accepts more: [`StreamConnection::flush`] sends them.
-    #[inline]
-    pub(super) fn has_unsent(&self) -> bool {
-        self.channel.has_unsent()
-    }
-
     /// Reads the kernel's count of retransmissions, if the response was late enough for one.
     #[inline]
     fn note_retransmissions(&mut self, now: Nanos) {
         let is_late = |oldest: Nanos| now.since(oldest) >= LEAST_RETRANSMISSION;
-        if self.oldest().is_some_and(is_late)
+        if self.http.oldest().is_some_and(is_late)
             && let Some(all) = self.channel.retransmissions()
         {
             let more = all.saturating_sub(self.retransmissions);
             self.retransmissions = all;
             match &mut self.http {
                 HttpState::Http1(http1) => http1.note_retransmissions(more),
-                HttpState::Http2(http2) => http2.note_retransmissions(more),
+                HttpState::Http2(http2) => http2.exchanges.note_retransmissions(more),
             }
         }
     }
@@ -342,13 +309,13 @@ impl StreamConnection {
             Ok(false) => true,
             Ok(true) => {
                 let ended = (CloseKind::CloseNotify, Side::Server, arrival.at);
-                self.note_end(ended, arrival.read);
+                self.record.note_end(ended, arrival.read);
                 self.end_exchanges(None, arrival.read, sink);
                 true
             }
             Err(broken) => {
                 let ended = (CloseKind::Fin, Side::Client, arrival.read);
-                self.note_end(ended, arrival.read);
+                self.record.note_end(ended, arrival.read);
                 self.is_read_to_end = true;
                 self.http.break_off(&broken, arrival.read, sink);
                 false
@@ -359,15 +326,16 @@ impl StreamConnection {
     /// Records a connection whose first request was sent before the end of the handshake. Returns
     /// whether the server chose a protocol that we can use.
     fn complete_handshake(&mut self, sink: &mut impl Sink) -> bool {
-        let (Some(client), Some(session)) = (&self.early, self.channel.session()) else {
+        let (Some(client), Some(session), false) =
+            (&self.early, self.channel.session(), self.record.is_recorded)
+        else {
             return true;
         };
         if !client.accepts(session) {
             return false;
         }
-        self.connection.tls = Some(client.describe(session));
-        self.early = None;
-        sink.record(Event::Opened(&self.connection));
+        self.record.connection.tls = Some(client.describe(session));
+        self.record.complete_handshake(sink);
         true
     }
 
@@ -379,14 +347,8 @@ impl StreamConnection {
         words: &str,
         sink: &mut impl Sink,
     ) -> Option<Failure> {
-        self.early.take()?;
-        self.connection.failed = Some(DialFailure {
-            phase: SetupPhase::Ssl,
-            kind,
-            detail: Some(words.into()),
-        });
-        sink.record(Event::Opened(&self.connection));
-        Some(kind)
+        self.record
+            .fail_handshake((SetupPhase::Ssl, kind), words, sink)
     }
 
     /// Ends a connection whose handshake failed. Returns that no more can be read.
@@ -398,7 +360,7 @@ impl StreamConnection {
         sink: &mut impl Sink,
     ) -> bool {
         let ended = (CloseKind::Fin, Side::Client, arrival.read);
-        self.note_end(ended, arrival.read);
+        self.record.note_end(ended, arrival.read);
         self.is_read_to_end = true;
         self.fail_handshake(kind, words, sink);
         self.end_exchanges(Some(kind), arrival.read, sink);
@@ -419,7 +381,7 @@ impl StreamConnection {
 
     /// Records the server's FIN, after all data.
     pub(super) fn end_by_fin(&mut self, at: Nanos, sink: &mut impl Sink) {
-        self.note_end((CloseKind::Fin, Side::Server, at), at);
+        self.record.note_end((CloseKind::Fin, Side::Server, at), at);
         self.is_read_to_end = true;
         let words = "the peer closed the connection during the TLS handshake";
         let failure = self.fail_handshake(Failure::Closed, words, sink);
@@ -428,7 +390,7 @@ impl StreamConnection {
 
     /// Records the server's RST.
     pub(super) fn end_by_reset(&mut self, at: Nanos, sink: &mut impl Sink) {
-        self.note_end((CloseKind::Rst, Side::Server, at), at);
+        self.record.note_end((CloseKind::Rst, Side::Server, at), at);
         self.is_read_to_end = true;
         let words = "the peer reset the connection during the TLS handshake";
         let failure = self.fail_handshake(Failure::ConnectReset, words, sink);
@@ -443,16 +405,11 @@ impl StreamConnection {
         self.end_exchanges(failure, at, sink);
     }
 
-    fn note_end(&mut self, (how, by, at): (CloseKind, Side, Nanos), read_at: Nanos) {
-        self.ended.get_or_insert(Ended { at, by, how });
-        self.end_read_at.get_or_insert(read_at);
-    }
-
     /// Ends the exchanges in flight; without a failure, like the end of the stream.
     fn end_exchanges(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
         // the kernel's count is read only if it matters
         let end = match self.http.oldest() {
-            Some(_) if self.http.exchanges() > 1 => self.transport_end(failure, at),
+            Some(_) if self.http.life().exchanges() > 1 => self.transport_end(failure, at),
             _ => TransportEnd::default(),
         };
         self.http.end(failure, at, &end, sink);
@@ -460,122 +417,15 @@ impl StreamConnection {
 
     fn transport_end(&self, failure: Option<Failure>, at: Nanos) -> TransportEnd {
         let sent = self.channel.bytes().sent;
-        let peer = self.connection.peer;
+        let peer = self.record.connection.peer;
         let is_local = peer.is_some_and(|peer| peer.ip().is_loopback());
-        TransportEnd {
-            read_at: self.end_read_at.unwrap_or(at),
-            sent,
-            acknowledged: match failure {
-                _ if self.is_tunnel => None,
-                // loopback delivers within send(2), and refuses to send after a RST
-                Some(Failure::Reset) if is_local => Some(sent),
-                _ => self.channel.acknowledged(),
-            },
-            round_trip: self.connection.setup.connect.map(Span::nanos),
-        }
-    }
-
-    /// How the stream ended; `None` while it is open.
-    pub(super) fn ended(&self) -> Option<Ended> {
-        self.ended
-    }
-
-    /// When GOAWAY arrived.
-    pub(super) fn goaway_at(&self) -> Option<Nanos> {
-        match &self.http {
-            HttpState::Http1(_) => None,
-            HttpState::Http2(http2) => http2.goaway_at,
-        }
-    }
-
-    /// The last stream that the server may have processed, according to its last GOAWAY.
-    pub(super) fn goaway_stream(&self) -> Option<u32> {
-        match &self.http {
-            HttpState::Http1(_) => None,
-            HttpState::Http2(http2) => http2.goaway_stream,
-        }
-    }
-
-    /// The next possible action.
-    #[inline]
-    pub(super) fn state(&self) -> State {
-        match &self.http {
-            HttpState::Http1(http1) => http1.state(),
-            HttpState::Http2(http2) => http2.state(),
-        }
-    }
-
-    /// When the oldest exchange in flight was due; `None` if none is in flight.
-    #[inline]
-    pub(super) fn oldest(&self) -> Option<Nanos> {
-        self.http.oldest()
-    }
-
-    /// Number of exchanges that have begun.
-    #[inline]
-    pub(super) fn exchanges(&self) -> u64 {
-        self.http.exchanges()
-    }
-
-    /// The side that announced the end.
-    pub(super) fn announced_by(&self) -> Option<Side> {
-        match &self.http {
-            HttpState::Http1(http1) => http1.announced_by,
-            HttpState::Http2(http2) => http2.announced_by,
-        }
-    }
-
-    /// The status of a response without a request (HTTP/1).
-    pub(super) fn unsolicited_status(&self) -> Option<u16> {
-        match &self.http {
-            HttpState::Http1(http1) => http1.unsolicited_status,
-            HttpState::Http2(_) => None,
-        }
-    }
-
-    /// See [`super::HttpConnection::excess`].
-    pub(super) fn excess(&self) -> u64 {
-        match &self.http {
-            HttpState::Http1(http1) => http1.excess,
-            HttpState::Http2(_) => 0,
-        }
-    }
-
-    /// The server's HTTP/2 settings as sent, as identifier and value; empty without
-    /// [`Detail::Fields`].
-    pub(super) fn settings(&self) -> &[(u16, u32)] {
-        match &self.http {
-            HttpState::Http1(_) => &[],
-            HttpState::Http2(http2) => &http2.settings,
-        }
-    }
-
-    /// Version, persistence and fields of the last response; empty without [`Detail::Fields`].
-    pub(super) fn take_response(&mut self) -> ResponseInfo {
-        self.http
-            .response()
-            .map_or_else(ResponseInfo::default, std::mem::take)
-    }
-
-    /// See [`super::HttpConnection::keep_content`].
-    pub(super) fn keep_content(&mut self, most: usize) {
-        if let HttpState::Http2(http2) = &mut self.http {
-            http2.content = Some(Box::new(KeptContent {
-                bytes: Vec::new(),
-                most,
-            }));
-        }
-    }
-
-    /// See [`super::HttpConnection::take_content`].
-    pub(super) fn take_content(&mut self) -> Vec<u8> {
-        match &mut self.http {
-            HttpState::Http2(http2) => {
-                let content = http2.content.as_deref_mut();
-                content.map_or_else(Vec::new, |content| std::mem::take(&mut content.bytes))
-            }
-            HttpState::Http1(_) => Vec::new(),
-        }
+        let acknowledged = match failure {
+            _ if self.is_tunnel => None,
+            // loopback delivers within send(2), and refuses to send after a RST
+            Some(Failure::Reset) if is_local => Some(sent),
+            _ => self.channel.acknowledged(),
+        };
+        self.record.transport_end(at, sent, acknowledged)
     }
 
     /// See [`super::HttpConnection::awaits_server`].
@@ -583,12 +433,13 @@ impl StreamConnection {
         if self.is_read_to_end {
             return false;
         }
-        let server_closes = match &self.http {
-            HttpState::Http1(http1) => http1.announced_by.is_some(),
-            HttpState::Http2(http2) => http2.announced_by == Some(Side::Server),
+        let life = self.http.life();
+        let server_closes = match self.http {
+            HttpState::Http1(_) => life.announced_by.is_some(),
+            HttpState::Http2(_) => life.announced_by == Some(Side::Server),
         };
-        let closes = self.ended.is_some()
-            || server_closes && self.http.moment() == ClosePoint::AfterExchange;
+        let closes = self.record.ended.is_some()
+            || server_closes && life.moment == ClosePoint::AfterExchange;
         closes || self.awaits_ticket()
     }
 
@@ -605,50 +456,28 @@ impl StreamConnection {
     /// Closes the connection; after the server, if that closed first. Returns the end for the
     /// ledger.
     pub(super) fn close(mut self, at: Nanos) -> Closed {
-        if self.ended.is_none() {
+        if self.record.ended.is_none() {
             if let HttpState::Http2(http2) = &self.http {
                 http2.goodbye(&mut self.out);
             }
             self.channel.say_goodbye(&self.out);
         }
-        let announced_by = self.announced_by();
-        let moment = match self.http.moment() {
-            _ if self.ended.is_none() && self.excess() > 0 => ClosePoint::AfterExcess,
-            ClosePoint::AfterExchange if announced_by.is_none() => ClosePoint::Idle,
-            moment => moment,
-        };
-        let ended = self.ended.unwrap_or(Ended {
+        let mut ended = self.record.ended.unwrap_or(Ended {
             at,
             by: Side::Client,
             how: CloseKind::Fin,
         });
         // GOAWAY ends the use of a connection before the stream ends
-        let (by, how) = match ended.how {
-            CloseKind::Rst => (ended.by, CloseKind::Rst),
-            _ if self.goaway_at().is_some() => (Side::Server, CloseKind::Goaway),
-            how => (ended.by, how),
-        };
-        Closed {
-            connection: self.connection.id,
-            variant: self.connection.variant,
-            round: self.connection.round,
-            close: Close {
-                at: ended.at,
-                by: Some(by),
-                how: Some(how),
-                other_end: None,
-                announced_by,
-                moment: Some(moment),
-                exchanges: Some(self.http.exchanges()),
-                bytes: self.channel.bytes(),
-                probes: Probes::default(),
-            },
+        if ended.how != CloseKind::Rst && self.http.life().goaway_at.is_some() {
+            (ended.by, ended.how) = (Side::Server, CloseKind::Goaway);
         }
+        self.record
+            .close(ended, self.http.life(), self.channel.bytes())
     }
 }
 
 /// The HTTP state of one connection, without I/O.
-enum HttpState {
+pub(super) enum HttpState {
     /// HTTP/1.0 and 1.1.
     Http1(Box<Http1>),
     /// HTTP/2.
@@ -673,21 +502,12 @@ impl HttpState {
         }
     }
 
-    /// Begins an exchange that is `due`. Its request goes to `out`. `setup` is the setup of a new
-    /// connection.
+    /// Begins an exchange. Its request goes to `out`.
     #[inline]
-    fn begin(
-        &mut self,
-        request: &Arc<Request>,
-        id: u64,
-        due: Due,
-        warmup: bool,
-        setup: Option<&Setup>,
-        out: &mut Vec<u8>,
-    ) {
+    fn begin(&mut self, new: &NewExchange<'_>, out: &mut Vec<u8>) {
         match self {
-            HttpState::Http1(http1) => http1.begin(request, id, due, warmup, setup, out),
-            HttpState::Http2(http2) => http2.begin(request, id, due, warmup, setup, out),
+            HttpState::Http1(http1) => http1.begin(new, out),
+            HttpState::Http2(http2) => http2.begin(new, out),
         }
     }
 
@@ -721,7 +541,7 @@ impl HttpState {
     ) {
         match self {
             HttpState::Http1(http1) => http1.end(failure, at, end, sink),
-            HttpState::Http2(http2) => http2.end(failure, at, end, sink),
+            HttpState::Http2(http2) => http2.exchanges.end(failure, at, end, sink),
         }
     }
 
@@ -734,45 +554,38 @@ impl HttpState {
         }
     }
 
-    /// Number of exchanges that have begun.
+    /// The life of the connection.
     #[inline]
-    fn exchanges(&self) -> u64 {
+    pub(super) fn life(&self) -> &ConnectionLife {
         match self {
-            HttpState::Http1(http1) => http1.exchanges(),
-            HttpState::Http2(http2) => http2.exchanges(),
+            HttpState::Http1(http1) => &http1.life,
+            HttpState::Http2(http2) => &http2.exchanges.life,
+        }
+    }
+
+    /// The life of the connection.
+    pub(super) fn life_mut(&mut self) -> &mut ConnectionLife {
+        match self {
+            HttpState::Http1(http1) => &mut http1.life,
+            HttpState::Http2(http2) => &mut http2.exchanges.life,
+        }
+    }
+
+    /// The next possible action.
+    #[inline]
+    pub(super) fn state(&self) -> State {
+        match self {
+            HttpState::Http1(http1) => http1.state(),
+            HttpState::Http2(http2) => http2.state(),
         }
     }
 
     /// When the oldest exchange in flight was due.
     #[inline]
-    fn oldest(&self) -> Option<Nanos> {
+    pub(super) fn oldest(&self) -> Option<Nanos> {
         match self {
             HttpState::Http1(http1) => http1.oldest(),
-            HttpState::Http2(http2) => http2.oldest(),
-        }
-    }
-
-    /// Records how many bytes the connection had accepted before the exchange that began last.
-    #[inline]
-    fn note_sent_before(&mut self, bytes: u64) {
-        match self {
-            HttpState::Http1(http1) => http1.note_sent_before(bytes),
-            HttpState::Http2(http2) => http2.note_sent_before(bytes),
-        }
-    }
-
-    /// The point in the connection's life, for its close.
-    fn moment(&self) -> ClosePoint {
-        match self {
-            HttpState::Http1(http1) => http1.moment,
-            HttpState::Http2(http2) => http2.moment,
-        }
-    }
-
-    fn response(&mut self) -> Option<&mut ResponseInfo> {
-        match self {
-            HttpState::Http1(http1) => http1.response.as_deref_mut(),
-            HttpState::Http2(http2) => http2.response.as_deref_mut(),
+            HttpState::Http2(http2) => http2.exchanges.oldest(),
         }
     }
 }

@@ -54,7 +54,8 @@ impl StubResolver {
     pub(crate) fn kept(&self, host: &str, family: Family, now: Nanos) -> Option<Vec<IpAddr>> {
         let cache = self.cache.as_ref()?;
         let cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.valid(host, family, now)
+        let (addresses, until) = cache.get(&(host.to_owned(), family))?;
+        (now < *until).then(|| addresses.clone())
     }
 
     /// Keeps the addresses of a name for their TTL, if there is a cache.
@@ -62,7 +63,7 @@ impl StubResolver {
         if let Some(cache) = &self.cache {
             let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
             let key = (host.to_owned(), family);
-            cache.kept.insert(key, (addresses.to_vec(), until));
+            cache.insert(key, (addresses.to_vec(), until));
         }
     }
 
@@ -159,18 +160,8 @@ fn has_route(address: IpAddr) -> bool {
     socket.is_ok_and(|socket| socket.connect((address, 9)).is_ok())
 }
 
-/// Addresses, and when they expire.
-#[derive(Debug, Default)]
-struct Cache {
-    kept: BTreeMap<(String, Family), (Vec<IpAddr>, Nanos)>,
-}
-
-impl Cache {
-    fn valid(&self, host: &str, family: Family, now: Nanos) -> Option<Vec<IpAddr>> {
-        let (addresses, until) = self.kept.get(&(host.to_owned(), family))?;
-        (now < *until).then(|| addresses.clone())
-    }
-}
+/// The addresses of names, and when they expire.
+type Cache = BTreeMap<(String, Family), (Vec<IpAddr>, Nanos)>;
 
 #[cfg(test)]
 mod tests {

@@ -31,24 +31,21 @@ impl LostConnection {
             ConnectionError::VersionMismatch => LostConnection {
                 setup: (SetupPhase::Connect, Failure::Unreachable),
                 failure: Some(Failure::Malformed),
-                by: Side::Server,
-                how: CloseKind::Goaway,
-                words: "the server speaks no QUIC version 1".to_owned(),
+                ..LostConnection::closed_by_server("the server speaks no QUIC version 1")
             },
             ConnectionError::TransportError(error) => {
-                let setup = match tls {
-                    Some(tls) => (SetupPhase::Ssl, of_tls(tls)),
-                    None => (SetupPhase::Connect, Failure::Malformed),
+                let words = match tls {
+                    Some(tls) => tls_words(tls),
+                    None => format!("the server broke QUIC: {}", error.reason),
                 };
                 LostConnection {
-                    setup,
+                    setup: match tls {
+                        Some(tls) => (SetupPhase::Ssl, of_tls(tls)),
+                        None => (SetupPhase::Connect, Failure::Malformed),
+                    },
                     failure: Some(Failure::Malformed),
                     by: Side::Client,
-                    how: CloseKind::Goaway,
-                    words: match tls {
-                        Some(tls) => tls_words(tls),
-                        None => format!("the server broke QUIC: {}", error.reason),
-                    },
+                    ..LostConnection::closed_by_server(words)
                 }
             }
             ConnectionError::ConnectionClosed(close) => {
@@ -60,37 +57,44 @@ impl LostConnection {
                 let code = close.error_code.into_inner();
                 let is_graceful = code == H3_NO_ERROR || code == 0;
                 LostConnection {
-                    setup: (SetupPhase::Connect, Failure::ConnectReset),
                     failure: (!is_graceful).then_some(Failure::Reset),
-                    by: Side::Server,
-                    how: CloseKind::Goaway,
-                    words: format!(
+                    ..LostConnection::closed_by_server(format!(
                         "the server closed the connection with {}",
                         intact_wire::h3::ErrorCode(code)
-                    ),
+                    ))
                 }
             }
             ConnectionError::Reset => LostConnection {
-                setup: (SetupPhase::Connect, Failure::ConnectReset),
-                failure: Some(Failure::Reset),
-                by: Side::Server,
                 how: CloseKind::Rst,
-                words: "the server does not know the connection (stateless reset)".to_owned(),
+                ..LostConnection::closed_by_server(
+                    "the server does not know the connection (stateless reset)",
+                )
             },
             ConnectionError::TimedOut => LostConnection {
                 setup: (SetupPhase::Connect, Failure::ConnectTimeout),
                 failure: Some(Failure::Timeout),
-                by: Side::Server,
                 how: CloseKind::Silent,
-                words: "no packet of the server within its idle timeout".to_owned(),
+                ..LostConnection::closed_by_server(
+                    "no packet of the server within its idle timeout",
+                )
             },
             ConnectionError::LocallyClosed | ConnectionError::CidsExhausted => LostConnection {
                 setup: (SetupPhase::Connect, Failure::Aborted),
                 failure: Some(Failure::Aborted),
                 by: Side::Client,
-                how: CloseKind::Goaway,
-                words: "closed".to_owned(),
+                ..LostConnection::closed_by_server("closed")
             },
+        }
+    }
+
+    /// A connection that the server closed in disorder.
+    fn closed_by_server(words: impl Into<String>) -> LostConnection {
+        LostConnection {
+            setup: (SetupPhase::Connect, Failure::ConnectReset),
+            failure: Some(Failure::Reset),
+            by: Side::Server,
+            how: CloseKind::Goaway,
+            words: words.into(),
         }
     }
 }
@@ -115,8 +119,6 @@ fn closed_by_transport(code: u64, name: TransportErrorCode, reason: &str) -> Los
     LostConnection {
         setup,
         failure: (code != 0).then_some(Failure::Reset),
-        by: Side::Server,
-        how: CloseKind::Goaway,
-        words,
+        ..LostConnection::closed_by_server(words)
     }
 }

@@ -12,6 +12,7 @@ pub(crate) use failure::LostConnection;
 pub use session::{QuicHandshake, QuicServerTls};
 
 use crate::Clock;
+use crate::stream::without_waiting;
 use crate::tls;
 use bytes::{Bytes, BytesMut};
 use intact_ledger::{ConnectionBytes, Nanos, Tls};
@@ -228,18 +229,9 @@ impl QuicConnection {
         &mut self,
         buffer: &mut [u8],
     ) -> io::Result<Option<(usize, Option<u64>)>> {
-        let read = loop {
-            match self.socket.receive(buffer) {
-                Ok(read) => break read,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.is_emptied = true;
-                    return Ok(None);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        };
-        self.is_emptied = false;
+        let read = without_waiting(|| self.socket.receive(buffer))?;
+        self.is_emptied = read.is_none();
+        let Some(read) = read else { return Ok(None) };
         self.bytes.received += read.len as u64;
         let now = self.clock.instant(self.clock.now());
         let mut rest = BytesMut::from(&buffer[..read.len]);
@@ -316,19 +308,13 @@ impl QuicConnection {
     /// Those of [`QuicConnection::transmit`].
     #[inline]
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        while self.is_held_back {
-            match self.socket.send(&self.out, self.out_segment) {
-                Ok(()) => {
-                    self.is_held_back = false;
-                    self.bytes.sent += self.out.len() as u64;
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.is_held_back = false;
-                    return Err(error);
-                }
-            }
+        if !self.is_held_back {
+            return Ok(());
+        }
+        let sent = without_waiting(|| self.socket.send(&self.out, self.out_segment));
+        self.is_held_back = matches!(sent, Ok(None));
+        if let Some(()) = sent? {
+            self.bytes.sent += self.out.len() as u64;
         }
         Ok(())
     }

@@ -105,7 +105,6 @@ impl Driver {
             version: None,
             protocol,
             resume: false,
-            verify: verify.clone(),
             certificate: None,
         };
         let trust = Trust::load(verify).unwrap();

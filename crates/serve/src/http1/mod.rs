@@ -10,7 +10,7 @@ use crate::connection::{CloseReason, within};
 use crate::host;
 use crate::read_buffers::ReadBuffer;
 use crate::record::{OpenExchange, Record};
-use crate::response::{Body, LARGEST_ECHO, Response};
+use crate::response::{Body, Response};
 use crate::thread_state::{Peer, ResponsePlan, ThreadState};
 use head::Framing;
 use intact_ledger::{Failure, Nanos, Outcome, Protocol, Side};
@@ -278,9 +278,8 @@ impl Http1Connection<'_> {
             }
             return Some(CloseReason::Theirs);
         }
-        if request.plan.answer.body == Body::Echo {
-            request.plan.answer.body = Body::Given(std::mem::take(&mut request.body));
-        }
+        let body = std::mem::take(&mut request.body);
+        request.plan.answer.take_request(body);
         if let Some(fault) = request.plan.fault {
             return Box::pin(self.answer_badly(request, fault)).await;
         }
@@ -389,16 +388,7 @@ impl Request {
         if let Some(pending) = &mut self.pending {
             pending.bytes.request_body += piece.len() as u64;
         }
-        if self.plan.answer.body != Body::Echo {
-            return;
-        }
-        if self.body.len() + piece.len() > LARGEST_ECHO {
-            self.body = Vec::new();
-            let words = format!("/echo takes up to {LARGEST_ECHO} bytes\n");
-            self.plan.answer = Response::ours(413, "text/plain", words);
-        } else {
-            self.body.extend_from_slice(piece);
-        }
+        self.plan.answer.keep(piece, &mut self.body);
     }
 
     fn framing(&self) -> Framing {

@@ -4,10 +4,10 @@
 use super::request::RequestHead;
 use super::session::Listener;
 use crate::config::Close;
-use crate::host;
 use crate::record::{OpenExchange, Record};
 use crate::response::{LARGEST_ECHO, Response};
-use crate::thread_state::{Peer, ResponsePlan, ThreadState};
+use crate::stream_request::StreamRequest;
+use crate::thread_state::{Peer, ThreadState};
 use intact_ledger::{Failure, GrpcCall, Outcome, Protocol, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -47,10 +47,7 @@ pub(super) enum After {
 
 /// One exchange.
 pub(super) struct StreamExchange {
-    /// Absent for questions about the server itself.
-    pub(super) pending: Option<OpenExchange>,
-    pub(super) plan: ResponsePlan,
-    pub(super) head_only: bool,
+    pub(super) request: StreamRequest,
     pub(super) step: StreamStep,
     pub(super) after: After,
     /// When `step` is due, if it has a time.
@@ -144,16 +141,16 @@ impl<'a> Exchanges<'a> {
             return;
         };
         if failed > 0 {
-            exchanging.plan.answer = Response::bad_gateway(calls, failed);
+            exchanging.request.plan.answer = Response::bad_gateway(calls, failed);
         }
-        let at = Instant::now() + exchanging.plan.pause;
+        let at = Instant::now() + exchanging.request.plan.pause;
         self.schedule(stream, StreamStep::Answer, at);
     }
 
     /// Takes a request as complete if its response is due before it ends.
     fn complete_early(&mut self, stream: u32) {
         let due = self.all.get_mut(&stream).is_some_and(|one| {
-            let answer = &one.plan.answer;
+            let answer = &one.request.plan.answer;
             answer.is_due_after(&one.body, &mut one.read)
         });
         if due {
@@ -171,7 +168,7 @@ impl<'a> Exchanges<'a> {
             calls.abort();
         }
         self.idle_since = Instant::now();
-        Some(exchanging.pending)
+        Some(exchanging.request.pending)
     }
 
     /// Ends an exchange that was answered.
@@ -184,33 +181,17 @@ impl<'a> Exchanges<'a> {
 
 impl Listener for Exchanges<'_> {
     fn request(&mut self, stream: u32, head: RequestHead, bytes: u64) -> bool {
-        let record = self.record;
-        let named = host::of_fields(head.hosts(), true);
-        let mut plan = self.state.plan(&head.path, named, self.peer, record);
-        if head.method == b"CONNECT" {
-            plan.answer = Response::ours(501, "text/plain", "this is no proxy\n".to_owned());
-        }
-        if head.is_grpc && !plan.hidden {
-            plan.answer = plan.answer.for_call(&head.path);
-        }
-        let asked = &head.preconditions;
-        self.state.adapt(&mut plan, &head.method, asked);
-        let mut pending = None;
-        if !plan.hidden {
-            let at = record.now();
-            let mut exchange = record.begin(at, Protocol::Http2, &head.method, &head.path);
+        let (state, record) = (self.state, self.record);
+        let (peer, at) = (self.peer, record.now());
+        let mut request = StreamRequest::begin(state, record, peer, Protocol::Http2, &head, at);
+        if let Some(exchange) = &mut request.pending {
             exchange.stream = Some(u64::from(stream));
             exchange.bytes.request_head = bytes;
             exchange.grpc = head.is_grpc.then(GrpcCall::default);
-            exchange.fault = plan.fault;
-            exchange.disturbed = std::mem::take(&mut plan.disturbed);
-            self.last |= plan.answer.closes || self.state.is_last(record.exchanges(), self.peer);
-            pending = Some(exchange);
         }
+        self.last |= request.is_last;
         let exchanging = StreamExchange {
-            pending,
-            plan,
-            head_only: head.method == b"HEAD",
+            request,
             step: StreamStep::Wait,
             after: After::End,
             due: Instant::now(),
@@ -231,10 +212,10 @@ impl Listener for Exchanges<'_> {
         let Some(exchanging) = self.all.get_mut(&stream) else {
             return;
         };
-        if let Some(pending) = &mut exchanging.pending {
+        if let Some(pending) = &mut exchanging.request.pending {
             pending.bytes.request_body += piece.len() as u64;
         }
-        if !exchanging.plan.answer.body.takes_request() {
+        if !exchanging.request.plan.answer.body.takes_request() {
             return;
         }
         let length = exchanging.held + piece.len();
@@ -243,7 +224,7 @@ impl Listener for Exchanges<'_> {
             self.held -= std::mem::take(&mut exchanging.held);
             let words =
                 format!("/echo takes up to {LARGEST_ECHO} bytes, {LARGEST_ECHOES} at once\n");
-            exchanging.plan.answer = Response::ours(413, "text/plain", words);
+            exchanging.request.plan.answer = Response::ours(413, "text/plain", words);
         } else {
             exchanging.body.extend_from_slice(piece);
             exchanging.held = length;
@@ -259,12 +240,12 @@ impl Listener for Exchanges<'_> {
         if std::mem::replace(&mut exchanging.is_complete, true) {
             return;
         }
-        if let Some(pending) = &mut exchanging.pending {
+        if let Some(pending) = &mut exchanging.request.pending {
             pending.received();
         }
         let body = std::mem::take(&mut exchanging.body);
-        exchanging.plan.answer.take_request(body);
-        let Some(upstream) = self.state.upstream(&exchanging.plan) else {
+        exchanging.request.plan.answer.take_request(body);
+        let Some(upstream) = self.state.upstream(&exchanging.request.plan) else {
             return self.take_called((stream, 0, 0));
         };
         let upstream = upstream.clone();

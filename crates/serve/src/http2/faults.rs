@@ -46,7 +46,7 @@ impl Http2Connection<'_> {
         };
         let exchanging = self.exchanges.all.get_mut(&id)?;
         // half of a body and the rest of it need at least a byte each
-        let body = &mut exchanging.plan.answer.body;
+        let body = &mut exchanging.request.plan.answer.body;
         if body.len() < 2 {
             *body = Body::Filler(2);
         }
@@ -128,9 +128,9 @@ impl Http2Connection<'_> {
             return;
         };
         exchanging.after = after;
-        let body = exchanging.plan.answer.body.clone();
+        let body = exchanging.request.plan.answer.body.clone();
         let half = body.len() / 2;
-        if let Some(pending) = &mut exchanging.pending {
+        if let Some(pending) = &mut exchanging.request.pending {
             pending.bytes.body = half;
         }
         self.session.give(id, body, 0, half, false);
@@ -141,7 +141,7 @@ impl Http2Connection<'_> {
         let Some(exchanging) = self.exchanges.all.get_mut(&id) else {
             return;
         };
-        let body = exchanging.plan.answer.body.clone();
+        let body = exchanging.request.plan.answer.body.clone();
         let last = at + 1 >= body.len();
         exchanging.after = if last { After::End } else { After::Hold };
         self.session.give(id, body, at, at + 1, last);

@@ -18,7 +18,7 @@ use crate::thread_state::{Peer, ThreadState};
 use exchanges::{After, Called, Exchanges, StreamStep};
 use intact_ledger::Side;
 use intact_wire::h2::ErrorCode;
-use session::{Broken, Session};
+use session::{AddField, Broken, Session};
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
@@ -227,8 +227,7 @@ impl Http2Connection<'_> {
                 After::Hold => {}
                 After::Trailers(status) => {
                     let status = status.to_string();
-                    let fields = [(&b"grpc-status"[..], status.as_bytes())];
-                    let fields = fields.into_iter();
+                    let fields = |add: &mut AddField<'_>| add(b"grpc-status", status.as_bytes());
                     self.session.head(id, fields, true, &mut self.channel.out);
                     self.exchanges.end(id);
                 }
@@ -253,7 +252,7 @@ impl Http2Connection<'_> {
         match exchanging.step {
             StreamStep::Wait => {}
             StreamStep::Answer => {
-                if let Some(fault) = exchanging.plan.fault {
+                if let Some(fault) = exchanging.request.plan.fault {
                     return self.answer_badly(id, fault, now).await;
                 }
                 if self.answer(id) {
@@ -290,47 +289,18 @@ impl Http2Connection<'_> {
         let Some(exchanging) = self.exchanges.all.get_mut(&id) else {
             return false;
         };
-        let answer = &exchanging.plan.answer;
-        let bodiless = answer.is_bodiless();
-        let len = answer.body.len();
-        let follows = !bodiless && !exchanging.head_only && (len > 0 || answer.unannounced);
-        let status = answer.status.to_string();
-        let length = len.to_string();
-        let typed = (!bodiless).then_some((&b"content-type"[..], answer.content_type.as_bytes()));
-        let length = (!bodiless && !answer.unannounced)
-            .then_some((&b"content-length"[..], length.as_bytes()));
-        let grpc = answer.grpc.filter(|_| !follows);
-        let grpc = grpc.map(|status| status.to_string());
-        let grpc = grpc
-            .as_ref()
-            .map(|status| (&b"grpc-status"[..], status.as_bytes()));
-        let location = answer
-            .location
-            .map(|path| (&b"location"[..], path.as_bytes()));
-        let ours = [
-            Some((&b":status"[..], status.as_bytes())),
-            length,
-            typed,
-            location,
-            grpc,
-        ];
-        let theirs = self
-            .headers
-            .iter()
-            .map(|(name, value)| (&name[..], &value[..]));
-        let further = answer.fields.iter();
-        let further = further.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        let fields = ours.into_iter().flatten().chain(further).chain(theirs);
-        let written = self
-            .session
-            .head(id, fields, !follows, &mut self.channel.out);
-        if let Some(pending) = &mut exchanging.pending {
-            pending.status = Some(answer.status);
+        let request = &mut exchanging.request;
+        let follows = request.has_body();
+        let fields = |add: &mut AddField<'_>| request.fields(&self.headers, add);
+        let out = &mut self.channel.out;
+        let written = self.session.head(id, fields, !follows, out);
+        request.note_head(written);
+        let answer = &request.plan.answer;
+        if let Some(pending) = &mut request.pending {
             if let Some(call) = &mut pending.grpc {
                 call.status = answer.grpc;
             }
-            pending.bytes.head += written;
-            pending.bytes.body = if follows { len } else { 0 };
+            pending.bytes.body = if follows { answer.body.len() } else { 0 };
         }
         follows
     }
@@ -338,9 +308,9 @@ impl Http2Connection<'_> {
     /// Gives the whole body to be sent.
     fn body(&mut self, id: u32) {
         if let Some(exchanging) = self.exchanges.all.get_mut(&id) {
-            let body = exchanging.plan.answer.body.clone();
+            let body = exchanging.request.plan.answer.body.clone();
             let len = body.len();
-            let grpc = exchanging.plan.answer.grpc;
+            let grpc = exchanging.request.plan.answer.grpc;
             if let Some(status) = grpc {
                 exchanging.after = After::Trailers(status);
             }

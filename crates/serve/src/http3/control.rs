@@ -1,8 +1,7 @@
 //! The streams that carry no request: our control stream, and those that the client opens.
 
 use super::code;
-use intact_wire::h3::qpack::{DecoderInstructions, EncoderInstructions};
-use intact_wire::h3::{Error, ErrorCode, Frame, FrameReader, StreamKind, StreamKindReader, writer};
+use intact_wire::h3::{ErrorCode, Frame, PeerStream, StreamKind, writer};
 use quinn::{Connection, ConnectionError, ReadError, RecvStream, SendStream};
 
 /// Largest header section of a request, in bytes.
@@ -26,74 +25,36 @@ pub(super) async fn read(quic: Connection, stream: RecvStream) {
 }
 
 async fn read_all(mut stream: RecvStream) -> Result<(), ErrorCode> {
-    let mut kind = StreamKindReader::default();
-    let (kind, rest) = loop {
-        let Ok(Some(chunk)) = stream.read_chunk(usize::MAX, true).await else {
-            return Ok(());
-        };
-        if let Some((kind, rest)) = kind.read(&chunk.bytes) {
-            break (kind, chunk.bytes.slice_ref(rest));
-        }
-    };
-    let mut reader = match kind {
-        StreamKind::Control => Reader::Control(FrameReader::new(0), false),
-        StreamKind::QpackEncoder => Reader::Encoder(EncoderInstructions),
-        StreamKind::QpackDecoder => Reader::Decoder(DecoderInstructions::default()),
-        // only servers push
-        StreamKind::Push => return Err(ErrorCode::H3_STREAM_CREATION_ERROR),
-        StreamKind::Unknown(_) => Reader::Ignored,
-    };
-    reader.read(&rest)?;
+    let (mut peer_stream, mut has_settings) = (PeerStream::default(), false);
     loop {
         match stream.read_chunk(usize::MAX, true).await {
-            Ok(Some(chunk)) => reader.read(&chunk.bytes)?,
+            Ok(Some(chunk)) => {
+                let mut bytes = &chunk.bytes[..];
+                // only servers push
+                if peer_stream.begin(&mut bytes) == Some(StreamKind::Push) {
+                    return Err(ErrorCode::H3_STREAM_CREATION_ERROR);
+                }
+                peer_stream.read(bytes, |frame| control(&frame, &mut has_settings))?;
+            }
             Err(ReadError::ConnectionLost(_)) => return Ok(()),
             Ok(None) | Err(_) => break,
         }
     }
-    match reader {
-        Reader::Ignored => Ok(()),
-        _ => Err(ErrorCode::H3_CLOSED_CRITICAL_STREAM),
+    match peer_stream.is_critical() {
+        true => Err(ErrorCode::H3_CLOSED_CRITICAL_STREAM),
+        false => Ok(()),
     }
 }
 
-enum Reader {
-    /// With whether SETTINGS came.
-    Control(FrameReader, bool),
-    Encoder(EncoderInstructions),
-    Decoder(DecoderInstructions),
-    Ignored,
-}
-
-impl Reader {
-    fn read(&mut self, bytes: &[u8]) -> Result<(), ErrorCode> {
-        match self {
-            Reader::Control(reader, has_settings) => control(reader, has_settings, bytes),
-            Reader::Encoder(reader) => reader.read(bytes).map_err(|error| error.code()),
-            Reader::Decoder(reader) => reader.read(bytes).map_err(|error| error.code()),
-            Reader::Ignored => Ok(()),
-        }
+/// Checks a frame of the client's control stream.
+fn control(frame: &Frame<'_>, has_settings: &mut bool) -> Result<(), ErrorCode> {
+    match (frame, *has_settings) {
+        (Frame::Settings(_), false) => *has_settings = true,
+        (_, false) => return Err(ErrorCode::H3_MISSING_SETTINGS),
+        // nothing is pushed, so its ids and its end are of no concern
+        (Frame::GoAway(_) | Frame::MaxPushId(_) | Frame::Unknown(_), true) => {}
+        (Frame::CancelPush(_), true) => return Err(ErrorCode::H3_ID_ERROR),
+        (_, true) => return Err(ErrorCode::H3_FRAME_UNEXPECTED),
     }
-}
-
-fn control(
-    reader: &mut FrameReader,
-    has_settings: &mut bool,
-    mut bytes: &[u8],
-) -> Result<(), ErrorCode> {
-    loop {
-        let step = reader.read(bytes).map_err(Error::code)?;
-        bytes = &bytes[step.consumed..];
-        let Some(frame) = step.event else {
-            return Ok(());
-        };
-        match (frame, *has_settings) {
-            (Frame::Settings(_), false) => *has_settings = true,
-            (_, false) => return Err(ErrorCode::H3_MISSING_SETTINGS),
-            // nothing is pushed, so its ids and its end are of no concern
-            (Frame::GoAway(_) | Frame::MaxPushId(_) | Frame::Unknown(_), true) => {}
-            (Frame::CancelPush(_), true) => return Err(ErrorCode::H3_ID_ERROR),
-            (_, true) => return Err(ErrorCode::H3_FRAME_UNEXPECTED),
-        }
-    }
+    Ok(())
 }

@@ -3,12 +3,10 @@
 use super::control::LARGEST_LIST;
 use super::{Http3Connection, code, is_by_client};
 use crate::config::Close;
-use crate::host;
 use crate::http2::request::RequestHead;
-use crate::record::OpenExchange;
-use crate::response::{Body, LARGEST_ECHO, Response};
-use crate::thread_state::ResponsePlan;
-use intact_ledger::{Failure, Outcome, Protocol};
+use crate::response::{Body, Response};
+use crate::stream_request::StreamRequest;
+use intact_ledger::{Failure, Nanos, Outcome, Protocol};
 use intact_wire::h3::{Error, ErrorCode, Frame, FrameReader, qpack, writer};
 use quinn::{ReadError, RecvStream, SendStream, WriteError};
 use std::rc::Rc;
@@ -18,7 +16,7 @@ use tokio::time::sleep;
 /// Largest header block of a request, in compressed bytes.
 const LARGEST_BLOCK: usize = 64 * 1024;
 /// Bytes that gather before they are given to QUIC.
-const BATCH: usize = 64 * 1024;
+pub(super) const BATCH: usize = 64 * 1024;
 
 /// What follows an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,14 +25,6 @@ pub(super) enum After {
     Continue,
     /// The connection ends like this.
     Leave(Close),
-}
-
-/// A request that has come in full.
-pub(super) struct Request {
-    /// Absent for questions about the server itself.
-    pub(super) pending: Option<OpenExchange>,
-    pub(super) plan: ResponsePlan,
-    pub(super) head_only: bool,
 }
 
 /// Why a request cannot be answered.
@@ -89,10 +79,10 @@ pub(super) async fn serve(
 async fn read(
     connection: &Rc<Http3Connection>,
     receive: &mut RecvStream,
-) -> Result<Request, Refused> {
+) -> Result<StreamRequest, Refused> {
     let at = connection.record.now();
     let mut reader = FrameReader::new(LARGEST_BLOCK);
-    let mut request: Option<Request> = None;
+    let mut request: Option<StreamRequest> = None;
     let mut body = RequestBody::default();
     loop {
         let chunk = match receive.read_chunk(usize::MAX, true).await {
@@ -131,9 +121,7 @@ async fn read(
     if body.announced.is_some_and(|length| length != body.length) {
         return Err(Refused::Malformed(ErrorCode::H3_MESSAGE_ERROR));
     }
-    if request.plan.answer.body == Body::Echo {
-        request.plan.answer.body = Body::Given(body.kept);
-    }
+    request.plan.answer.take_request(body.kept);
     if let Some(pending) = &mut request.pending {
         pending.received();
     }
@@ -141,7 +129,7 @@ async fn read(
 }
 
 /// The client reset its request, or the connection is over.
-fn gone(request: Option<Request>, error: &ReadError) -> Refused {
+fn gone(request: Option<StreamRequest>, error: &ReadError) -> Refused {
     let is_by_client = match error {
         ReadError::ConnectionLost(reason) => is_by_client(reason),
         _ => true,
@@ -187,54 +175,28 @@ struct RequestBody {
 }
 
 impl RequestBody {
-    fn add(&mut self, piece: &[u8], request: &mut Request) {
+    fn add(&mut self, piece: &[u8], request: &mut StreamRequest) {
         self.length += piece.len() as u64;
         if let Some(pending) = &mut request.pending {
             pending.bytes.request_body += piece.len() as u64;
         }
-        if request.plan.answer.body != Body::Echo {
-            return;
-        }
-        if self.kept.len() + piece.len() > LARGEST_ECHO {
-            self.kept = Vec::new();
-            let words = format!("/echo takes up to {LARGEST_ECHO} bytes\n");
-            request.plan.answer = Response::ours(413, "text/plain", words);
-        } else {
-            self.kept.extend_from_slice(piece);
-        }
+        request.plan.answer.keep(piece, &mut self.kept);
     }
 }
 
 impl Http3Connection {
     /// Decides about a request whose head came at `at`.
-    fn plan(self: &Rc<Self>, head: &RequestHead, at: intact_ledger::Nanos) -> Request {
-        let record = &self.record;
-        let named = host::of_fields(head.hosts(), true);
-        let mut plan = self.state.plan(&head.path, named, self.peer, record);
-        if head.method == b"CONNECT" {
-            plan.answer = Response::ours(501, "text/plain", "this is no proxy\n".to_owned());
+    fn plan(&self, head: &RequestHead, at: Nanos) -> StreamRequest {
+        let (state, record) = (&self.state, &self.record);
+        let request = StreamRequest::begin(state, record, self.peer, Protocol::Http3, head, at);
+        if request.is_last {
+            self.is_closing.set(true);
         }
-        let asked = &head.preconditions;
-        self.state.adapt(&mut plan, &head.method, asked);
-        let mut pending = None;
-        if !plan.hidden {
-            let mut exchange = record.begin(at, Protocol::Http3, &head.method, &head.path);
-            exchange.fault = plan.fault;
-            exchange.disturbed = std::mem::take(&mut plan.disturbed);
-            if plan.answer.closes || self.state.is_last(record.exchanges(), self.peer) {
-                self.is_closing.set(true);
-            }
-            pending = Some(exchange);
-        }
-        Request {
-            pending,
-            plan,
-            head_only: head.method == b"HEAD",
-        }
+        request
     }
 
     /// Answers one request.
-    async fn respond(&self, mut request: Request, send: &mut SendStream) -> After {
+    async fn respond(&self, mut request: StreamRequest, send: &mut SendStream) -> After {
         if self.wait(&mut request, send).await.is_err() {
             if let Some(pending) = request.pending {
                 pending.end(Outcome::Failed(Failure::ClientClosed));
@@ -255,7 +217,7 @@ impl Http3Connection {
     }
 
     /// Calls the upstream and lets the pause pass; an error: the client wants no answer any more.
-    async fn wait(&self, request: &mut Request, send: &SendStream) -> Result<(), ()> {
+    async fn wait(&self, request: &mut StreamRequest, send: &SendStream) -> Result<(), ()> {
         let pause = request.plan.pause;
         let upstream = self.state.upstream(&request.plan).cloned();
         if pause.is_zero() && upstream.is_none() {
@@ -277,7 +239,11 @@ impl Http3Connection {
     }
 
     /// Writes an answer in full.
-    async fn write(&self, request: &mut Request, send: &mut SendStream) -> Result<(), WriteError> {
+    async fn write(
+        &self,
+        request: &mut StreamRequest,
+        send: &mut SendStream,
+    ) -> Result<(), WriteError> {
         let (mut out, follows) = self.head(request);
         if follows {
             if let Some(gap) = self.state.config.split {
@@ -286,22 +252,9 @@ impl Http3Connection {
                 sleep(gap).await;
             }
             let body = &request.plan.answer.body;
-            let length = body.len();
-            writer::write_data_header(&mut out, usize::try_from(length).unwrap_or(usize::MAX));
-            let mut at = 0;
-            while at < length {
-                let piece = body.piece(at, BATCH);
-                out.extend_from_slice(piece);
-                at += piece.len() as u64;
-                if out.len() >= BATCH {
-                    send.write_all(&out).await?;
-                    out.clear();
-                    // a client that takes as much as there is takes turns with the others
-                    yield_now().await;
-                }
-            }
+            write_body(&mut out, body, body.len(), BATCH, send).await?;
             if let Some(pending) = &mut request.pending {
-                pending.bytes.body = length;
+                pending.bytes.body = body.len();
             }
         }
         send.write_all(&out).await?;
@@ -310,36 +263,41 @@ impl Http3Connection {
     }
 
     /// The header section of an answer, and whether a body follows.
-    pub(super) fn head(&self, request: &mut Request) -> (Vec<u8>, bool) {
-        let answer = &request.plan.answer;
-        let bodiless = answer.is_bodiless();
-        let len = answer.body.len();
-        let follows = !bodiless && !request.head_only && (len > 0 || answer.unannounced);
+    pub(super) fn head(&self, request: &mut StreamRequest) -> (Vec<u8>, bool) {
         let mut block = Vec::with_capacity(128);
         qpack::begin(&mut block);
-        let mut add = |name: &[u8], value: &[u8]| qpack::encode(name, value, false, &mut block);
-        add(b":status", answer.status.to_string().as_bytes());
-        if !bodiless {
-            if !answer.unannounced {
-                add(b"content-length", len.to_string().as_bytes());
-            }
-            add(b"content-type", answer.content_type.as_bytes());
-        }
-        if let Some(path) = answer.location {
-            add(b"location", path.as_bytes());
-        }
-        for (name, value) in &answer.fields {
-            add(name.as_bytes(), value.as_bytes());
-        }
-        for (name, value) in &self.headers {
-            add(name, value);
-        }
+        request.fields(&self.headers, |name, value| {
+            qpack::encode(name, value, false, &mut block);
+        });
         let mut out = Vec::with_capacity(block.len() + 256);
         writer::write_headers(&mut out, &block);
-        if let Some(pending) = &mut request.pending {
-            pending.status = Some(answer.status);
-            pending.bytes.head += out.len() as u64;
-        }
-        (out, follows)
+        request.note_head(out.len() as u64);
+        (out, request.has_body())
     }
+}
+
+/// Appends DATA to `out`: the first bytes of a body, up to `until`, in pieces of at most `most`.
+/// Sends `out` whenever it has that much; the rest stays there.
+pub(super) async fn write_body(
+    out: &mut Vec<u8>,
+    body: &Body,
+    until: u64,
+    most: usize,
+    send: &mut SendStream,
+) -> Result<(), WriteError> {
+    writer::write_data_header(out, usize::try_from(body.len()).unwrap_or(usize::MAX));
+    let mut at = 0;
+    while at < until {
+        let left = usize::try_from(until - at).unwrap_or(usize::MAX);
+        let piece = body.piece(at, most.min(left));
+        out.extend_from_slice(piece);
+        at += piece.len() as u64;
+        if out.len() >= most {
+            send.write_all(out).await?;
+            out.clear();
+            // a client that takes as much as there is takes turns with the others
+            yield_now().await;
+        }
+    }
+    Ok(())
 }

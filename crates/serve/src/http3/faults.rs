@@ -1,10 +1,11 @@
 //! Answers in HTTP/3 that are wrong on purpose. What no encoder would write is written here.
 
-use super::exchanges::{After, Request};
+use super::exchanges::{After, BATCH, write_body};
 use super::{Http3Connection, code};
 use crate::config::Close;
 use crate::fault::Fault;
 use crate::response::Body;
+use crate::stream_request::StreamRequest;
 use intact_ledger::{Failure, Outcome};
 use intact_wire::h3::{ErrorCode, qpack, writer};
 use quinn::{SendStream, WriteError};
@@ -27,7 +28,7 @@ impl Http3Connection {
     /// Answers by a fault.
     pub(super) async fn answer_badly(
         &self,
-        mut request: Request,
+        mut request: StreamRequest,
         fault: Fault,
         send: &mut SendStream,
     ) -> After {
@@ -54,7 +55,7 @@ impl Http3Connection {
 
     async fn write_badly(
         &self,
-        request: &mut Request,
+        request: &mut StreamRequest,
         fault: Fault,
         send: &mut SendStream,
     ) -> Result<(), WriteError> {
@@ -62,15 +63,15 @@ impl Http3Connection {
             Fault::CloseBeforeAnswer | Fault::ResetBeforeAnswer => {}
             Fault::Stall => hold(send).await,
             Fault::StallMidBody => {
-                self.half(request, send).await?;
+                self.part(request, send, 2).await?;
                 hold(send).await;
             }
             Fault::ResetMidBody => {
-                self.half(request, send).await?;
+                self.part(request, send, 2).await?;
                 let _ = send.reset(code(ErrorCode::H3_INTERNAL_ERROR));
             }
             Fault::TruncatedBody => {
-                self.half(request, send).await?;
+                self.part(request, send, 2).await?;
                 let _ = send.finish();
             }
             Fault::CloseAfterHead => {
@@ -79,11 +80,16 @@ impl Http3Connection {
                 let _ = send.finish();
             }
             Fault::Trickle => self.trickle(request, send).await?,
-            Fault::KeepAliveThenClose => self.whole(request, send, 1).await?,
+            Fault::KeepAliveThenClose => {
+                self.part(request, send, 1).await?;
+                let _ = send.finish();
+            }
             Fault::TwoAnswers => {
                 let body = &mut request.plan.answer.body;
                 *body = Body::Filler(body.len().min(ONCE));
-                self.whole(request, send, 2).await?;
+                self.part(request, send, 1).await?;
+                self.part(request, send, 1).await?;
+                let _ = send.finish();
             }
             Fault::Garbage => {
                 let mut out = Vec::new();
@@ -118,52 +124,22 @@ impl Http3Connection {
         Ok(())
     }
 
-    /// The header section, the header of DATA, and half of its bytes.
-    async fn half(&self, request: &mut Request, send: &mut SendStream) -> Result<(), WriteError> {
+    /// The header section, the header of DATA, and its bytes: all of them, or half (`share` 2).
+    async fn part(
+        &self,
+        request: &mut StreamRequest,
+        send: &mut SendStream,
+        share: u64,
+    ) -> Result<(), WriteError> {
         let (mut out, _) = self.head(request);
         let body = &request.plan.answer.body;
-        let length = body.len();
-        writer::write_data_header(&mut out, usize::try_from(length).unwrap_or(usize::MAX));
-        let mut at = 0;
-        while at < length / 2 {
-            let most = usize::try_from(length / 2 - at).unwrap_or(usize::MAX);
-            let piece = body.piece(at, most);
-            out.extend_from_slice(piece);
-            at += piece.len() as u64;
-            send.write_all(&out).await?;
-            out.clear();
-        }
-        Ok(())
-    }
-
-    /// A complete response, `times` times.
-    async fn whole(
-        &self,
-        request: &mut Request,
-        send: &mut SendStream,
-        times: usize,
-    ) -> Result<(), WriteError> {
-        for _ in 0..times {
-            let (mut out, _) = self.head(request);
-            let body = &request.plan.answer.body;
-            let length = body.len();
-            writer::write_data_header(&mut out, usize::try_from(length).unwrap_or(usize::MAX));
-            let mut at = 0;
-            while at < length {
-                let piece = body.piece(at, usize::MAX);
-                out.extend_from_slice(piece);
-                at += piece.len() as u64;
-                send.write_all(&out).await?;
-                out.clear();
-            }
-        }
-        let _ = send.finish();
-        Ok(())
+        write_body(&mut out, body, body.len() / share, BATCH, send).await?;
+        send.write_all(&out).await
     }
 
     async fn trickle(
         &self,
-        request: &mut Request,
+        request: &mut StreamRequest,
         send: &mut SendStream,
     ) -> Result<(), WriteError> {
         let (mut out, _) = self.head(request);

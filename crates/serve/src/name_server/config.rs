@@ -32,12 +32,7 @@ impl LookupFault {
 
     /// The error in a ledger's row, as an observer of the same traffic has it.
     pub(super) fn error(self) -> &'static str {
-        match self {
-            LookupFault::Nxdomain => "NXDOMAIN",
-            LookupFault::Servfail => "SERVFAIL",
-            LookupFault::Refused => "REFUSED",
-            LookupFault::Timeout => "no answer",
-        }
+        self.code().and_then(dns::code_name).unwrap_or("no answer")
     }
 }
 

@@ -43,7 +43,7 @@ impl UpstreamConfig {
         url: &str,
         calls: u32,
         keepalive: bool,
-        verify: Verify,
+        verify: &Verify,
     ) -> Result<UpstreamConfig, UpstreamError> {
         let address = ServerUrl::parse(url)?;
         let agent = concat!("intact/", env!("CARGO_PKG_VERSION"));
@@ -53,12 +53,11 @@ impl UpstreamConfig {
             false => request.saying("close"),
         };
         let tls = if address.scheme == Scheme::Https {
-            let trust = Trust::load(&verify)?;
+            let trust = Trust::load(verify)?;
             let settings = Settings {
                 version: None,
                 protocol: Protocol::Http11,
                 resume: true,
-                verify,
                 certificate: None,
             };
             Some(Client::new(&address.host, &settings, &trust)?)

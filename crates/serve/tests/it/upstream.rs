@@ -15,7 +15,7 @@ fn run(upstream: Config, path: &str, keepalive: bool) -> (Vec<String>, UpstreamC
     let upstream = Rig::start(upstream);
     let url = format!("http://{}{path}", upstream.plain());
     let server = Rig::start(Config {
-        upstream: Some(UpstreamConfig::new(&url, 3, keepalive, Verify::Insecure).unwrap()),
+        upstream: Some(UpstreamConfig::new(&url, 3, keepalive, &Verify::Insecure).unwrap()),
         ..Config::default()
     });
     let mut stream = server.connect();
@@ -72,7 +72,7 @@ fn calls_that_fail_make_a_502() {
 fn an_upstream_that_is_not_there_is_a_502_and_no_connection() {
     let url = "http://127.0.0.1:9/";
     let server = Rig::start(Config {
-        upstream: Some(UpstreamConfig::new(url, 1, true, Verify::Insecure).unwrap()),
+        upstream: Some(UpstreamConfig::new(url, 1, true, &Verify::Insecure).unwrap()),
         ..Config::default()
     });
     assert_eq!(get(&mut server.connect(), "/").status(), "502");
@@ -89,7 +89,7 @@ fn a_client_that_leaves_gives_its_calls_up() {
         });
         let url = format!("http://{}/", upstream.plain());
         let server = Rig::start(Config {
-            upstream: Some(UpstreamConfig::new(&url, 1, true, Verify::Insecure).unwrap()),
+            upstream: Some(UpstreamConfig::new(&url, 1, true, &Verify::Insecure).unwrap()),
             ..Config::default()
         });
         let mut stream = server.connect();

@@ -26,10 +26,6 @@ pub struct Http2Facts {
     pub go_away: Option<GoAway>,
     /// Number of PINGs, without answers.
     pub pings: u64,
-    /// Time from the last PING to its answer, in nanoseconds.
-    pub ping_took: Option<u64>,
-    /// WINDOW_UPDATE frames of both sides.
-    pub window_updates: u64,
     /// Number of streams with a request.
     pub streams: u64,
     /// Largest number of concurrent streams.
@@ -72,7 +68,6 @@ pub struct Http2Observer {
     server: Http2Flow,
     streams: BTreeMap<u32, Exchange>,
     joined_late: bool,
-    ping_at: Option<(Side, [u8; 8], u64)>,
     facts: Http2Facts,
     /// The highest stream that the server processes, by its last GOAWAY (RFC 9113 section 6.8).
     last_processed: Option<u32>,
@@ -137,7 +132,6 @@ impl Http2Observer {
             server: direction(server(limits)),
             streams: BTreeMap::new(),
             joined_late,
-            ping_at: None,
             facts: Http2Facts::default(),
             last_processed: None,
         }
@@ -198,7 +192,6 @@ impl Http2Observer {
             server,
             streams,
             joined_late,
-            ping_at,
             facts,
             last_processed,
         } = self;
@@ -226,7 +219,6 @@ impl Http2Observer {
             },
             decoder,
             peer_decoder: &mut other.decoder,
-            ping_at,
         };
         let mut input = bytes;
         loop {
@@ -282,7 +274,6 @@ struct Frames<'a> {
     streams: Streams<'a>,
     decoder: &'a mut Decoder,
     peer_decoder: &'a mut Decoder,
-    ping_at: &'a mut Option<(Side, [u8; 8], u64)>,
 }
 
 impl Frames<'_> {
@@ -327,24 +318,12 @@ impl Frames<'_> {
                     self.peer_decoder.raise_table_size(size);
                 }
             }
-            Frame::Ping {
-                ack: false,
-                payload,
-            } => {
-                streams.facts.pings += 1;
-                *self.ping_at = Some((from, payload, at));
-            }
-            Frame::Ping { ack: true, payload } => {
-                if let Some((by, sent, since)) = *self.ping_at
-                    && (by != from && sent == payload)
-                {
-                    streams.facts.ping_took = Some(at.saturating_sub(since));
-                }
-            }
-            Frame::WindowUpdate { .. } => streams.facts.window_updates += 1,
+            Frame::Ping { ack: false, .. } => streams.facts.pings += 1,
             Frame::Preface
             | Frame::Priority { .. }
             | Frame::SettingsAck
+            | Frame::Ping { ack: true, .. }
+            | Frame::WindowUpdate { .. }
             | Frame::Unknown { .. } => {}
         }
         Ok(())

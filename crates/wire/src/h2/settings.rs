@@ -61,8 +61,6 @@ pub struct Settings {
     pub max_frame_size: u32,
     /// In bytes; `None` means no limit.
     pub max_header_list_size: Option<u32>,
-    /// Whether extended CONNECT is supported (RFC 8441).
-    pub enable_connect_protocol: bool,
 }
 
 impl Default for Settings {
@@ -75,7 +73,6 @@ impl Default for Settings {
             initial_window_size: super::DEFAULT_WINDOW,
             max_frame_size: super::DEFAULT_MAX_FRAME_SIZE,
             max_header_list_size: None,
-            enable_connect_protocol: false,
         }
     }
 }
@@ -103,8 +100,7 @@ impl Settings {
                     ));
                 }
                 (0x6, _) => self.max_header_list_size = Some(value),
-                (0x8, 0 | 1) => self.enable_connect_protocol = value == 1,
-                (0x8, _) => {
+                (0x8, 2..) => {
                     return Err(Error::Protocol(
                         "SETTINGS_ENABLE_CONNECT_PROTOCOL other than 0 or 1",
                     ));

@@ -31,6 +31,13 @@ error_codes! {
     QPACK_DECODER_STREAM_ERROR = 0x202, "The decoder's instructions are not allowed.";
 }
 
+/// The code for the peer.
+impl From<Error> for ErrorCode {
+    fn from(error: Error) -> ErrorCode {
+        error.code()
+    }
+}
+
 /// Why bytes of a stream are not HTTP/3. Each error is fatal for the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {

@@ -8,13 +8,15 @@ pub mod writer;
 
 mod error;
 mod frame;
+mod peer_stream;
 mod reader;
 mod settings;
 
 pub use error::{Error, ErrorCode};
 pub use frame::{Frame, StreamKind};
+pub use peer_stream::PeerStream;
 pub use reader::{FrameReader, StreamKindReader};
-pub use settings::{Setting, Settings, SettingsPayload};
+pub use settings::{Setting, SettingsPayload};
 
 /// The ALPN identifier (RFC 9114 section 3.1).
 pub const ALPN: &[u8] = b"h3";

@@ -59,27 +59,3 @@ impl SettingsPayload<'_> {
         }
     }
 }
-
-/// The settings with a meaning here; the defaults of the RFCs apply until the peer sends others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Settings {
-    /// Bytes of a header section that the sender accepts; `None`: any number.
-    pub max_field_section_size: Option<u64>,
-    /// Bytes of its dynamic table that our encoder may use.
-    pub qpack_max_table_capacity: u64,
-}
-
-impl Settings {
-    /// The settings of a frame.
-    pub fn read(payload: SettingsPayload<'_>) -> Settings {
-        let mut settings = Settings::default();
-        for (id, value) in payload {
-            match id {
-                0x1 => settings.qpack_max_table_capacity = value,
-                0x6 => settings.max_field_section_size = Some(value),
-                _ => {}
-            }
-        }
-        settings
-    }
-}

@@ -44,8 +44,6 @@ pub struct StreamFacts {
     pub lost: u64,
     /// Number of segments without new data: the network or the sender repeated them.
     pub repeated: u64,
-    /// Number of segments that arrived before an earlier one.
-    pub reordered: u64,
     /// Number of keep-alive probes (RFC 9293 section 3.8.4).
     pub probes: u64,
     /// Number of segments with sequence numbers too far from the stream.
@@ -187,14 +185,6 @@ impl Stream {
         let bytes = segment.payload.get(known as usize..).unwrap_or_default();
         let start = (offset + known) as u64;
         if start > self.next || !self.waiting.is_empty() {
-            if self
-                .waiting
-                .keys()
-                .next_back()
-                .is_some_and(|&last| start < last)
-            {
-                self.facts.reordered += 1;
-            }
             self.insert(start, bytes, len as u64, segment.at);
             self.drain(segment.at, emit);
         } else {

@@ -21,13 +21,10 @@ pub(super) const MOST_IDLE_TURNS: u32 = 10_000;
 
 impl<B: Backend> Round<'_, B> {
     pub(super) fn record_exchange(&mut self, exchange: &Exchange) {
-        self.exchanges += 1;
-        if let Some(span) = &mut self.measured
-            && !exchange.warmup
-        {
-            span.end = span.end.max(exchange.end);
-        }
-        self.engine.recorder.record(Event::Exchange(exchange));
+        let mut tap = CountingSink::new(&mut self.engine.recorder);
+        tap.record(Event::Exchange(exchange));
+        let seen = tap.seen;
+        self.count(seen);
     }
 
     /// Whether exchanges are in flight on the slot's connection.

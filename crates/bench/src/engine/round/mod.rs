@@ -20,7 +20,7 @@ mod timers;
 use super::backend::{Backend, Hint, Occurrence, RESOLVER, Wait};
 use super::coalescer::{Coalescer, Pauses};
 use super::slot::{Phase, Slot};
-use super::{EngineState, RoundTask, WarmUp};
+use super::{EngineState, RoundResult, RoundTask, WarmUp};
 use crate::load_steps::Windows;
 use crate::machine;
 use crate::pace::{NextExchange, Pace, Start};
@@ -30,7 +30,7 @@ use crate::variant_plan::VariantPlan;
 use deadlines::SWEEP;
 use intact_client::clock::TimestampConverter;
 use intact_client::{Due, HttpConnection, State};
-use intact_ledger::{ClientCounts, Exchange, Nanos, Span};
+use intact_ledger::{Exchange, Nanos, Span};
 use mio::Token;
 use schedule::FreeSlots;
 use std::cmp::Reverse;
@@ -42,22 +42,6 @@ use std::sync::atomic::Ordering;
 /// Dials under way at once while a round's connections are opened, so that a listener's backlog is
 /// not overrun.
 const DIALS_AT_START: usize = 128;
-
-/// What a round was, apart from its tally.
-pub(super) struct Summary {
-    /// From the first measured start to the last end.
-    pub(super) span: Option<Span>,
-    /// The part of it in which requests were due by a schedule.
-    pub(super) scheduled: Option<Span>,
-    /// Slots that dialed.
-    pub(super) used: usize,
-    /// CPU time of the thread over the span, in nanoseconds.
-    pub(super) cpu: Option<u64>,
-    /// Whether the loop waited to gather responses.
-    pub(super) gathered: bool,
-    /// The simulated clients of each session.
-    pub(super) clients: Vec<ClientCounts>,
-}
 
 /// One round under way.
 pub(super) struct Round<'a, B> {
@@ -160,7 +144,7 @@ impl<'a, B: Backend> Round<'a, B> {
     }
 
     /// Runs until the pace starts nothing more and nothing is in flight.
-    pub(super) fn run(mut self) -> io::Result<Summary> {
+    pub(super) fn run(mut self) -> io::Result<RoundResult> {
         let mut swept = self.now();
         let mut now = swept;
         self.open_more();
@@ -200,21 +184,28 @@ impl<'a, B: Backend> Round<'a, B> {
         }
         self.check_fast_open();
         self.check_cache();
-        Ok(self.summary())
+        Ok(self.result())
     }
 
-    fn summary(&mut self) -> Summary {
+    fn result(&mut self) -> RoundResult {
         let scheduled = self.pace.open().and_then(|open| open.scheduled());
         let last = scheduled.map(|scheduled| scheduled.end);
         let span = self.measured;
-        Summary {
+        let recorder = &mut self.engine.recorder;
+        if self.gather.as_ref().is_some_and(Coalescer::was_used) {
+            recorder.caveat(
+                "answers-gathered",
+                "responses were read in batches: the wait is client delay and in no latency; --coalesce off reads each at once",
+            );
+        }
+        RoundResult {
+            tally: recorder.finish_round(),
             span: span.map(|span| Span::new(span.start, span.end.max(last.unwrap_or(span.end)))),
             scheduled,
             used: self.slots.iter().filter(|slot| slot.dials > 0).count(),
             cpu: self
                 .cpu_from
                 .and_then(|from| Some(machine::thread_cpu()?.saturating_sub(from))),
-            gathered: self.gather.as_ref().is_some_and(Coalescer::was_used),
             clients: self
                 .clients
                 .take()

@@ -19,12 +19,7 @@ impl<B: Backend> Round<'_, B> {
     pub(super) fn arm(&mut self, index: usize) {
         let token = self.token(index).0;
         let slot = &mut self.slots[index];
-        let timer = match &mut slot.phase {
-            Phase::Open(open) => open.timer(),
-            Phase::Dialing(dial, _) => dial.timer(),
-            Phase::Vacant | Phase::Done => None,
-        };
-        if let Some(at) = timer
+        if let Some(at) = slot.phase.timer()
             && slot.timer.is_none_or(|before| at < before)
         {
             slot.timer = Some(at);
@@ -57,12 +52,7 @@ impl<B: Backend> Round<'_, B> {
             return;
         }
         slot.timer = None;
-        let timer = match &mut slot.phase {
-            Phase::Open(open) => open.timer(),
-            Phase::Dialing(dial, _) => dial.timer(),
-            Phase::Vacant | Phase::Done => None,
-        };
-        if timer.is_none_or(|timer| timer > now) {
+        if slot.phase.timer().is_none_or(|timer| timer > now) {
             return self.arm(index);
         }
         if let Phase::Open(open) = &mut slot.phase {

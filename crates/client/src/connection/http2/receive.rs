@@ -1,16 +1,16 @@
 //! The server's bytes: frames in, exchanges out. A violation of RFC 9113 ends the connection
 //! immediately.
 
-use super::{Http2, LARGEST_WINDOW, MOST_IDLE_FRAMES, MOST_INTERIM, MOST_SETTINGS, REFILL};
+use super::super::ResponseInfo;
+use super::super::exchange_slots::{FREE, MOST_IDLE_FRAMES};
+use super::{Http2, LARGEST_WINDOW, MOST_SETTINGS, REFILL};
 use crate::{Arrival, ResponseError, is_tls_alert};
-use intact_ledger::{Failure, GrpcCall, Protocol, Side, Sink};
+use intact_ledger::{Failure, GrpcCall, Protocol, Sink};
 use intact_wire::h2::hpack;
 use intact_wire::h2::{
     Data, Error, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits, ResponseFields,
     SettingsPayload, writer,
 };
-
-use super::super::ResponseInfo;
 
 impl Http2 {
     /// See [`super::super::stream_connection::HttpState::receive`].
@@ -25,7 +25,9 @@ impl Http2 {
             return;
         }
         // if it is shorter than a frame's header, an alert would look like a truncated stream
-        let first = self.begun == 1 && self.streams.iter().all(|one| !one.watch.begun());
+        let exchanges = &self.exchanges;
+        let first =
+            exchanges.life.begun == 1 && exchanges.slots.iter().all(|slot| !slot.watch.begun());
         if first && is_tls_alert(bytes) {
             self.break_off(&ResponseError::tls_alert(), arrival.read, sink);
             return;
@@ -59,7 +61,7 @@ impl Http2 {
         sink: &mut impl Sink,
         out: &mut Vec<u8>,
     ) -> Result<(), ResponseError> {
-        self.count_idle_frame()?;
+        self.exchanges.count_idle_frame()?;
         match frame {
             Frame::Data(data) => self.data(data, arrival, sink, out)?,
             Frame::Headers(headers) => self.headers(headers, arrival, sink)?,
@@ -70,10 +72,14 @@ impl Http2 {
                 } else {
                     Failure::StreamReset
                 };
-                self.fail(stream, kind, arrival.read, sink);
+                if let Some(place) = self.exchanges.place(u64::from(stream)) {
+                    self.exchanges.fail(place, kind, arrival.read, sink);
+                }
             }
             Frame::Settings(payload) => self.apply_settings(payload, out)?,
-            Frame::SettingsAck if self.response.is_none() => self.decoder.allow_table_size(0),
+            Frame::SettingsAck if self.exchanges.life.response.is_none() => {
+                self.decoder.allow_table_size(0);
+            }
             Frame::Ping {
                 ack: false,
                 payload,
@@ -81,7 +87,11 @@ impl Http2 {
                 self.count_reply()?;
                 writer::write_ping(out, true, payload);
             }
-            Frame::GoAway { last_stream, .. } => self.go_away(last_stream, arrival, sink),
+            Frame::GoAway { last_stream, .. } => {
+                self.exchanges.life.goaway_stream = Some(last_stream);
+                let first = u64::from(last_stream) + 1;
+                self.exchanges.go_away(first, arrival, sink);
+            }
             Frame::WindowUpdate { stream, increment } => {
                 self.widen_window(stream, increment, out)?;
             }
@@ -94,17 +104,6 @@ impl Http2 {
             | Frame::SettingsAck
             | Frame::Ping { ack: true, .. }
             | Frame::Unknown { .. } => {}
-        }
-        Ok(())
-    }
-
-    /// Counts a frame. A frame with a part of a response resets the count.
-    fn count_idle_frame(&mut self) -> Result<(), ResponseError> {
-        self.idle_frames += 1;
-        if self.idle_frames > MOST_IDLE_FRAMES {
-            return Err(ResponseError::no_progress(format!(
-                "more than {MOST_IDLE_FRAMES} frames in a row carried no part of a response"
-            )));
         }
         Ok(())
     }
@@ -137,30 +136,15 @@ impl Http2 {
         Ok(())
     }
 
-    fn go_away(&mut self, last_stream: u32, arrival: Arrival, sink: &mut impl Sink) {
-        self.over = true;
-        self.goaway_at.get_or_insert(arrival.at);
-        self.goaway_stream = Some(last_stream);
-        self.announced_by.get_or_insert(Side::Server);
-        let refused: Vec<u32> = self
-            .ids
-            .iter()
-            .copied()
-            .filter(|&id| id > last_stream)
-            .collect();
-        for stream in refused {
-            self.fail(stream, Failure::Refusal, arrival.read, sink);
-        }
-    }
-
     fn apply_settings(
         &mut self,
         payload: SettingsPayload<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), ResponseError> {
-        if self.response.is_some() {
-            let room = MOST_SETTINGS.saturating_sub(self.settings.len());
-            self.settings.extend(payload.take(room));
+        let life = &mut self.exchanges.life;
+        if life.response.is_some() {
+            let room = MOST_SETTINGS.saturating_sub(life.settings.len());
+            life.settings.extend(payload.take(room));
         }
         let before = self.server;
         self.server.apply(payload)?;
@@ -173,10 +157,9 @@ impl Http2 {
         }
         let change =
             i64::from(self.server.initial_window_size) - i64::from(before.initial_window_size);
-        for place in 0..self.streams.len() {
-            if self.ids[place] != 0 {
-                self.streams[place].window = widened(self.streams[place].window, change)?;
-                self.send_body(place, out);
+        for place in 0..self.exchanges.slots.len() {
+            if self.exchanges.ids[place] != FREE {
+                self.widen(place, change, out)?;
             }
         }
         Ok(())
@@ -192,18 +175,21 @@ impl Http2 {
         let increment = i64::from(increment);
         if stream == 0 {
             self.window = widened(self.window, increment)?;
-            for place in 0..self.streams.len() {
-                if self.ids[place] != 0 {
-                    self.send_body(place, out);
-                }
-            }
+            self.send_bodies(out);
             return Ok(());
         }
         self.check_stream(stream)?;
-        if let Some(place) = self.place(stream) {
-            self.streams[place].window = widened(self.streams[place].window, increment)?;
-            self.send_body(place, out);
+        match self.exchanges.place(u64::from(stream)) {
+            Some(place) => self.widen(place, increment, out),
+            None => Ok(()),
         }
+    }
+
+    /// Changes the window of an exchange.
+    fn widen(&mut self, place: usize, change: i64, out: &mut Vec<u8>) -> Result<(), ResponseError> {
+        let window = &mut self.exchanges.slots[place].stream.window;
+        *window = widened(*window, change)?;
+        self.send_body(place, out);
         Ok(())
     }
 
@@ -220,22 +206,22 @@ impl Http2 {
             writer::write_window_update(out, 0, self.taken);
             self.taken = 0;
         }
-        let Some(place) = self.place(data.stream) else {
+        let Some(place) = self.exchanges.place(u64::from(data.stream)) else {
             return Ok(());
         };
         if data.end_stream || !data.bytes.is_empty() {
-            self.idle_frames = 0;
+            self.exchanges.idle_frames = 0;
         }
-        let stream = &mut self.streams[place];
-        stream.watch.hear(&mut stream.exchange, arrival);
-        let exchange = &mut stream.exchange;
+        let slot = &mut self.exchanges.slots[place];
+        slot.watch.hear(&mut slot.exchange, arrival);
+        let exchange = &mut slot.exchange;
         if exchange.status.is_none() {
             return Err(ResponseError::malformed("DATA before the header section"));
         }
         if !data.bytes.is_empty() {
-            stream.watch.body(arrival);
+            slot.watch.body(arrival);
         }
-        if let Some(content) = &mut self.content {
+        if let Some(content) = &mut self.exchanges.life.content {
             content.take(data.bytes)?;
         }
         *exchange.body.read.get_or_insert(0) += data.bytes.len() as u64;
@@ -243,12 +229,12 @@ impl Http2 {
         if data.complete {
             exchange.bytes.body += FRAME_HEADER_LEN as u64;
         }
-        stream.taken += data.flow;
+        slot.stream.taken += data.flow;
         if data.end_stream {
             self.complete(place, arrival, sink)?;
-        } else if stream.taken >= REFILL {
-            writer::write_window_update(out, data.stream, stream.taken);
-            stream.taken = 0;
+        } else if slot.stream.taken >= REFILL {
+            writer::write_window_update(out, data.stream, slot.stream.taken);
+            slot.stream.taken = 0;
         }
         Ok(())
     }
@@ -263,15 +249,15 @@ impl Http2 {
         let take = |fields: &mut ResponseFields, field: hpack::Field<'_>| {
             fields.take(field.name, field.value);
         };
-        let Some(response) = &mut self.response else {
+        let exchanges = &mut self.exchanges;
+        let Some(response) = &mut exchanges.life.response else {
             let (memo, empty) = (&mut self.memo, ResponseFields::default());
             return Ok(memo.read(&mut self.decoder, headers.block, empty, take)?);
         };
-        let is_trailers = place.is_none_or(|place| self.streams[place].exchange.status.is_some());
+        let has_status = |place: usize| exchanges.slots[place].exchange.status.is_some();
+        let is_trailers = place.is_none_or(has_status);
         if !is_trailers {
-            **response = ResponseInfo::default();
-            response.response_version = Some(Protocol::Http2);
-            response.keeps = !self.over;
+            **response = ResponseInfo::begun(Protocol::Http2, !exchanges.life.over);
         }
         let mut fields = ResponseFields::default();
         self.decoder.decode(headers.block, |field| {
@@ -290,18 +276,18 @@ impl Http2 {
         sink: &mut impl Sink,
     ) -> Result<(), ResponseError> {
         self.check_stream(headers.stream)?;
-        let place = self.place(headers.stream);
+        let place = self.exchanges.place(u64::from(headers.stream));
         let fields = self.decode(headers, place)?;
         let Some(place) = place else {
             return Ok(());
         };
-        self.idle_frames = 0;
-        let stream = &mut self.streams[place];
-        stream.watch.hear(&mut stream.exchange, arrival);
-        let exchange = &mut stream.exchange;
+        self.exchanges.idle_frames = 0;
+        let slot = &mut self.exchanges.slots[place];
+        slot.watch.hear(&mut slot.exchange, arrival);
+        let exchange = &mut slot.exchange;
         exchange.bytes.head +=
             (headers.block.len() + FRAME_HEADER_LEN * headers.frames as usize) as u64;
-        if let (true, Some(status)) = (stream.request.is_grpc, fields.grpc_status()) {
+        if let (true, Some(status)) = (slot.request.is_grpc, fields.grpc_status()) {
             exchange.grpc = Some(GrpcCall {
                 status: Some(status),
             });
@@ -315,29 +301,34 @@ impl Http2 {
             }
             return self.complete(place, arrival, sink);
         }
-        let (status, length) = fields.header_section()?;
-        if (100..200).contains(&status) {
-            if headers.end_stream {
-                return Err(ResponseError::malformed(
-                    "an interim response ends the stream",
-                ));
-            }
-            stream.interim += 1;
-            if stream.interim > MOST_INTERIM {
-                let words = format!("more than {MOST_INTERIM} interim responses");
-                return Err(ResponseError::too_large(words));
-            }
-            return Ok(());
+        let is_interim = self.exchanges.take_head(place, &fields, arrival)?;
+        match (is_interim, headers.end_stream) {
+            (true, true) => Err(ResponseError::malformed(
+                "an interim response ends the stream",
+            )),
+            (false, true) => self.complete(place, arrival, sink),
+            (_, false) => Ok(()),
         }
-        exchange.status = Some(status);
-        exchange.body.announced = length;
-        if let Some(response) = &mut self.response {
-            response.status = Some(status);
+    }
+
+    /// Records the end of a response.
+    fn complete(
+        &mut self,
+        place: usize,
+        arrival: Arrival,
+        sink: &mut impl Sink,
+    ) -> Result<(), ResponseError> {
+        let slot = &mut self.exchanges.slots[place];
+        let (read, announced) = slot.body_lengths();
+        if announced.is_some_and(|announced| announced != read) {
+            return Err(ResponseError::malformed(
+                "a body of another length than content-length announces",
+            ));
         }
-        stream.watch.head(arrival);
-        if headers.end_stream {
-            self.complete(place, arrival, sink)?;
+        if slot.request.is_grpc {
+            slot.exchange.grpc.get_or_insert_default();
         }
+        self.exchanges.complete(place, arrival, sink);
         Ok(())
     }
 }

@@ -4,18 +4,11 @@
 use super::exchanges::{Http3, LARGEST_LIST};
 use super::{StreamEnd, Violation};
 use crate::connection::ResponseInfo;
-use crate::{Arrival, ResponseError, judge};
+use crate::{Arrival, ResponseError};
 use bytes::Bytes;
-use intact_ledger::{Event, Failure, Protocol, Sink};
+use intact_ledger::{Failure, Protocol, Sink};
 use intact_wire::h2::ResponseFields;
-use intact_wire::h3::{ErrorCode, Frame, FrameReader, qpack};
-use intact_wire::http1::Kind;
-
-/// Interim (1xx) responses that may precede a final one, as in HTTP/1.
-const MOST_INTERIM: u32 = 100;
-/// Limit of consecutive frames without a part of a response: more are a flood (RFC 9114 section
-/// 10.5).
-const MOST_IDLE_FRAMES: u32 = 10_000;
+use intact_wire::h3::{self, ErrorCode, Frame, FrameReader, qpack};
 
 impl Http3 {
     /// Takes what was read of a stream: bytes, and its end or its reset.
@@ -31,7 +24,7 @@ impl Http3 {
         if self.broken.is_some() {
             return Ok(());
         }
-        let Some(place) = self.place(stream) else {
+        let Some(place) = self.exchanges.place(stream) else {
             return self.receive_from_server(stream, chunks, end, arrival, sink);
         };
         for chunk in chunks {
@@ -45,7 +38,7 @@ impl Http3 {
                     ErrorCode::H3_REQUEST_REJECTED => Failure::Refusal,
                     _ => Failure::StreamReset,
                 };
-                self.fail(place, kind, arrival.read, sink);
+                self.exchanges.fail(place, kind, arrival.read, sink);
                 Ok(())
             }
         }
@@ -57,10 +50,10 @@ impl Http3 {
         mut bytes: &[u8],
         arrival: Arrival,
     ) -> Result<(), Violation> {
-        let stream = &mut self.streams[place];
-        stream.watch.hear(&mut stream.exchange, arrival);
+        let slot = &mut self.exchanges.slots[place];
+        slot.watch.hear(&mut slot.exchange, arrival);
         // taken for the loop, because its frames borrow it
-        let mut reader = std::mem::replace(&mut stream.reader, FrameReader::new(0));
+        let mut reader = std::mem::replace(&mut slot.stream.reader, FrameReader::new(0));
         let read = loop {
             match reader.read(bytes) {
                 Ok(step) => {
@@ -75,29 +68,15 @@ impl Http3 {
                 Err(error) => break Err(error.into()),
             }
         };
-        self.streams[place].reader = reader;
+        self.exchanges.slots[place].stream.reader = reader;
         read
-    }
-
-    /// Counts a frame that is no part of a response.
-    pub(super) fn count_idle_frame(&mut self) -> Result<(), Violation> {
-        self.idle_frames += 1;
-        if self.idle_frames <= MOST_IDLE_FRAMES {
-            return Ok(());
-        }
-        let words =
-            format!("more than {MOST_IDLE_FRAMES} frames in a row carried no part of a response");
-        Err(Violation {
-            error: ResponseError::no_progress(words),
-            code: ErrorCode::H3_EXCESSIVE_LOAD,
-        })
     }
 
     fn frame(&mut self, place: usize, frame: Frame<'_>, arrival: Arrival) -> Result<(), Violation> {
         match frame {
             Frame::Data { bytes, overhead } => self.data(place, bytes, overhead, arrival),
             Frame::Headers { block, overhead } => self.headers(place, block, overhead, arrival),
-            Frame::Unknown(_) => self.count_idle_frame(),
+            Frame::Unknown(_) => Ok(self.exchanges.count_idle_frame()?),
             Frame::PushPromise => Err(Violation::new(
                 "a push although we allowed none",
                 ErrorCode::H3_ID_ERROR,
@@ -119,12 +98,12 @@ impl Http3 {
         arrival: Arrival,
     ) -> Result<(), Violation> {
         if bytes.is_empty() {
-            self.count_idle_frame()?;
+            self.exchanges.count_idle_frame()?;
         } else {
-            self.idle_frames = 0;
+            self.exchanges.idle_frames = 0;
         }
-        let stream = &mut self.streams[place];
-        let exchange = &mut stream.exchange;
+        let slot = &mut self.exchanges.slots[place];
+        let exchange = &mut slot.exchange;
         if exchange.status.is_none() {
             return Err(Violation::new(
                 "DATA before the header section",
@@ -132,7 +111,7 @@ impl Http3 {
             ));
         }
         if !bytes.is_empty() {
-            stream.watch.body(arrival);
+            slot.watch.body(arrival);
         }
         *exchange.body.read.get_or_insert(0) += bytes.len() as u64;
         exchange.bytes.body += (overhead + bytes.len()) as u64;
@@ -142,21 +121,19 @@ impl Http3 {
     /// Decodes a header block.
     fn decode(&mut self, block: &[u8], is_trailers: bool) -> Result<ResponseFields, Violation> {
         let scratch = &mut self.scratch;
-        let Some(response) = &mut self.response else {
+        let life = &mut self.exchanges.life;
+        let Some(response) = &mut life.response else {
             let derive = |block: &[u8]| {
                 let mut fields = ResponseFields::default();
                 qpack::decode(block, LARGEST_LIST, scratch, |field| {
                     fields.take(field.name, field.value);
                 })?;
-                Ok(fields)
+                Ok::<_, h3::Error>((fields, true))
             };
-            let read = self.memo.read(block, derive);
-            return Ok(read.map_err(intact_wire::h3::Error::from)?);
+            return Ok(self.memo.read_with(block, derive)?);
         };
         if !is_trailers {
-            **response = ResponseInfo::default();
-            response.response_version = Some(Protocol::Http3);
-            response.keeps = !self.over;
+            **response = ResponseInfo::begun(Protocol::Http3, !life.over);
         }
         let mut fields = ResponseFields::default();
         qpack::decode(block, LARGEST_LIST, scratch, |field| {
@@ -165,7 +142,7 @@ impl Http3 {
                 response.note(field.name, field.value);
             }
         })
-        .map_err(intact_wire::h3::Error::from)?;
+        .map_err(h3::Error::from)?;
         Ok(fields)
     }
 
@@ -176,33 +153,15 @@ impl Http3 {
         overhead: usize,
         arrival: Arrival,
     ) -> Result<(), Violation> {
-        self.idle_frames = 0;
-        let is_trailers = self.streams[place].exchange.status.is_some();
+        self.exchanges.idle_frames = 0;
+        let is_trailers = self.exchanges.slots[place].exchange.status.is_some();
         let fields = self.decode(block, is_trailers)?;
-        let stream = &mut self.streams[place];
-        let exchange = &mut stream.exchange;
+        let exchange = &mut self.exchanges.slots[place].exchange;
         exchange.bytes.head += (overhead + block.len()) as u64;
         if is_trailers {
             return Ok(fields.trailer_section()?);
         }
-        let (status, length) = fields.header_section()?;
-        if (100..200).contains(&status) {
-            stream.interim += 1;
-            if stream.interim > MOST_INTERIM {
-                let words = format!("more than {MOST_INTERIM} interim responses");
-                return Err(Violation {
-                    error: ResponseError::too_large(words),
-                    code: ErrorCode::H3_EXCESSIVE_LOAD,
-                });
-            }
-            return Ok(());
-        }
-        exchange.status = Some(status);
-        exchange.body.announced = length;
-        if let Some(response) = &mut self.response {
-            response.status = Some(status);
-        }
-        stream.watch.head(arrival);
+        self.exchanges.take_head(place, &fields, arrival)?;
         Ok(())
     }
 
@@ -213,33 +172,25 @@ impl Http3 {
         arrival: Arrival,
         sink: &mut impl Sink,
     ) -> Result<(), Violation> {
-        let stream = &mut self.streams[place];
-        stream.reader.finish()?;
-        stream.watch.hear(&mut stream.exchange, arrival);
-        let exchange = &mut stream.exchange;
-        if exchange.status.is_none() {
+        let slot = &mut self.exchanges.slots[place];
+        slot.stream.reader.finish()?;
+        slot.watch.hear(&mut slot.exchange, arrival);
+        if slot.exchange.status.is_none() {
             return Err(Violation::message("a stream that ends before its response"));
         }
-        let read = *exchange.body.read.get_or_insert(0);
-        let is_bodiless =
-            stream.request.kind == Kind::Head || matches!(exchange.status, Some(204 | 304));
-        let announced = exchange.body.announced.filter(|_| !is_bodiless);
         // as in HTTP/1, a body that is shorter was cut off
-        if announced.is_some_and(|announced| announced > read) {
-            return Err(Violation {
-                error: ResponseError::truncated("the body is shorter than content-length"),
-                code: ErrorCode::H3_MESSAGE_ERROR,
-            });
+        match slot.body_lengths() {
+            (read, Some(announced)) if announced > read => {
+                let words = "the body is shorter than content-length";
+                Err(ResponseError::truncated(words).into())
+            }
+            (read, Some(announced)) if announced < read => {
+                Err(Violation::message("the body is longer than content-length"))
+            }
+            _ => {
+                self.exchanges.complete(place, arrival, sink);
+                Ok(())
+            }
         }
-        if announced.is_some_and(|announced| announced < read) {
-            return Err(Violation::message("the body is longer than content-length"));
-        }
-        exchange.bytes.decoded = Some(read);
-        stream.watch.complete(exchange, arrival);
-        judge(exchange, stream.request.expected(exchange.status), false);
-        self.answered = true;
-        self.free(place);
-        sink.record(Event::Exchange(&self.streams[place].exchange));
-        Ok(())
     }
 }

@@ -4,14 +4,13 @@ use super::exchanges::Http3;
 use super::{StreamEnd, Violation};
 use crate::Arrival;
 use bytes::Bytes;
-use intact_ledger::{Failure, Nanos, Side, Sink};
-use intact_wire::h3::qpack::{DecoderInstructions, EncoderInstructions};
-use intact_wire::h3::{self, ErrorCode, Frame, FrameReader, StreamKind, StreamKindReader};
+use intact_ledger::Sink;
+use intact_wire::h3::{ErrorCode, Frame, PeerStream, StreamKind};
 
 /// The streams that are open.
 #[derive(Default)]
 pub(super) struct ServerStreams {
-    open: Vec<(u64, ServerStream)>,
+    open: Vec<(u64, PeerStream)>,
     /// The kinds of which there may be one only, and of which one was opened.
     seen: Vec<StreamKind>,
     has_settings: bool,
@@ -19,21 +18,10 @@ pub(super) struct ServerStreams {
     goaway: Option<u64>,
 }
 
-enum ServerStream {
-    /// Its kind is not complete yet.
-    Begun(StreamKindReader),
-    Control(FrameReader),
-    Encoder(EncoderInstructions),
-    Decoder(DecoderInstructions),
-    /// A kind without a meaning here.
-    Ignored,
-}
-
 impl Http3 {
     /// Adds a stream that the server opened.
     pub(super) fn add_server_stream(&mut self, stream: u64) {
-        let begun = ServerStream::Begun(StreamKindReader::default());
-        self.server.open.push((stream, begun));
+        self.server.open.push((stream, PeerStream::default()));
     }
 
     /// Takes what was read of a stream that carries no exchange in flight.
@@ -50,61 +38,30 @@ impl Http3 {
         let Some(place) = open.iter().position(|(id, _)| *id == stream) else {
             return Ok(());
         };
-        let (_, mut state) = open.swap_remove(place);
+        let (_, mut peer_stream) = open.swap_remove(place);
         for chunk in chunks {
-            self.server_bytes(&mut state, chunk, arrival, sink)?;
+            let mut bytes = &chunk[..];
+            if let Some(kind) = peer_stream.begin(&mut bytes) {
+                self.server.check(kind)?;
+            }
+            peer_stream.read(bytes, |frame| self.control_frame(&frame, arrival, sink))?;
         }
-        if end == StreamEnd::Open {
-            self.server.open.push((stream, state));
-            return Ok(());
-        }
-        match state {
-            ServerStream::Begun(_) | ServerStream::Ignored => Ok(()),
-            ServerStream::Control(_) | ServerStream::Encoder(_) | ServerStream::Decoder(_) => {
-                Err(Violation::new(
+        match (end, peer_stream.is_critical()) {
+            (StreamEnd::Open, _) => self.server.open.push((stream, peer_stream)),
+            (_, false) => {}
+            (_, true) => {
+                return Err(Violation::new(
                     "the server ended a stream that the connection needs",
                     ErrorCode::H3_CLOSED_CRITICAL_STREAM,
-                ))
+                ));
             }
         }
-    }
-
-    fn server_bytes(
-        &mut self,
-        state: &mut ServerStream,
-        mut bytes: &[u8],
-        arrival: Arrival,
-        sink: &mut impl Sink,
-    ) -> Result<(), Violation> {
-        if let ServerStream::Begun(reader) = state {
-            let Some((kind, rest)) = reader.read(bytes) else {
-                return Ok(());
-            };
-            *state = self.server.begin(kind)?;
-            bytes = rest;
-        }
-        match state {
-            ServerStream::Control(reader) => loop {
-                let step = reader.read(bytes)?;
-                bytes = &bytes[step.consumed..];
-                let Some(frame) = step.event else {
-                    return Ok(());
-                };
-                self.control_frame(frame, arrival, sink)?;
-            },
-            ServerStream::Encoder(instructions) => instructions
-                .read(bytes)
-                .map_err(|error| h3::Error::from(error).into()),
-            ServerStream::Decoder(instructions) => instructions
-                .read(bytes)
-                .map_err(|error| h3::Error::from(error).into()),
-            ServerStream::Begun(_) | ServerStream::Ignored => Ok(()),
-        }
+        Ok(())
     }
 
     fn control_frame(
         &mut self,
-        frame: Frame<'_>,
+        frame: &Frame<'_>,
         arrival: Arrival,
         sink: &mut impl Sink,
     ) -> Result<(), Violation> {
@@ -120,8 +77,8 @@ impl Http3 {
             return Ok(());
         }
         match frame {
-            Frame::GoAway(first) => self.go_away(first, arrival, sink),
-            Frame::Unknown(_) => self.count_idle_frame(),
+            Frame::GoAway(first) => self.go_away(*first, arrival, sink),
+            Frame::Unknown(_) => Ok(self.exchanges.count_idle_frame()?),
             Frame::CancelPush(_) => Err(Violation::new(
                 "the end of a push that was never allowed",
                 ErrorCode::H3_ID_ERROR,
@@ -152,43 +109,28 @@ impl Http3 {
             ));
         }
         self.server.goaway = Some(first);
-        self.over = true;
-        self.goaway_at.get_or_insert(arrival.at);
-        self.announced_by.get_or_insert(Side::Server);
-        self.refuse_from(first, arrival.read, sink);
+        self.exchanges.go_away(first, arrival, sink);
         Ok(())
-    }
-
-    fn refuse_from(&mut self, first: u64, at: Nanos, sink: &mut impl Sink) {
-        for place in 0..self.ids.len() {
-            if self.is_refused(place, first) {
-                self.fail(place, Failure::Refusal, at, sink);
-            }
-        }
     }
 }
 
 impl ServerStreams {
-    fn begin(&mut self, kind: StreamKind) -> Result<ServerStream, Violation> {
-        let state = match kind {
-            StreamKind::Control => ServerStream::Control(FrameReader::new(0)),
-            StreamKind::QpackEncoder => ServerStream::Encoder(EncoderInstructions),
-            StreamKind::QpackDecoder => ServerStream::Decoder(DecoderInstructions::default()),
-            StreamKind::Push => {
-                return Err(Violation::new(
-                    "a push although we allowed none",
-                    ErrorCode::H3_ID_ERROR,
-                ));
-            }
-            StreamKind::Unknown(_) => return Ok(ServerStream::Ignored),
-        };
-        if self.seen.contains(&kind) {
-            return Err(Violation::new(
+    /// Refuses a push, and a second stream of a kind of which there is one.
+    fn check(&mut self, kind: StreamKind) -> Result<(), Violation> {
+        match kind {
+            StreamKind::Push => Err(Violation::new(
+                "a push although we allowed none",
+                ErrorCode::H3_ID_ERROR,
+            )),
+            StreamKind::Unknown(_) => Ok(()),
+            _ if self.seen.contains(&kind) => Err(Violation::new(
                 "a second stream of a kind of which there is one",
                 ErrorCode::H3_STREAM_CREATION_ERROR,
-            ));
+            )),
+            _ => {
+                self.seen.push(kind);
+                Ok(())
+            }
         }
-        self.seen.push(kind);
-        Ok(state)
     }
 }

@@ -2,7 +2,8 @@
 //! panic, the right kind of each outcome.
 
 use super::*;
-use crate::{RequestSpec, ServerUrl};
+use crate::connection::transport_end::TransportEnd;
+use crate::{RequestSpec, ServerUrl, State};
 use intact_ledger::{Event, Method, Outcome, Protocol};
 use intact_wire::h3::{Setting, StreamKind, qpack, writer};
 use proptest::prelude::*;
@@ -60,6 +61,18 @@ fn at(nanos: u64) -> Arrival {
     Arrival::new(Some(Nanos(nanos)), Nanos(nanos))
 }
 
+fn begin(http: &mut Http3, id: u64, streams: &mut AnyStreams) {
+    let new = NewExchange {
+        request: &request(),
+        id,
+        due: Nanos(0).into(),
+        warmup: false,
+        setup: None,
+        sent_before: 0,
+    };
+    http.begin(&new, streams);
+}
+
 /// A connection with a number of requests in flight.
 fn begun(requests: u64) -> (Http3, AnyStreams) {
     let mut streams = AnyStreams {
@@ -69,7 +82,7 @@ fn begun(requests: u64) -> (Http3, AnyStreams) {
     let mut http = Http3::new(Exchange::new(0, Nanos(0)), Detail::Fields, 8);
     http.open_more(&mut streams);
     for id in 0..requests {
-        http.begin(&request(), id, Nanos(0).into(), false, None, &mut streams);
+        begin(&mut http, id, &mut streams);
     }
     (http, streams)
 }
@@ -138,7 +151,8 @@ fn converse(bytes: &[u8], pieces: &[usize], end: StreamEnd) -> Summary {
     let (mut http, _) = begun(1);
     let mut sink = Ended::default();
     let code = pass(&mut http, REQUEST, bytes, pieces, end, &mut sink);
-    http.end(None, Nanos(2), &TransportEnd::default(), &mut sink);
+    http.exchanges
+        .end(None, Nanos(2), &TransportEnd::default(), &mut sink);
     let exchange = sink.0.remove(0);
     assert!(sink.0.is_empty(), "one end for each exchange");
     (exchange.outcome, exchange.status, exchange.body.read, code)
@@ -164,7 +178,7 @@ proptest! {
         let mut sink = Ended::default();
         let bytes = [prefix, &bytes].concat();
         pass(&mut http, stream, &bytes, &pieces, end, &mut sink);
-        http.end(Some(Failure::Reset), Nanos(2), &TransportEnd::default(), &mut sink);
+        http.exchanges.end(Some(Failure::Reset), Nanos(2), &TransportEnd::default(), &mut sink);
         prop_assert_eq!(sink.0.len(), 3, "one end for each exchange");
     }
 }
@@ -306,8 +320,8 @@ fn goaway_refuses_the_requests_from_its_stream_on() {
     );
     assert_eq!(sink.0[2].outcome, Outcome::Ok);
     assert_eq!(http.state(), State::Over);
-    assert_eq!(http.announced_by, Some(Side::Server));
-    assert_eq!(http.exchanges(), 1, "the server processed one");
+    assert_eq!(http.life().announced_by, Some(Side::Server));
+    assert_eq!(http.life().exchanges(), 1, "the server processed one");
 }
 
 #[test]
@@ -315,7 +329,7 @@ fn requests_wait_for_the_streams_that_the_server_allows() {
     let mut streams = AnyStreams::default();
     let mut http = Http3::new(Exchange::new(0, Nanos(0)), Detail::Outcome, 8);
     http.open_more(&mut streams);
-    http.begin(&request(), 1, Nanos(0).into(), false, None, &mut streams);
+    begin(&mut http, 1, &mut streams);
     assert_eq!((streams.written, http.state()), (0, State::Busy));
     streams.allowed = 1;
     http.open_more(&mut streams);

@@ -50,13 +50,25 @@ fn state(protocol: Protocol, detail: Detail, streams: usize, out: &mut Vec<u8>) 
     HttpState::new(protocol, detail, streams, blank, out)
 }
 
+fn begin(http: &mut HttpState, request: &Arc<Request>, id: u64, out: &mut Vec<u8>) {
+    let new = NewExchange {
+        request,
+        id,
+        due: Nanos(0).into(),
+        warmup: false,
+        setup: None,
+        sent_before: 0,
+    };
+    http.begin(&new, out);
+}
+
 /// Begins an exchange and passes the bytes in pieces of these lengths, repeatedly. Then the stream
 /// ends, if the exchange has not ended.
 fn converse(protocol: Protocol, bytes: &[u8], pieces: &[usize]) -> ExchangeSummary {
     let mut out = Vec::new();
     let mut http = state(protocol, Detail::Fields, 1, &mut out);
     let mut sink = FirstExchange::default();
-    http.begin(&get(), 1, Nanos(0).into(), false, None, &mut out);
+    begin(&mut http, &get(), 1, &mut out);
     let mut rest = bytes;
     let mut lengths = pieces.iter().cycle();
     while let (Some(&length), false) = (lengths.next(), rest.is_empty()) {
@@ -64,16 +76,10 @@ fn converse(protocol: Protocol, bytes: &[u8], pieces: &[usize]) -> ExchangeSumma
         rest = later;
         http.receive(piece, at(1), &mut sink, &mut out);
     }
-    let over = match &http {
-        HttpState::Http1(http1) => http1.state() == State::Over,
-        HttpState::Http2(http2) => http2.state() == State::Over,
-    };
-    let unsolicited = match &http {
-        HttpState::Http1(http1) => http1.unsolicited_status,
-        HttpState::Http2(_) => None,
-    };
+    let over = http.state() == State::Over;
+    let unsolicited = http.life().unsolicited_status;
     http.end(None, Nanos(2), &TransportEnd::default(), &mut sink);
-    let response = http.response().cloned().unwrap();
+    let response = http.life().response.clone().unwrap();
     let exchange = sink.0.unwrap();
     ExchangeSummary {
         outcome: exchange.outcome,
@@ -241,7 +247,7 @@ fn requests_that_change_and_changed_settings_stay_readable() {
             writer::write_settings(&mut settings, &[(Setting::HeaderTableSize, 50)]);
             http.receive(&settings, at(1), &mut sink, &mut out);
         }
-        http.begin(request, nth as u64, Nanos(0).into(), false, None, &mut out);
+        begin(&mut http, request, nth as u64, &mut out);
         paths.push(if Arc::ptr_eq(request, &a) {
             "/"
         } else {
@@ -429,7 +435,7 @@ fn an_announced_length_without_a_body_is_fine_where_none_may_come() {
     let (mut sent, mut sink) = (Vec::new(), FirstExchange::default());
     let mut http = state(Protocol::Http2, Detail::Outcome, 1, &mut sent);
     let head = request(Method::HEAD, "/", b"");
-    http.begin(&head, 1, Nanos(0).into(), false, None, &mut sent);
+    begin(&mut http, &head, 1, &mut sent);
     http.receive(&bytes, at(1), &mut sink, &mut sent);
     assert_eq!(sink.0.unwrap().outcome, Outcome::Ok);
     let unchanged = block(&[(":status", "304"), ("content-length", "5")]);
@@ -479,7 +485,7 @@ fn frames_without_a_response_fail_with_no_progress() {
 fn replies_that_the_server_does_not_read_do_not_accumulate() {
     let (mut sent, mut sink) = (Vec::new(), FirstExchange::default());
     let mut http = state(Protocol::Http2, Detail::Outcome, 1, &mut sent);
-    http.begin(&get(), 1, Nanos(0).into(), false, None, &mut sent);
+    begin(&mut http, &get(), 1, &mut sent);
     let mut round = Vec::new();
     (0..1_000).for_each(|_| writer::write_ping(&mut round, false, [0; 8]));
     writer::write_data(&mut round, 1, b"a", false);
@@ -501,14 +507,12 @@ fn bytes_after_a_response_are_counted_in_any_pieces() {
     let excess = |bytes: &[u8], length: usize| {
         let mut out = Vec::new();
         let mut http = state(Protocol::Http11, Detail::Outcome, 1, &mut out);
-        http.begin(&get(), 1, Nanos(0).into(), false, None, &mut out);
+        begin(&mut http, &get(), 1, &mut out);
         for piece in bytes.chunks(length) {
             http.receive(piece, at(1), &mut FirstExchange::default(), &mut out);
         }
-        let HttpState::Http1(http1) = http else {
-            panic!("HTTP/1 was begun");
-        };
-        (http1.excess, http1.unsolicited_status, http1.state())
+        let life = http.life();
+        (life.excess, life.unsolicited_status, http.state())
     };
     let response = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhel".to_vec();
     let with = |more: &[u8]| [&response, more].concat();

@@ -42,7 +42,7 @@ impl UpstreamOptions {
             true => Verify::Insecure,
             false => Verify::System,
         };
-        let config = UpstreamConfig::new(url, self.calls, self.upstream_keepalive, verify);
+        let config = UpstreamConfig::new(url, self.calls, self.upstream_keepalive, &verify);
         let config = config.context("--upstream").map_err(Failed::usage)?;
         Ok(Some(config))
     }

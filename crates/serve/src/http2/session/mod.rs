@@ -15,6 +15,7 @@ use intact_wire::h2::{
     DEFAULT_WINDOW, Data, Error, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits,
     Priority, Setting, Settings, SettingsPayload, writer,
 };
+pub(super) use sending::AddField;
 use sending::Outgoing;
 use std::collections::{BTreeMap, VecDeque};
 

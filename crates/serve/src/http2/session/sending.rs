@@ -19,12 +19,15 @@ pub(super) struct Outgoing {
     end: bool,
 }
 
+/// Adds a field, name and value, to a header section.
+pub(in super::super) type AddField<'a> = dyn FnMut(&[u8], &[u8]) + 'a;
+
 impl Session {
-    /// Appends the head of an answer; `end`: nothing follows it.
-    pub(in super::super) fn head<'a>(
+    /// Appends a header section with these fields; `end`: nothing follows it.
+    pub(in super::super) fn head(
         &mut self,
         id: u32,
-        fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+        fields: impl FnOnce(&mut AddField<'_>),
         end: bool,
         out: &mut Vec<u8>,
     ) -> u64 {
@@ -36,9 +39,8 @@ impl Session {
         };
         let mut block = Vec::with_capacity(64);
         self.encoder.begin(&mut block);
-        for (name, value) in fields {
-            self.encoder.encode(name, value, indexing, &mut block);
-        }
+        let encoder = &mut self.encoder;
+        fields(&mut |name, value| encoder.encode(name, value, indexing, &mut block));
         let before = out.len();
         let most = self.client.max_frame_size as usize;
         writer::write_headers(out, id, &block, end, most);

@@ -55,8 +55,8 @@ fn conversation<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Notes, Vec<u
         }
     }
     for stream in std::mem::take(&mut notes.complete) {
-        let status = [(&b":status"[..], &b"200"[..])];
-        session.head(stream, status.into_iter(), false, &mut out);
+        let status = |add: &mut AddField<'_>| add(b":status", b"200");
+        session.head(stream, status, false, &mut out);
         session.give(stream, Body::Filler(10), 0, 10, true);
     }
     session.pump(&mut out, &mut notes);

@@ -24,16 +24,32 @@ impl<T: Copy> BlockCache<T> {
         empty: T,
         mut visit: impl FnMut(&mut T, Field<'_>),
     ) -> Result<T, Error> {
-        if let Some(digest) = self.digest {
-            // identical bytes have the same meaning only because none of them depends on the
-            // dynamic table
-            if self.block == block {
-                return Ok(digest);
-            }
+        self.read_with(block, |block| {
+            let mut digest = empty;
+            let seen = decoder.decode(block, |field| visit(&mut digest, field))?;
+            Ok((digest, seen.stateless))
+        })
+    }
+
+    /// The value that `derive` returns for the block, with whether the block is stateless. It is
+    /// not called if the block repeats the last stateless one.
+    ///
+    /// # Errors
+    /// That of `derive`.
+    pub fn read_with<E>(
+        &mut self,
+        block: &[u8],
+        derive: impl FnOnce(&[u8]) -> Result<(T, bool), E>,
+    ) -> Result<T, E> {
+        // identical bytes have the same meaning only because none of them depends on the dynamic
+        // table
+        if let Some(digest) = self.digest
+            && self.block == block
+        {
+            return Ok(digest);
         }
-        let mut digest = empty;
-        let seen = decoder.decode(block, |field| visit(&mut digest, field))?;
-        if seen.stateless {
+        let (digest, is_stateless) = derive(block)?;
+        if is_stateless {
             self.block.clear();
             self.block.extend_from_slice(block);
             self.digest = Some(digest);

@@ -2,7 +2,8 @@
 
 use super::error::Error;
 use super::table::{OVERHEAD, Table};
-use super::{huffman, integer, static_table};
+use super::text::Text;
+use super::{integer, static_table};
 
 /// One header field, borrowed during a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,23 +51,6 @@ impl Default for Decoder {
 
 /// Limit of a table whose allowed size is unknown; older entries become unknown again.
 const MID_STREAM_TABLE: u32 = 256 * 1024;
-
-/// Location of a string of a literal.
-#[derive(Clone, Copy)]
-enum Text<'a> {
-    Plain(&'a [u8]),
-    /// Decoded into the scratch buffer: start and end.
-    Scratch(usize, usize),
-}
-
-impl<'a> Text<'a> {
-    fn within(self, scratch: &'a [u8]) -> &'a [u8] {
-        match self {
-            Self::Plain(bytes) => bytes,
-            Self::Scratch(from, to) => &scratch[from..to],
-        }
-    }
-}
 
 impl Decoder {
     /// A decoder for a new connection. It refuses lists larger than `max_list_size`, in bytes as
@@ -178,7 +162,7 @@ impl Decoder {
         self.scratch.clear();
         let mut known = true;
         let name = if name_index == 0 {
-            self.text(input)?
+            Text::read_flagged(input, &mut self.scratch)?
         } else {
             // through the scratch buffer: the name may be in the entry that this insertion evicts
             let mut scratch = std::mem::take(&mut self.scratch);
@@ -190,7 +174,7 @@ impl Decoder {
             found?;
             Text::Scratch(0, self.scratch.len())
         };
-        let value = self.text(input)?;
+        let value = Text::read_flagged(input, &mut self.scratch)?;
         let (name, value) = (name.within(&self.scratch), value.within(&self.scratch));
         let size = name.len() + value.len();
         self.check(seen, size)?;
@@ -206,19 +190,6 @@ impl Decoder {
             self.table.insert(name, value, known);
         }
         Ok(size)
-    }
-
-    fn text<'a>(&mut self, input: &mut &'a [u8]) -> Result<Text<'a>, Error> {
-        let coded = input.first().is_some_and(|first| first & 0x80 != 0);
-        let len = integer::read(input, 7)? as usize;
-        let (bytes, rest) = input.split_at_checked(len).ok_or(Error::Truncated)?;
-        *input = rest;
-        if !coded {
-            return Ok(Text::Plain(bytes));
-        }
-        let from = self.scratch.len();
-        huffman::decode(bytes, &mut self.scratch)?;
-        Ok(Text::Scratch(from, self.scratch.len()))
     }
 
     fn lookup(&self, index: u32, seen: &mut Block) -> Result<Field<'_>, Error> {

@@ -10,8 +10,9 @@ mod encoder;
 mod error;
 pub(crate) mod huffman;
 pub(crate) mod integer;
-mod static_table;
+pub(crate) mod static_table;
 mod table;
+pub(crate) mod text;
 
 pub use block_cache::BlockCache;
 pub use decoder::{Block, Decoder, Field};

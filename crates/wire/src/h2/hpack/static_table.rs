@@ -22,13 +22,22 @@ pub(super) static ENTRIES: [(&[u8], &[u8]); 61] = [
 
 /// The index of a field, and whether its value matches, too.
 pub(super) fn find(name: &[u8], value: &[u8]) -> Option<(u32, bool)> {
+    find_in(&ENTRIES, name, value).map(|(place, matches)| (place as u32 + 1, matches))
+}
+
+/// The place of a field in a table, and whether its value matches, too.
+pub(crate) fn find_in(
+    entries: &[(&[u8], &[u8])],
+    name: &[u8],
+    value: &[u8],
+) -> Option<(usize, bool)> {
     let mut found = None;
-    for (index, entry) in (1..).zip(&ENTRIES) {
+    for (place, entry) in entries.iter().enumerate() {
         if entry.0 == name {
             if entry.1 == value {
-                return Some((index, true));
+                return Some((place, true));
             }
-            found = found.or(Some((index, false)));
+            found = found.or(Some((place, false)));
         }
     }
     found

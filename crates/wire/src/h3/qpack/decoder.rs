@@ -2,7 +2,8 @@
 
 use super::error::Error;
 use super::static_table::ENTRIES;
-use crate::h2::hpack::{Field, huffman, integer};
+use crate::h2::hpack::text::Text;
+use crate::h2::hpack::{Field, integer};
 
 /// Bytes that a field counts in addition to its name and value (RFC 9114 section 4.2.2).
 const OVERHEAD: usize = 32;
@@ -57,14 +58,13 @@ fn read_field<'a, 'b: 'a>(
         }
         // literal with literal name
         0x20.. => {
-            let name = read_text(input, 3, first & 0x08 != 0, scratch)?;
+            let name = Text::read(input, 3, first & 0x08 != 0, scratch)?;
             (first & 0x10 != 0, name)
         }
         // both forms with a post-base index
         _ => return Err(Error::Dynamic),
     };
-    let coded = input.first().is_some_and(|first| first & 0x80 != 0);
-    let value = read_text(input, 7, coded, scratch)?;
+    let value = Text::read_flagged(input, scratch)?;
     let scratch = &*scratch;
     Ok(field(
         name.within(scratch),
@@ -93,39 +93,6 @@ fn indexed(
     }
     let entry = ENTRIES.get(index as usize);
     entry.copied().ok_or(Error::Index(index))
-}
-
-/// Location of a string.
-enum Text<'a> {
-    Plain(&'a [u8]),
-    /// Decoded into the scratch buffer: start and end.
-    Scratch(usize, usize),
-}
-
-impl<'a> Text<'a> {
-    fn within(self, scratch: &'a [u8]) -> &'a [u8] {
-        match self {
-            Text::Plain(bytes) => bytes,
-            Text::Scratch(from, to) => &scratch[from..to],
-        }
-    }
-}
-
-fn read_text<'a>(
-    input: &mut &'a [u8],
-    prefix: u32,
-    coded: bool,
-    scratch: &mut Vec<u8>,
-) -> Result<Text<'a>, Error> {
-    let len = integer::read(input, prefix)? as usize;
-    let (bytes, rest) = input.split_at_checked(len).ok_or(Error::Truncated)?;
-    *input = rest;
-    if !coded {
-        return Ok(Text::Plain(bytes));
-    }
-    let from = scratch.len();
-    huffman::decode(bytes, scratch)?;
-    Ok(Text::Scratch(from, scratch.len()))
 }
 
 #[cfg(test)]

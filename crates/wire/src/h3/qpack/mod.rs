@@ -3,14 +3,12 @@
 //! A peer whose SETTINGS_QPACK_MAX_TABLE_CAPACITY is 0 must not get a dynamic reference, and must
 //! not send one. So each block has the same meaning on every stream, and is decoded alone.
 
-mod block_cache;
 mod decoder;
 mod encoder;
 mod error;
 mod instructions;
 mod static_table;
 
-pub use block_cache::BlockCache;
 pub use decoder::decode;
 pub use encoder::{begin, encode};
 pub use error::Error;

@@ -1,5 +1,7 @@
 //! The static table (RFC 9204 appendix A). Unlike in HPACK, its first index is 0.
 
+use crate::h2::hpack::static_table::find_in;
+
 /// Name and value of every entry.
 #[rustfmt::skip]
 pub(super) static ENTRIES: [(&[u8], &[u8]); 99] = [
@@ -40,14 +42,5 @@ pub(super) static ENTRIES: [(&[u8], &[u8]); 99] = [
 
 /// The index of a field, and whether its value matches, too.
 pub(super) fn find(name: &[u8], value: &[u8]) -> Option<(usize, bool)> {
-    let mut found = None;
-    for (index, entry) in ENTRIES.iter().enumerate() {
-        if entry.0 == name {
-            if entry.1 == value {
-                return Some((index, true));
-            }
-            found = found.or(Some((index, false)));
-        }
-    }
-    found
+    find_in(&ENTRIES, name, value)
 }

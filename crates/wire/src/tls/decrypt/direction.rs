@@ -224,7 +224,6 @@ impl DirectionDecryptor {
         let read = self.messages.read(plain, |message, body| {
             match (side, message) {
                 (Side::Server, kind::ENCRYPTED_EXTENSIONS) => inner.alpn = read_alpn(body),
-                (Side::Server, kind::CERTIFICATE) => inner.certificate_len = Some(body.len()),
                 (Side::Server, kind::NEW_SESSION_TICKET) => inner.tickets += 1,
                 (_, kind::FINISHED) => {
                     // the second Finished ends the handshake, from either side

@@ -42,8 +42,6 @@ pub struct Plain<'a> {
 pub struct Inner {
     /// The server's protocol, if it was encrypted (TLS 1.3).
     pub alpn: Option<Vec<u8>>,
-    /// Size of the server's Certificate message in bytes, if it was encrypted (TLS 1.3).
-    pub certificate_len: Option<usize>,
     /// Number of session tickets that the server sent encrypted.
     pub tickets: u32,
     /// The end of the handshake.

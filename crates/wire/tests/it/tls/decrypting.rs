@@ -103,7 +103,7 @@ fn every_suite_of_tls_1_3_reads_as_it_was_said_across_key_updates() {
     for pair in pairs_of_tls_1_3() {
         let heard = check(&pair.talk(), &keys(&pair));
         assert_eq!(heard.inner.alpn.as_deref(), Some(b"http/1.1".as_slice()));
-        assert!(heard.inner.certificate_len.unwrap() > 300 && heard.inner.tickets > 0);
+        assert!(heard.inner.tickets > 0);
         assert_eq!(
             heard.inner.key_updates, 4,
             "each side asks the other to follow"
