@@ -10,7 +10,7 @@ pub use descriptors::{
 pub(crate) use memory::write_memory;
 pub use memory::{page_size, read_memory, try_read_memory};
 
-use crate::checked;
+use rustix::process::{Pid, Resource, Rlimit, getpid, getrlimit, set_child_subreaper, setrlimit};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -21,18 +21,13 @@ use std::time::Duration;
 /// Raises this process's limit of open descriptors to the hard limit, and returns the limit.
 /// Children that run already keep theirs.
 pub fn raise_descriptor_limit() -> u64 {
-    // SAFETY: a structure of zeroes is valid; the kernel fills and reads it.
-    unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-        let before = limit.rlim_cur;
-        limit.rlim_cur = limit.rlim_max;
-        if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0 {
-            limit.rlim_max
-        } else {
-            before
-        }
-    }
+    let before = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: before.maximum,
+        ..before
+    };
+    let limit = setrlimit(Resource::Nofile, raised).map_or(before.current, |()| before.maximum);
+    limit.unwrap_or(u64::MAX)
 }
 
 /// The process that [`fork`] returns in.
@@ -42,7 +37,7 @@ pub enum Forked {
     /// The old one.
     Parent {
         /// The new process.
-        child: rustix::process::Pid,
+        child: Pid,
     },
 }
 
@@ -60,7 +55,7 @@ pub fn fork() -> io::Result<Forked> {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Forked::Child),
         child => {
-            let child = rustix::process::Pid::from_raw(child).ok_or(io::ErrorKind::InvalidData)?;
+            let child = Pid::from_raw(child).ok_or(io::ErrorKind::InvalidData)?;
             Ok(Forked::Parent { child })
         }
     }
@@ -80,9 +75,7 @@ pub fn is_single_threaded() -> io::Result<bool> {
 /// # Errors
 /// Those of prctl(2).
 pub fn adopt_orphans() -> io::Result<()> {
-    // SAFETY: takes plain numbers.
-    checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })?;
-    Ok(())
+    Ok(set_child_subreaper(Some(getpid()))?)
 }
 
 /// A child that has ended.

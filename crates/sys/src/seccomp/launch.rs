@@ -1,5 +1,6 @@
 //! Starts a program under a filter. Between `fork` and `exec` only system calls are made.
 
+use super::listener::{self, NotificationResponse};
 use crate::bpf::Instruction;
 use crate::checked;
 use crate::signals::SignalMask;
@@ -181,20 +182,7 @@ fn kill_self() -> io::Error {
 /// ever.
 fn can_continue(listener: &OwnedFd) -> bool {
     // no call has this id, which the kernel looks at after the flags
-    let mut response = libc::seccomp_notif_resp {
-        id: 0,
-        val: 0,
-        error: 0,
-        flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
-    };
-    // SAFETY: the kernel reads the structure.
-    let sent = checked(unsafe {
-        libc::ioctl(
-            listener.as_raw_fd(),
-            libc::SECCOMP_IOCTL_NOTIF_SEND as _,
-            &raw mut response,
-        )
-    });
+    let sent = listener::respond(listener.as_raw_fd(), 0, NotificationResponse::Continue);
     sent.is_err_and(|error| error.raw_os_error() == Some(libc::ENOENT))
 }
 

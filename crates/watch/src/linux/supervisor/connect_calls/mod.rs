@@ -173,7 +173,11 @@ impl ConnectCalls {
         // on this machine it is decided already
         let is_decided = dial.look(now).is_some();
         let until = if dial.blocking && !is_decided {
-            socket::patience(&socket).map(|patience| now + patience)
+            socket
+                .write_timeout()
+                .ok()
+                .flatten()
+                .map(|patience| now + patience)
         } else if !is_decided && self.is_far(&dial) {
             Some(now)
         } else {
