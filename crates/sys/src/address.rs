@@ -18,6 +18,14 @@ pub enum AddressKind {
     Other,
 }
 
+/// Any port of the loopback address of a family.
+pub fn loopback(v6: bool) -> SocketAddr {
+    match v6 {
+        true => (Ipv6Addr::LOCALHOST, 0).into(),
+        false => (Ipv4Addr::LOCALHOST, 0).into(),
+    }
+}
+
 /// Reads a `struct sockaddr` of any family; `None` if it is too short for its family.
 pub fn parse(bytes: &[u8]) -> Option<AddressKind> {
     let family = u16::from_ne_bytes(*bytes.first_chunk()?);

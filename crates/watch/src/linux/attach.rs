@@ -43,6 +43,16 @@ pub enum Subjects {
     All,
 }
 
+impl Subjects {
+    /// The processes that there are now.
+    pub(super) fn processes(&self) -> Vec<u32> {
+        match self {
+            Subjects::All => process::all(),
+            Subjects::Processes(processes) => process::descendants(processes.clone()).collect(),
+        }
+    }
+}
+
 /// Follows running programs until they end, the time is over, or a signal comes: its number.
 pub fn follow(
     subjects: &Subjects,
@@ -246,12 +256,8 @@ impl<'a> Follower<'a> {
 
     /// The processes that are followed, by the inodes of their sockets.
     fn owners(&mut self) -> HashMap<u32, Owner> {
-        let processes = match self.subjects {
-            Subjects::All => process::all(),
-            Subjects::Processes(processes) => process::descendants(processes.clone()).collect(),
-        };
         let mut owners = HashMap::new();
-        for pid in processes {
+        for pid in self.subjects.processes() {
             let Some(command) = process::command(pid) else {
                 continue;
             };

@@ -169,7 +169,7 @@ impl<'a> Relay<'a> {
             if let Err(error) = self.poll.poll(&mut events, Some(wait))
                 && error.kind() != io::ErrorKind::Interrupted
             {
-                self.run.cut();
+                self.run.is_cut = true;
                 break;
             }
             // before the events: they may be of connections that are handed over in there
@@ -231,7 +231,7 @@ impl<'a> Relay<'a> {
             });
         }
         self.part();
-        self.run.tick();
+        self.run.observer.tick();
     }
 
     /// Ends the observations of connections that are over and wait for nothing any more.
@@ -432,7 +432,7 @@ impl<'a> Relay<'a> {
                 socket::received_to_the_end(end).is_none_or(|kernel| kernel == way.taken())
             };
             if !(agree(near, out) && agree(far, back)) {
-                self.run.count_difference();
+                self.run.differences += 1;
             }
             // a program that has closed both directions resets what comes after its FIN
             if near.take_error().is_ok_and(|error| error.is_some()) {
@@ -555,6 +555,6 @@ fn observe(
         && catch_unwind(AssertUnwindSafe(|| show(seen, run))).is_err()
     {
         *observed = None;
-        run.count_fault();
+        run.faults += 1;
     }
 }

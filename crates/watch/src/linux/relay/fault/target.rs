@@ -6,7 +6,7 @@
 //! order of records decides, and the row says so.
 
 use super::turn::{is_announced, is_idle};
-use super::{DestinationKey, Faults};
+use super::{DestinationKey, Faults, Shown};
 use crate::FaultConfig;
 use crate::platform::relay::direction::Passed;
 use intact_ledger::{
@@ -65,18 +65,6 @@ pub(in crate::platform::relay) struct Due {
     pub(super) withheld: u64,
 }
 
-/// Something that is shown to the observation of a connection, and asked of it.
-pub(in crate::platform::relay) trait Observation {
-    /// Shows bytes that passed.
-    fn show(&mut self, from: Side, bytes: &[u8]);
-    /// How far the exchanges are.
-    fn progress(&self) -> Option<Progress>;
-    /// What is known of the connection.
-    fn connection(&self) -> Option<&Connection>;
-    /// The time on the run's clock.
-    fn now(&self) -> Nanos;
-}
-
 impl FaultTarget {
     pub(in crate::platform::relay) fn new(
         about: &Connection,
@@ -121,7 +109,7 @@ impl FaultTarget {
         &mut self,
         (from, bytes): (Side, &[u8]),
         faults: &mut Faults,
-        seen: &mut dyn Observation,
+        seen: &mut Shown<'_, '_>,
     ) -> Passed {
         let kind = faults.config().kind;
         let before = seen.progress();
@@ -174,7 +162,7 @@ impl FaultTarget {
         bytes: &[u8],
         before: &Progress,
         faults: &mut Faults,
-        seen: &mut dyn Observation,
+        seen: &mut Shown<'_, '_>,
     ) -> Passed {
         let at = seen.now();
         seen.show(Side::Client, bytes);
@@ -214,7 +202,7 @@ impl FaultTarget {
         passed: Passed,
         before: Option<Progress>,
         faults: &mut Faults,
-        seen: &mut dyn Observation,
+        seen: &mut Shown<'_, '_>,
     ) -> Passed {
         let Some(now) = seen.progress() else {
             return passed;
@@ -248,7 +236,7 @@ impl FaultTarget {
     }
 
     /// Gives the connection its turn once it is kept.
-    fn note_kept(&mut self, now: &Progress, faults: &mut Faults, seen: &dyn Observation) {
+    fn note_kept(&mut self, now: &Progress, faults: &mut Faults, seen: &Shown<'_, '_>) {
         if self.turn.is_none()
             && now.is_kept()
             && let Some(about) = seen.connection()
@@ -262,7 +250,7 @@ impl FaultTarget {
     pub(in crate::platform::relay) fn look_at_idle(
         &mut self,
         faults: &mut Faults,
-        seen: &dyn Observation,
+        seen: &Shown<'_, '_>,
     ) -> Option<Instant> {
         let now = seen.progress()?;
         self.note_kept(&now, faults, seen);
