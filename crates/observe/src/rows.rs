@@ -582,9 +582,8 @@ impl Rows {
                 exchanges: is_counted.then_some(self.done - self.refused),
                 bytes: carried.bytes,
                 probes: Probes {
-                    tcp_keepalive_s: carried.tcp_keepalive_s,
-                    user_timeout_ms: carried.user_timeout_ms,
                     pings: http2.map(|facts| u32::try_from(facts.pings).unwrap_or(u32::MAX)),
+                    ..carried.probes
                 },
             },
         };
@@ -638,13 +637,13 @@ fn is_complete(outcome: SeenOutcome) -> bool {
 
 /// Whether it asks a proxy for a tunnel. In HTTP/2 a CONNECT concerns one stream, and is an
 /// ordinary exchange.
-fn asks_for_tunnel(seen: &Seen) -> bool {
+pub(crate) fn asks_for_tunnel(seen: &Seen) -> bool {
     let request = seen.request.as_ref();
     seen.stream.is_none() && request.is_some_and(|request| request.method == b"CONNECT")
 }
 
 /// Whether the response is a success (2xx), which grants a CONNECT.
-fn is_granted(seen: &Seen) -> bool {
+pub(crate) fn is_granted(seen: &Seen) -> bool {
     let response = seen.response.as_ref();
     response.is_some_and(|response| response.status / 100 == 2)
 }
