@@ -227,7 +227,7 @@ impl<'a> Follower<'a> {
         for report in there {
             match self.traced_owner(&report) {
                 Some(TracedOwner::Followed(connect)) => {
-                    self.follow(&report, connect.at, connect.owner);
+                    self.follow(&report, connect.at, connect.owner, false);
                 }
                 Some(TracedOwner::Other) => self.others.note_owner(report.cookie),
                 None => unowned.push(report),
@@ -244,9 +244,7 @@ impl<'a> Follower<'a> {
             match owner.filter(|_| !self.others.is_accepted(&report)) {
                 Some(owner) => {
                     self.earlier += u64::from(is_first);
-                    let mut about = self.connection(&report, self.clock.now(), owner.clone());
-                    about.open_before = is_first;
-                    self.outside.follow(report.cookie, about, None);
+                    self.follow(&report, self.clock.now(), owner.clone(), is_first);
                 }
                 None => self.others.see(&report, is_first),
             }
@@ -281,8 +279,9 @@ impl<'a> Follower<'a> {
         owners
     }
 
-    fn follow(&mut self, report: &SocketReport, at: Nanos, owner: Owner) {
-        let about = self.connection(report, at, owner);
+    fn follow(&mut self, report: &SocketReport, at: Nanos, owner: Owner, open_before: bool) {
+        let mut about = self.connection(report, at, owner);
+        about.open_before = open_before;
         self.outside.follow(report.cookie, about, None);
     }
 

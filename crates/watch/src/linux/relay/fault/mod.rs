@@ -106,14 +106,6 @@ impl Faults {
         }
     }
 
-    pub(super) fn config(&self) -> &FaultConfig {
-        &self.config
-    }
-
-    pub(super) fn place(&self) -> Option<RunPosition> {
-        self.place
-    }
-
     /// What is going to be done, for the ledger.
     pub(super) fn plan(&self) -> FaultEvent {
         let config = &self.config;

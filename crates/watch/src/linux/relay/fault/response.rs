@@ -19,7 +19,7 @@ impl FaultTarget {
         faults: &mut Faults,
         seen: &mut Shown<'_, '_>,
     ) -> Passed {
-        match faults.config().kind {
+        match faults.config.kind {
             FaultKind::ResetMidResponse => self.cut_body(bytes, faults, seen),
             FaultKind::EarlyCloseAfterHeaders => self.cut_behind_head(bytes, faults, seen),
             FaultKind::MaxAge | FaultKind::Drain => self.announce(bytes, faults, seen),
@@ -128,7 +128,7 @@ impl FaultTarget {
 
     /// Announces the end in a response that begins.
     fn announce(&mut self, bytes: &[u8], faults: &mut Faults, seen: &mut Shown<'_, '_>) -> Passed {
-        let kind = faults.config().kind;
+        let kind = faults.config.kind;
         let progress = seen.progress();
         let obstacle = progress.and_then(|now| cannot_announce(&now, kind));
         if let Some(why) = obstacle {

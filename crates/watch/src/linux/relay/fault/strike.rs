@@ -114,7 +114,7 @@ impl Relay<'_> {
             return;
         };
         let Some(due) = target.due else { return };
-        let kind = faults.config().kind;
+        let kind = faults.config.kind;
         let program = target.place.as_ref().and_then(|place| place.copy());
         if kind == FaultKind::Rst
             && program

@@ -111,7 +111,7 @@ impl FaultTarget {
         faults: &mut Faults,
         seen: &mut Shown<'_, '_>,
     ) -> Passed {
-        let kind = faults.config().kind;
+        let kind = faults.config.kind;
         let before = seen.progress();
         let is_turn = before.is_some_and(|before| self.is_turn(&before, faults));
         self.last_bytes = Instant::now();
@@ -147,8 +147,8 @@ impl FaultTarget {
         if self.is_given_up || self.is_announced {
             return false;
         }
-        let is_old = match faults.config().kind {
-            FaultKind::MaxAge => self.since.elapsed() >= faults.config().after,
+        let is_old = match faults.config.kind {
+            FaultKind::MaxAge => self.since.elapsed() >= faults.config.after,
             FaultKind::Drain if faults.is_drained(&turn.destination, self.id) => return true,
             _ => true,
         };
@@ -183,7 +183,7 @@ impl FaultTarget {
                 }
             }
             FaultKind::Stale | FaultKind::SlowClose | FaultKind::Rst | FaultKind::NatIdle => {
-                self.was_never_idle = faults.config().idle == FaultConfig::IDLE;
+                self.was_never_idle = faults.config.idle == FaultConfig::IDLE;
                 self.note(FaultObstacle::NeverIdle, faults);
                 return Passed::All;
             }
@@ -254,7 +254,7 @@ impl FaultTarget {
     ) -> Option<Instant> {
         let now = seen.progress()?;
         self.note_kept(&now, faults, seen);
-        let config = faults.config();
+        let config = &faults.config;
         let (kind, after, short) = (config.kind, config.after, config.idle);
         let is_drained = kind == FaultKind::Drain && {
             let turn = self.turn.as_ref()?;
