@@ -391,7 +391,7 @@ impl ObservedConnection {
             if let Some(one) = self.inference.end() {
                 self.rows.take_inferred(&one, why, run);
             }
-            if self.inference.is_lower_bound() {
+            if self.inference.is_lower_bound {
                 run.note_lower_bound();
             }
         }
@@ -435,12 +435,12 @@ impl ObservedConnection {
 
     /// Number of recorded exchanges.
     pub fn exchanges(&self) -> u64 {
-        self.rows.exchanges()
+        self.rows.done
     }
 
     /// Number of exchanges whose end was not observed.
     pub fn unobserved_exchanges(&self) -> u64 {
-        self.rows.unobserved()
+        self.rows.unobserved
     }
 
     /// Why its content is unknown; `None` if it was read, or if there was none.

@@ -83,13 +83,13 @@ pub(super) struct RelayDirection {
     /// It was a reset, which what is on its way still precedes.
     reset: bool,
     /// A write to the source has met its RST, so that reads see a FIN in its place.
-    is_source_reset: bool,
+    pub(super) is_source_reset: bool,
     /// It was passed on.
     ended: bool,
     /// How many bytes have left the source.
-    taken: u64,
+    pub(super) taken: u64,
     /// Bytes that the source's TCP had acknowledged at its end.
-    acknowledged: Option<u64>,
+    pub(super) acknowledged: Option<u64>,
     /// Whether the sink reports when it has room.
     room_reported: bool,
     /// Where a distance is emulated.
@@ -122,30 +122,15 @@ impl RelayDirection {
         self.taken > 0
     }
 
-    /// How many bytes have left the source.
-    pub(super) fn taken(&self) -> u64 {
-        self.taken
-    }
-
     /// How many bytes the sink has taken.
     pub(super) fn passed_on(&self) -> u64 {
         let underway = self.delay.as_ref().map_or(0, |delay| delay.bytes());
         self.taken - self.dropped - (self.held.len() - self.written + underway) as u64
     }
 
-    /// Bytes that the source's TCP had acknowledged at its end.
-    pub(super) fn acknowledged(&self) -> Option<u64> {
-        self.acknowledged
-    }
-
     /// Whether the end of the stream was passed on.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
-    }
-
-    /// Notes that a write to the source has met its RST.
-    pub(super) fn note_source_reset(&mut self) {
-        self.is_source_reset = true;
     }
 
     /// Reads nothing any more.

@@ -385,7 +385,7 @@ impl<'a> Relay<'a> {
             see(Side::Server, came)
         });
         if back_stop == Stop::SinkReset {
-            out.note_source_reset();
+            out.is_source_reset = true;
         }
         let is_last = back.has_ended();
         // nothing of the program's passes a fault that has just struck
@@ -418,7 +418,7 @@ impl<'a> Relay<'a> {
                 // loopback delivers within send(2), and refuses to send once a RST has come
                 let had = match is_local {
                     true => Some(out.passed_on()),
-                    false => back.acknowledged().or_else(|| socket::acknowledged(far)),
+                    false => back.acknowledged.or_else(|| socket::acknowledged(far)),
                 };
                 if let (false, Some(bytes)) = (is_by_program, had) {
                     seen.note_acknowledged(bytes);
@@ -429,7 +429,7 @@ impl<'a> Relay<'a> {
             self.close(id);
         } else if out.has_ended() && back.has_ended() {
             let agree = |end: &TcpStream, way: &RelayDirection| {
-                socket::received_to_the_end(end).is_none_or(|kernel| kernel == way.taken())
+                socket::received_to_the_end(end).is_none_or(|kernel| kernel == way.taken)
             };
             if !(agree(near, out) && agree(far, back)) {
                 self.run.differences += 1;

@@ -147,11 +147,11 @@ impl Supervisor {
         while !(self.program.is_abandoned() || self.orphaned && self.program.has_ended()) {
             let soonest = [
                 self.connects.deadline(),
-                self.passthrough.deadline(),
+                self.passthrough.ends_due,
                 self.exits.deadline(),
                 self.unseen.due(),
                 self.cx.notifications.due(),
-                self.cx.record.udp_peers.due(),
+                self.cx.record.udp_peers.due,
             ];
             self.timer.set(soonest.into_iter().flatten().min());
             if let Err(error) = self.poll.poll(&mut events, self.lookups.pace())
@@ -282,7 +282,7 @@ impl Supervisor {
         lookups.settle(true, &mut cx);
         connects.finish(&cx);
         passthrough.finish(&cx);
-        let refused = cx.notifications.inspection.refused();
+        let refused = &cx.notifications.inspection.refused;
         program.outcome(cx.record.finish(refused))
     }
 }

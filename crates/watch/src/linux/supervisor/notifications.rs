@@ -184,7 +184,7 @@ impl Notifications {
         disconnects: bool,
         record: &mut RunRecord,
     ) -> Option<Destination> {
-        if !self.inspection.reads_memory() && self.inspection.refused().is_empty() {
+        if !self.inspection.reads_memory() && self.inspection.refused.is_empty() {
             return Some(Destination::Unknown);
         }
         let [_, place, len, ..] = notice.arguments;

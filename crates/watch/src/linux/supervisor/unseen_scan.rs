@@ -135,7 +135,7 @@ impl UnseenScan {
 /// Whether a connection that is found and was never seen to be made is unwatched for that reason.
 /// Where inspection is refused, all connections are found, and another caveat names the reason.
 fn can_scan(cx: &CallContext) -> bool {
-    cx.addresses.is_complete() && cx.notifications.inspection.refused().is_empty()
+    cx.addresses.is_complete() && cx.notifications.inspection.refused.is_empty()
 }
 
 fn count_unseen(

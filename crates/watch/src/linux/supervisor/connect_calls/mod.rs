@@ -287,7 +287,7 @@ enum DialError {
 
 /// Why a connect of ours would not be the same as the program's own.
 fn not_for_us(socket: &Socket, cx: &CallContext) -> Option<Unwatched> {
-    if cx.own_rules.are_in_force() {
+    if cx.own_rules.in_force {
         return Some(Unwatched::Landlock);
     }
     socket::is_steered(socket).then_some(Unwatched::Steered)
