@@ -10,11 +10,11 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use rustix::process::Resource;
 use rustix::rand::GetRandomFlags;
-use std::ffi::{CStr, CString, OsStr, OsString};
+use std::ffi::{CStr, CString, OsString};
 use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -184,15 +184,11 @@ fn make_folder(parent: &str) -> io::Result<PathBuf> {
 
 /// Starts the guard of these folders, of which the first has the files.
 fn start_guard(folders: &[&Path], files: &[&str]) -> io::Result<Guard> {
-    let name = |path: &OsStr| {
-        CString::new(path.as_bytes()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
-    };
-    let files = files.iter().map(|file| folders[0].join(file));
-    let files: Vec<CString> = files
-        .map(|file| name(file.as_os_str()))
-        .collect::<io::Result<_>>()?;
-    let folders = folders.iter().map(|folder| name(folder.as_os_str()));
-    let folders: Vec<CString> = folders.collect::<io::Result<_>>()?;
+    let name = |path: PathBuf| CString::new(path.into_os_string().into_vec());
+    let files = files.iter().map(|file| name(folders[0].join(file)));
+    let files: Vec<CString> = files.collect::<Result<_, _>>()?;
+    let folders = folders.iter().map(|folder| name(folder.to_path_buf()));
+    let folders: Vec<CString> = folders.collect::<Result<_, _>>()?;
     let remove = || {
         for file in &files {
             // SAFETY: the path ends in a NUL.

@@ -67,18 +67,13 @@ impl Processes {
                 copied => return copied,
             }
         }
-        let handle = open(thread)?;
+        let handle = Arc::new(open(thread)?);
         let copied = copy(&handle, number);
         if self.known.len() >= MAX_KNOWN {
             self.known.clear();
         }
-        self.known.insert(
-            thread,
-            Known {
-                handle: Arc::new(handle),
-                identity: None,
-            },
-        );
+        let identity = None;
+        self.known.insert(thread, Known { handle, identity });
         copied
     }
 

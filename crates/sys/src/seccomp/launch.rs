@@ -127,9 +127,6 @@ unsafe impl Sync for ExecArgs {}
 
 impl ExecArgs {
     fn of(command: &Command) -> io::Result<ExecArgs> {
-        let text = |bytes: &[u8]| {
-            CString::new(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
-        };
         let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         for (key, value) in command.get_envs() {
             match value {
@@ -137,13 +134,15 @@ impl ExecArgs {
                 None => variables.remove(key),
             };
         }
-        let mut owned = vec![text(command.get_program().as_bytes())?];
+        let mut owned = vec![CString::new(command.get_program().as_bytes())?];
         for argument in command.get_args() {
-            owned.push(text(argument.as_bytes())?);
+            owned.push(CString::new(argument.as_bytes())?);
         }
         let count = owned.len();
         for (key, value) in variables {
-            owned.push(text(&[key.as_bytes(), b"=", value.as_bytes()].concat())?);
+            owned.push(CString::new(
+                [key.as_bytes(), b"=", value.as_bytes()].concat(),
+            )?);
         }
         let list = |strings: &[CString]| {
             let pointers = strings.iter().map(|string| string.as_ptr());

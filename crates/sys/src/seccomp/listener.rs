@@ -266,5 +266,5 @@ pub(super) fn respond(listener: RawFd, id: u64, response: NotificationResponse) 
 /// The argument has the type of the request.
 unsafe fn control<T>(listener: RawFd, request: libc::Ioctl, argument: &mut T) -> io::Result<i64> {
     // SAFETY: the kernel reads and writes the argument, by the caller.
-    checked(unsafe { libc::ioctl(listener, request as _, std::ptr::from_mut(argument)) })
+    checked(unsafe { libc::ioctl(listener, request, std::ptr::from_mut(argument)) })
 }

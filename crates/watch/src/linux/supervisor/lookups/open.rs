@@ -153,21 +153,17 @@ impl LookupsOpen {
     pub(super) fn lose(&mut self, cookie: u64, error: Option<&'static str>, at: u64) {
         let of_socket = |question: &PendingQuery| question.0 == cookie;
         for open in &mut self.open {
-            let before = open.waiting.len();
-            match (error, open.waiting.iter().position(of_socket)) {
-                (_, None) => continue,
-                (None, Some(place)) => {
-                    open.waiting.remove(place);
-                    open.unread = true;
-                }
-                (Some(_), Some(_)) => open.waiting.retain(|question| !of_socket(question)),
-            }
-            debug_assert!(open.waiting.len() < before);
-            open.error = open.error.or(error);
+            let Some(place) = open.waiting.iter().position(of_socket) else {
+                continue;
+            };
             open.last = Some(at);
             if error.is_none() {
+                open.waiting.remove(place);
+                open.unread = true;
                 return;
             }
+            open.waiting.retain(|question| !of_socket(question));
+            open.error = open.error.or(error);
         }
     }
 
