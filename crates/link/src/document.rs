@@ -164,13 +164,10 @@ fn warning(link: &Link, account: &LinkStats) -> Option<String> {
 
 /// The caveats of the link and of the run, for documents and ledgers.
 pub fn caveats(link: &Link, account: &LinkStats) -> Vec<Caveat> {
-    let caveat = |id: &str, words| Caveat::new(id, words);
     let known = link.caveats().iter().cloned();
-    let mut caveats: Vec<Caveat> = known
-        .map(|words| caveat("link-incomplete", words))
-        .collect();
-    caveats.extend(warning(link, account).map(|words| caveat("link-unreliable", words)));
-    caveats
+    let known = known.map(|words| Caveat::new("link-incomplete", words));
+    let warning = warning(link, account).map(|words| Caveat::new("link-unreliable", words));
+    known.chain(warning).collect()
 }
 
 /// The result of each side.

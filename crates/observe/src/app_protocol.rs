@@ -6,7 +6,7 @@ use crate::detect_protocol::{
     DetectedProtocol, detect_client, detect_cut_client, detect_server, is_tls_record,
 };
 use crate::progress::ResponsePart;
-use crate::rows::Rows;
+use crate::rows::{Rows, asks_for_tunnel, is_granted};
 use crate::run_context::RunContext;
 use intact_ledger::{Nanos, Protocol};
 use intact_wire::exchange::{
@@ -155,11 +155,7 @@ impl AppProtocol {
         if detected == DetectedProtocol::Tls && !self.is_in_tls {
             return Some(held);
         }
-        let begun_at = held.first().map_or(0, |piece| piece.at);
-        self.begin(detected, &client, begun_at, rows, run);
-        for piece in held {
-            self.read(piece.from, &piece.bytes, piece.at, rows, run);
-        }
+        self.begin(detected, held, rows, run);
         None
     }
 
@@ -173,18 +169,14 @@ impl AppProtocol {
             return;
         }
         let held = std::mem::take(held);
-        self.begin(DetectedProtocol::Http1, &client, 0, rows, run);
-        for piece in held {
-            self.read(piece.from, &piece.bytes, piece.at, rows, run);
-        }
+        self.begin(DetectedProtocol::Http1, held, rows, run);
     }
 
     /// Starts to read the protocol of a client whose first bytes these are.
     fn begin(
         &mut self,
         detected: DetectedProtocol,
-        client: &[u8],
-        at: u64,
+        held: Vec<HeldBytes>,
         rows: &mut Rows,
         run: &mut dyn RunContext,
     ) {
@@ -199,7 +191,8 @@ impl AppProtocol {
                 State::Http2(Box::default())
             }
             DetectedProtocol::Http09 => {
-                let exchange = request_09(client, at);
+                let at = held.first().map_or(0, |piece| piece.at);
+                let exchange = request_09(&first_bytes(&held, Side::Client), at);
                 *protocol = Some(Protocol::Http09);
                 rows.take(Observed::Opened(&exchange), at, run);
                 State::Http09(Box::new(exchange))
@@ -211,6 +204,9 @@ impl AppProtocol {
             DetectedProtocol::Tls | DetectedProtocol::More => State::Opaque,
         };
         rows.is_readable |= !matches!(self.state, State::Opaque);
+        for piece in held {
+            self.read(piece.from, &piece.bytes, piece.at, rows, run);
+        }
     }
 
     /// Ends the HTTP/1 part. A tunnel is read like a new connection, HTTP/2 after Upgrade is read,
@@ -228,8 +224,7 @@ impl AppProtocol {
             self.state = State::Opaque;
             return;
         };
-        let request = last.request.as_ref();
-        if request.is_some_and(|request| request.method == b"CONNECT") {
+        if asks_for_tunnel(&last) {
             rows.take(Observed::Done(&last, SeenOutcome::Complete), at, run);
             self.state = State::Undecided(Vec::new());
             self.is_late = false;
@@ -420,15 +415,9 @@ fn request_09(line: &[u8], at: u64) -> Seen {
 
 /// Whether HTTP/1 ends with this exchange.
 fn may_switch(exchange: &Seen) -> bool {
-    let status = exchange
-        .response
-        .as_ref()
-        .map_or(0, |response| response.status);
-    let connects = exchange
-        .request
-        .as_ref()
-        .is_some_and(|request| request.method == b"CONNECT");
-    status == 101 || (connects && (200..300).contains(&status))
+    let response = exchange.response.as_ref();
+    response.is_some_and(|response| response.status == 101)
+        || (asks_for_tunnel(exchange) && is_granted(exchange))
 }
 
 /// Whether these first bytes are HTTP/2: the client's preface, or the server's SETTINGS on stream

@@ -3,13 +3,13 @@
 use crate::app_protocol::{AppProtocol, HeldBytes};
 use crate::client_turns::ClientTurns;
 use crate::progress::Progress;
-use crate::request_inference::{InferredExchange, RequestInference};
+use crate::request_inference::RequestInference;
 use crate::rows::Rows;
 use crate::run_context::RunContext;
 use crate::tls_connection::{Access, MAX_WAITING, Sealed, TlsConnection};
 use crate::{Ending, FirstEnd, Side, TlsReading, ledger_side};
 use intact_ledger::{
-    CloseKind, Connection, ConnectionBytes, DialFailure, Nanos, OtherEnd, Protocol, Span,
+    CloseKind, Connection, ConnectionBytes, DialFailure, Nanos, OtherEnd, Probes, Protocol, Span,
 };
 
 /// A connection without exchanges is recorded after this time, in nanoseconds.
@@ -27,13 +27,10 @@ pub struct ObservedConnection {
     inference: RequestInference,
     /// Limit of encrypted bytes per direction that wait for secrets.
     max_waiting: usize,
-    bytes: ConnectionBytes,
+    carried: Carried,
     turns: ClientTurns,
     /// When the server's direction ended.
     server_ended_at: Option<Nanos>,
-    /// Interval of TCP keep-alive probes in seconds, if the client enabled them.
-    tcp_keepalive_s: Option<u32>,
-    user_timeout_ms: Option<u32>,
     /// When the client sent its last bytes, if the server has sent nothing since.
     sent_at: Option<Nanos>,
     /// The kernel's last count of retransmissions.
@@ -50,11 +47,9 @@ impl ObservedConnection {
             reading,
             inference: RequestInference::default(),
             max_waiting: MAX_WAITING,
-            bytes: ConnectionBytes::default(),
+            carried: Carried::default(),
             turns: ClientTurns::default(),
             server_ended_at: None,
-            tcp_keepalive_s: None,
-            user_timeout_ms: None,
             sent_at: None,
             retransmissions: None,
         }
@@ -85,12 +80,12 @@ impl ObservedConnection {
 
     /// Records that the client enabled TCP keep-alive probes, with this interval in seconds.
     pub fn note_probes(&mut self, interval_s: u32) {
-        self.tcp_keepalive_s = Some(interval_s);
+        self.carried.probes.tcp_keepalive_s = Some(interval_s);
     }
 
     /// Records the client's limit for unacknowledged bytes, in milliseconds.
     pub fn note_user_timeout(&mut self, limit_ms: u32) {
-        self.user_timeout_ms = Some(limit_ms);
+        self.carried.probes.user_timeout_ms = Some(limit_ms);
     }
 
     /// Records that every packet is observed: the caller reports each retransmission, and each
@@ -141,10 +136,10 @@ impl ObservedConnection {
     }
 
     fn count(&mut self, from: Side, len: u64, at: Nanos) {
-        self.turns.note(from, self.bytes.sent, at);
+        self.turns.note(from, self.carried.bytes.sent, at);
         match from {
-            Side::Client => self.bytes.sent += len,
-            Side::Server => self.bytes.received += len,
+            Side::Client => self.carried.bytes.sent += len,
+            Side::Server => self.carried.bytes.received += len,
         }
     }
 
@@ -185,20 +180,10 @@ impl ObservedConnection {
         }
         if let Access::Shut(why) = access {
             for burst in bursts {
-                let one = self.inference.take(burst);
-                self.take_inferred(one, why, run);
+                if let Some(one) = self.inference.take(burst) {
+                    self.rows.take_inferred(&one, why, run);
+                }
             }
-        }
-    }
-
-    fn take_inferred(
-        &mut self,
-        one: Option<InferredExchange>,
-        why: &str,
-        run: &mut dyn RunContext,
-    ) {
-        if let Some(one) = one {
-            self.rows.take_inferred(&one, why, run);
         }
     }
 
@@ -400,13 +385,13 @@ impl ObservedConnection {
         if is_closed(ending, &self.rows) {
             self.rows.other_end.get_or_insert(OtherEnd::Open);
         }
-        let mut is_inferred = false;
         let access = self.tls.as_ref().map(|tls| tls.access());
         if let (Some(Access::Shut(why)), true) = (access, self.reading.infers_requests) {
-            is_inferred = true;
-            let one = self.inference.end();
-            self.take_inferred(one, why, run);
-            if self.inference.is_lower_bound() {
+            self.carried.is_inferred = true;
+            if let Some(one) = self.inference.end() {
+                self.rows.take_inferred(&one, why, run);
+            }
+            if self.inference.is_lower_bound {
                 run.note_lower_bound();
             }
         }
@@ -425,13 +410,7 @@ impl ObservedConnection {
         }
         self.describe_tls();
         let http2 = self.app.http2();
-        let carried = Carried {
-            bytes: self.bytes,
-            is_inferred,
-            tcp_keepalive_s: self.tcp_keepalive_s,
-            user_timeout_ms: self.user_timeout_ms,
-        };
-        self.rows.close(at, carried, http2, run);
+        self.rows.close(at, self.carried, http2, run);
     }
 
     /// Records that the connection was never established.
@@ -456,17 +435,17 @@ impl ObservedConnection {
 
     /// Number of recorded exchanges.
     pub fn exchanges(&self) -> u64 {
-        self.rows.exchanges()
+        self.rows.done
     }
 
     /// Number of exchanges whose end was not observed.
     pub fn unobserved_exchanges(&self) -> u64 {
-        self.rows.unobserved()
+        self.rows.unobserved
     }
 
     /// Why its content is unknown; `None` if it was read, or if there was none.
     pub fn opaque(&self) -> Option<Opaque> {
-        let is_silent = self.bytes == ConnectionBytes::default();
+        let is_silent = self.carried.bytes == ConnectionBytes::default();
         let protocol = self.rows.connection.row.protocol;
         if is_silent || self.rows.is_read() {
             None
@@ -486,13 +465,13 @@ fn is_closed(ending: Ending, rows: &Rows) -> bool {
 }
 
 /// The content of a connection in addition to its exchanges.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Carried {
     pub(crate) bytes: ConnectionBytes,
-    /// Its exchanges were inferred.
+    /// Whether its exchanges are inferred.
     pub(crate) is_inferred: bool,
-    pub(crate) tcp_keepalive_s: Option<u32>,
-    pub(crate) user_timeout_ms: Option<u32>,
+    /// Without the PING frames, which its protocol counts.
+    pub(crate) probes: Probes,
 }
 
 /// Why the content of a connection is unknown.

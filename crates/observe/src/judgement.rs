@@ -78,21 +78,17 @@ impl Circumstances {
         // a client that half-closes still reads until the server's FIN
         let is_open = self.end.is_none() || is_by_client && !self.has_server_fin;
         let failed = Judgement::failed;
+        let client_closed = || Judgement::client_closed(CLIENT_CLOSED);
+        let unobserved = || Judgement::inferred(Outcome::Ok, "its end was not observed");
         match outcome {
             SeenOutcome::Malformed if !self.is_partial => Judgement {
                 detail: Some("the response breaks RFC 9113"),
                 ..failed(Failure::Malformed)
             },
-            SeenOutcome::UntilClose if self.request.by_reset && is_by_client => {
-                Judgement::client_closed(CLIENT_CLOSED)
-            }
+            SeenOutcome::UntilClose if self.request.by_reset && is_by_client => client_closed(),
             SeenOutcome::UntilClose if self.request.by_reset => failed(Failure::Reset),
-            SeenOutcome::UntilClose if is_open && self.is_unobserved => {
-                Judgement::inferred(Outcome::Ok, "its end was not observed")
-            }
-            SeenOutcome::UntilClose if is_open && is_by_client => {
-                Judgement::client_closed(CLIENT_CLOSED)
-            }
+            SeenOutcome::UntilClose if is_open && self.is_unobserved => unobserved(),
+            SeenOutcome::UntilClose if is_open && is_by_client => client_closed(),
             SeenOutcome::UntilClose if self.end.is_none() => failed(Failure::Aborted),
             SeenOutcome::Complete | SeenOutcome::UntilClose | SeenOutcome::Malformed => Judgement {
                 outcome: Outcome::Ok,
@@ -100,19 +96,13 @@ impl Circumstances {
                 detail: None,
             },
             // an exchange that was not observed to the end did not fail
-            SeenOutcome::Unanswered | SeenOutcome::Cut if self.is_unobserved => {
-                Judgement::inferred(Outcome::Ok, "its end was not observed")
-            }
-            SeenOutcome::Unseen if self.is_partial => {
-                Judgement::inferred(Outcome::Ok, "its end was not observed")
-            }
+            SeenOutcome::Unanswered | SeenOutcome::Cut if self.is_unobserved => unobserved(),
+            SeenOutcome::Unseen if self.is_partial => unobserved(),
             SeenOutcome::Unseen => Judgement::inferred(
                 Outcome::Failed(Failure::Malformed),
                 "a part of it was not HTTP",
             ),
-            SeenOutcome::Unanswered | SeenOutcome::Cut if is_by_client => {
-                Judgement::client_closed(CLIENT_CLOSED)
-            }
+            SeenOutcome::Unanswered | SeenOutcome::Cut if is_by_client => client_closed(),
             // only a run that is stopped ends a connection that neither side closed
             SeenOutcome::Unanswered | SeenOutcome::Cut if self.end.is_none() => {
                 failed(Failure::Aborted)

@@ -63,10 +63,10 @@ impl Progress {
     ) -> Option<Progress> {
         let http2 = app.http2_observer();
         let mut progress = Progress {
-            done: rows.exchanges(),
-            open: rows.open_exchanges(),
+            done: rows.done,
+            open: rows.open.len() as u64,
             response: app.response_part(),
-            is_closing: rows.is_closing()
+            is_closing: rows.announced_by.is_some()
                 || app.has_left_http()
                 || http2.is_some_and(|it| it.facts().go_away.is_some()),
             is_inferred: false,
@@ -81,7 +81,7 @@ impl Progress {
             Some((_, Access::Shut(_))) => *inference,
             Some((tls, Access::Hoped)) => inferred_from(tls)?,
         };
-        progress.done = inferred.ended() + u64::from(inferred.is_answered());
+        progress.done = inferred.ended + u64::from(inferred.is_answered());
         progress.open = u64::from(inferred.is_asking());
         progress.is_inferred = true;
         Some(progress)
@@ -90,7 +90,7 @@ impl Progress {
 
 /// The exchanges inferred from records, if secrets may still arrive.
 fn inferred_from(tls: &TlsConnection) -> Option<RequestInference> {
-    let bursts = tls.waiting_bursts();
+    let bursts = &tls.waiting;
     if bursts.len() > MAX_INFERRED {
         return None;
     }

@@ -27,12 +27,12 @@ pub(crate) struct SealedBurst {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RequestInference {
     /// Number of exchanges that were returned.
-    ended: u64,
+    pub(crate) ended: u64,
     open: Option<InferredExchange>,
     /// A burst that is a request if a response follows.
     doubtful: Option<SealedBurst>,
     /// There may be requests that are not counted.
-    is_lower_bound: bool,
+    pub(crate) is_lower_bound: bool,
 }
 
 /// Bursts that are inferred to be one request and its response. Times are in nanoseconds; bytes are
@@ -121,16 +121,6 @@ impl RequestInference {
     pub(crate) fn end(&mut self) -> Option<InferredExchange> {
         let last = self.open.take();
         last.filter(|one| one.answered.is_some() || !one.is_http2)
-    }
-
-    /// Whether there may be more requests.
-    pub(crate) fn is_lower_bound(&self) -> bool {
-        self.is_lower_bound
-    }
-
-    /// Number of exchanges that were returned so far.
-    pub(crate) fn ended(&self) -> u64 {
-        self.ended
     }
 
     /// Whether the response to the last request has begun.
@@ -243,7 +233,7 @@ mod tests {
                 inference.take(burst);
             }
             let last = inference.end();
-            (inference.is_lower_bound(), last.is_some())
+            (inference.is_lower_bound, last.is_some())
         };
         let (ask, answer) = ((Client, Data, true), (Server, Data, true));
         assert_eq!(infer(&[ask, answer, ask, answer], true), (false, true));

@@ -36,13 +36,14 @@ pub(crate) struct Rows {
     pub(crate) client_spoke: bool,
     /// The application data can be read.
     pub(crate) is_readable: bool,
-    open: OpenExchanges,
+    /// Exchanges that have not ended.
+    pub(crate) open: OpenExchanges,
     /// Number of recorded exchanges.
-    done: u64,
+    pub(crate) done: u64,
     /// Those that the server refused to process.
     refused: u64,
     /// Number of exchanges whose end was not observed.
-    unobserved: u64,
+    pub(crate) unobserved: u64,
     wait: SetupWait,
     last_begin: Option<Nanos>,
     last_end: Option<Nanos>,
@@ -52,7 +53,8 @@ pub(crate) struct Rows {
     has_excess: bool,
     /// An exchange failed as stale.
     is_stale: bool,
-    announced_by: Option<Side>,
+    /// The side that announced the end of the connection first.
+    pub(crate) announced_by: Option<Side>,
     /// When the server announced the end without an error.
     server_announced_at: Option<Nanos>,
     pub(crate) segments: SegmentEvents,
@@ -145,26 +147,6 @@ impl Rows {
     pub(crate) fn forget_requests(&mut self) {
         self.open = OpenExchanges::default();
         self.client_spoke = false;
-    }
-
-    /// Number of recorded exchanges.
-    pub(crate) fn exchanges(&self) -> u64 {
-        self.done
-    }
-
-    /// Number of open exchanges.
-    pub(crate) fn open_exchanges(&self) -> u64 {
-        self.open.len() as u64
-    }
-
-    /// Whether a side announced the end of the connection.
-    pub(crate) fn is_closing(&self) -> bool {
-        self.announced_by.is_some()
-    }
-
-    /// Number of exchanges whose end was not observed.
-    pub(crate) fn unobserved(&self) -> u64 {
-        self.unobserved
     }
 
     /// Records an event of HTTP that was observed at `at`.
@@ -582,9 +564,8 @@ impl Rows {
                 exchanges: is_counted.then_some(self.done - self.refused),
                 bytes: carried.bytes,
                 probes: Probes {
-                    tcp_keepalive_s: carried.tcp_keepalive_s,
-                    user_timeout_ms: carried.user_timeout_ms,
                     pings: http2.map(|facts| u32::try_from(facts.pings).unwrap_or(u32::MAX)),
+                    ..carried.probes
                 },
             },
         };
@@ -638,13 +619,13 @@ fn is_complete(outcome: SeenOutcome) -> bool {
 
 /// Whether it asks a proxy for a tunnel. In HTTP/2 a CONNECT concerns one stream, and is an
 /// ordinary exchange.
-fn asks_for_tunnel(seen: &Seen) -> bool {
+pub(crate) fn asks_for_tunnel(seen: &Seen) -> bool {
     let request = seen.request.as_ref();
     seen.stream.is_none() && request.is_some_and(|request| request.method == b"CONNECT")
 }
 
 /// Whether the response is a success (2xx), which grants a CONNECT.
-fn is_granted(seen: &Seen) -> bool {
+pub(crate) fn is_granted(seen: &Seen) -> bool {
     let response = seen.response.as_ref();
     response.is_some_and(|response| response.status / 100 == 2)
 }

@@ -22,19 +22,15 @@ pub trait RunContext {
 
     /// Starts a search for secrets in the memory of a process. Later,
     /// [`add_secrets`](RunContext::add_secrets) returns them.
-    fn search_secrets(&mut self, process: u32, checks: Vec<SecretCheck>) {
-        let _ = (process, checks);
-    }
+    fn search_secrets(&mut self, _process: u32, _checks: Vec<SecretCheck>) {}
 
     /// Whether a search for the secrets of this connection is running.
-    fn is_searching(&self, client_random: &[u8; 32]) -> bool {
-        let _ = client_random;
+    fn is_searching(&self, _client_random: &[u8; 32]) -> bool {
         false
     }
 
     /// Whether no connection to this origin has named this product of a server yet.
-    fn is_new_server(&mut self, origin: Option<&Origin>, product: &Arc<str>) -> bool {
-        let _ = (origin, product);
+    fn is_new_server(&mut self, _origin: Option<&Origin>, _product: &Arc<str>) -> bool {
         true
     }
 
@@ -43,17 +39,11 @@ pub trait RunContext {
     fn note_lower_bound(&mut self) {}
 
     /// Receives bytes of TLS records, for a drawing of the packets.
-    fn note_tls(&mut self, from: Side, bytes: &[u8], at: Nanos) {
-        let _ = (from, bytes, at);
-    }
+    fn note_tls(&mut self, _from: Side, _bytes: &[u8], _at: Nanos) {}
 
     /// Receives bytes of HTTP/2 frames, for a drawing of the packets.
-    fn note_h2(&mut self, from: Side, bytes: &[u8], at: Nanos) {
-        let _ = (from, bytes, at);
-    }
+    fn note_h2(&mut self, _from: Side, _bytes: &[u8], _at: Nanos) {}
 
     /// Receives an ended exchange with times of the run, for a drawing of the packets.
-    fn note_exchange(&mut self, exchange: &Exchange) {
-        let _ = exchange;
-    }
+    fn note_exchange(&mut self, _exchange: &Exchange) {}
 }

@@ -41,14 +41,12 @@ fn last_proxy(via: &str) -> Option<&str> {
 
 /// The product of an observed response.
 pub(crate) fn of_response(response: &Response) -> Option<Arc<str>> {
-    let text = |field: &Option<Vec<u8>>| {
-        let field = field.as_deref()?;
-        std::str::from_utf8(field).ok().map(str::to_owned)
-    };
-    server_product(
-        text(&response.server).as_deref(),
-        text(&response.via).as_deref(),
-    )
+    let [server, via] = [&response.server, &response.via].map(|field| {
+        field
+            .as_deref()
+            .and_then(|field| str::from_utf8(field).ok())
+    });
+    server_product(server, via)
 }
 
 /// The products that the connections of a run have named. For each origin and product, one

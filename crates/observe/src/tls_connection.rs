@@ -40,7 +40,8 @@ pub(crate) struct TlsConnection {
     is_read: [bool; 2],
     /// Directions that cannot be read any further: bytes are missing, or they are not TLS.
     is_lost: [bool; 2],
-    waiting: Vec<SealedBurst>,
+    /// Bursts that wait until it is known whether there are secrets.
+    pub(crate) waiting: Vec<SealedBurst>,
     /// Number of bursts of the client and the server since the handshake.
     bursts: [u8; 2],
     /// The client's first bytes were the preface of HTTP/2, or the server chose HTTP/2.
@@ -254,11 +255,6 @@ impl TlsConnection {
     /// The bytes as a record that follows those of the server; `None` if that is impossible.
     pub(crate) fn seal_by_server(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         self.decryptor.seal_by_server(bytes)
-    }
-
-    /// Bursts that wait until it is known whether there are secrets.
-    pub(crate) fn waiting_bursts(&self) -> &[SealedBurst] {
-        &self.waiting
     }
 
     /// Fetches new secrets. Returns whether there were any.

@@ -1,5 +1,6 @@
 //! `struct sockaddr` as bytes, as system calls take and give it.
 
+use socket2::SockAddr;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 /// Bytes of the larger of the two address structures of the Internet.
@@ -17,6 +18,14 @@ pub enum AddressKind {
     Other,
 }
 
+/// Any port of the loopback address of a family.
+pub fn loopback(v6: bool) -> SocketAddr {
+    match v6 {
+        true => (Ipv6Addr::LOCALHOST, 0).into(),
+        false => (Ipv4Addr::LOCALHOST, 0).into(),
+    }
+}
+
 /// Reads a `struct sockaddr` of any family; `None` if it is too short for its family.
 pub fn parse(bytes: &[u8]) -> Option<AddressKind> {
     let family = u16::from_ne_bytes(*bytes.first_chunk()?);
@@ -29,7 +38,8 @@ pub fn parse(bytes: &[u8]) -> Option<AddressKind> {
             Some(AddressKind::Inet(address.into()))
         }
         libc::AF_INET6 => {
-            let flow = u32::from_be_bytes(*bytes.get(4..)?.first_chunk()?);
+            // in the order of the network, which the standard library keeps
+            let flow = u32::from_ne_bytes(*bytes.get(4..)?.first_chunk()?);
             let host: [u8; 16] = *bytes.get(8..)?.first_chunk()?;
             // old callers leave the scope out
             let scope = bytes
@@ -60,29 +70,12 @@ pub fn unix_name(bytes: &[u8]) -> Option<String> {
 
 /// An address as the kernel would write it for a socket of that family.
 pub fn write(address: SocketAddr, v6: bool) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(MAX_LEN);
-    let mut start = |family: i32| {
-        bytes.extend_from_slice(&(family as u16).to_ne_bytes());
-        bytes.extend_from_slice(&address.port().to_be_bytes());
+    let address = SockAddr::from(on_socket(address, v6));
+    // SAFETY: an address of this length lies there, whose fields leave no gaps.
+    let bytes = unsafe {
+        std::slice::from_raw_parts(address.as_ptr().cast::<u8>(), address.len() as usize)
     };
-    match address {
-        SocketAddr::V4(v4) if !v6 => {
-            start(libc::AF_INET);
-            bytes.extend_from_slice(&v4.ip().octets());
-            bytes.extend_from_slice(&[0; 8]);
-        }
-        _ => {
-            start(libc::AF_INET6);
-            let (host, flow, scope) = match address {
-                SocketAddr::V4(v4) => (v4.ip().to_ipv6_mapped(), 0, 0),
-                SocketAddr::V6(v6) => (*v6.ip(), v6.flowinfo(), v6.scope_id()),
-            };
-            bytes.extend_from_slice(&flow.to_be_bytes());
-            bytes.extend_from_slice(&host.octets());
-            bytes.extend_from_slice(&scope.to_ne_bytes());
-        }
-    }
-    bytes
+    bytes.to_vec()
 }
 
 /// The IPv4 address for an IPv4-mapped IPv6 address; other addresses stay as they are.

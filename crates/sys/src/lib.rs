@@ -33,6 +33,7 @@ pub mod timestamps;
 pub mod udp;
 pub mod uring;
 
+mod mapping;
 mod socket_option;
 
 use std::io;

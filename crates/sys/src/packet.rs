@@ -9,7 +9,9 @@ pub use ring::{BATCH, MOST_FRAMES, PacketRing, RingFrame, VIRTIO_NET_HEADER};
 
 use crate::bpf::Instruction;
 use crate::{checked, socket_option, timestamps};
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use socket2::{SockFilter, SockRef};
 use std::io;
 
 /// The first header of each packet.
@@ -50,15 +52,13 @@ impl PacketSocket {
     /// [`io::ErrorKind::PermissionDenied`] without CAP_NET_RAW.
     pub fn open(first: FirstHeader) -> io::Result<PacketSocket> {
         let kind = match first {
-            FirstHeader::Link => libc::SOCK_RAW,
-            FirstHeader::Network => libc::SOCK_DGRAM,
+            FirstHeader::Link => SocketType::RAW,
+            FirstHeader::Network => SocketType::DGRAM,
         };
-        let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: takes plain numbers, of which protocol 0 receives nothing; the kernel has just
-        // made the descriptor for us.
-        Ok(PacketSocket(unsafe {
-            OwnedFd::from_raw_fd(checked(libc::socket(libc::AF_PACKET, kind, 0))? as RawFd)
-        }))
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        // without a protocol, it receives nothing
+        let socket = socket_with(AddressFamily::PACKET, kind, flags, None)?;
+        Ok(PacketSocket(socket))
     }
 
     /// Sets the size of the kernel's buffer in bytes; only root gets more than `net.core.rmem_max`.
@@ -84,22 +84,9 @@ impl PacketSocket {
     /// # Errors
     /// Those of setsockopt(2): the kernel rejects the program.
     pub fn attach_filter(&self, code: &[Instruction]) -> io::Result<()> {
-        let program = libc::sock_fprog {
-            len: u16::try_from(code.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
-            filter: code.as_ptr().cast_mut(),
-        };
-        // SAFETY: the kernel reads the structure, whose size is given, and copies the program that
-        // it points at.
-        checked(unsafe {
-            libc::setsockopt(
-                self.0.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_ATTACH_FILTER,
-                (&raw const program).cast(),
-                size_of::<libc::sock_fprog>() as libc::socklen_t,
-            )
-        })?;
-        Ok(())
+        let step = |step: &Instruction| SockFilter::new(step.code, step.jt, step.jf, step.k);
+        let code: Vec<SockFilter> = code.iter().map(step).collect();
+        SockRef::from(self).attach_filter(&code)
     }
 
     /// Receives packets of all protocols from now on. They are those of the device with this index

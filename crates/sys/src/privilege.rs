@@ -1,6 +1,7 @@
 //! The priority of this thread, and the capabilities of this process.
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use std::io;
 use std::num::NonZeroU64;
 
@@ -27,23 +28,11 @@ pub fn be_punctual() -> bool {
 /// # Errors
 /// Those of capset(2) and prctl(2).
 pub fn drop_capabilities() -> io::Result<()> {
-    /// `__user_cap_header_struct` and `_LINUX_CAPABILITY_VERSION_3` of linux/capability.h.
-    #[repr(C)]
-    struct Header {
-        version: u32,
-        pid: i32,
-    }
-    const VERSION_3: u32 = 0x2008_0522;
-    let header = Header {
-        version: VERSION_3,
-        pid: 0,
+    let none = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
     };
-    // effective, permitted, inheritable; twice
-    let none = [0u32; 6];
-    // SAFETY: version 3 reads a header and two data structs of three words each.
-    let done = unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) };
-    if done < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    set_capabilities(None, none)?;
     Ok(set_dumpable_behavior(DumpableBehavior::Dumpable)?)
 }

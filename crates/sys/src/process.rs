@@ -10,7 +10,8 @@ pub use descriptors::{
 pub(crate) use memory::write_memory;
 pub use memory::{page_size, read_memory, try_read_memory};
 
-use crate::checked;
+use rustix::process::{Pid, Resource, Rlimit, getpid, getrlimit, set_child_subreaper, setrlimit};
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -21,18 +22,13 @@ use std::time::Duration;
 /// Raises this process's limit of open descriptors to the hard limit, and returns the limit.
 /// Children that run already keep theirs.
 pub fn raise_descriptor_limit() -> u64 {
-    // SAFETY: a structure of zeroes is valid; the kernel fills and reads it.
-    unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-        let before = limit.rlim_cur;
-        limit.rlim_cur = limit.rlim_max;
-        if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0 {
-            limit.rlim_max
-        } else {
-            before
-        }
-    }
+    let before = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: before.maximum,
+        ..before
+    };
+    let limit = setrlimit(Resource::Nofile, raised).map_or(before.current, |()| before.maximum);
+    limit.unwrap_or(u64::MAX)
 }
 
 /// The process that [`fork`] returns in.
@@ -42,7 +38,7 @@ pub enum Forked {
     /// The old one.
     Parent {
         /// The new process.
-        child: rustix::process::Pid,
+        child: Pid,
     },
 }
 
@@ -60,7 +56,7 @@ pub fn fork() -> io::Result<Forked> {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Forked::Child),
         child => {
-            let child = rustix::process::Pid::from_raw(child).ok_or(io::ErrorKind::InvalidData)?;
+            let child = Pid::from_raw(child).ok_or(io::ErrorKind::InvalidData)?;
             Ok(Forked::Parent { child })
         }
     }
@@ -80,9 +76,7 @@ pub fn is_single_threaded() -> io::Result<bool> {
 /// # Errors
 /// Those of prctl(2).
 pub fn adopt_orphans() -> io::Result<()> {
-    // SAFETY: takes plain numbers.
-    checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })?;
-    Ok(())
+    Ok(set_child_subreaper(Some(getpid()))?)
 }
 
 /// A child that has ended.
@@ -129,8 +123,7 @@ pub fn reap_from_inner_namespaces() {
 
 /// The number of process namespaces in which a process has an id; 0 where /proc does not show it.
 fn namespace_depth(process: &str) -> usize {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    let ids = status(process, "NSpid:");
     ids.map_or(0, |ids| ids.split_whitespace().count())
 }
 
@@ -184,10 +177,7 @@ pub fn children(process: u32) -> Vec<u32> {
 
 /// The parent of a process that runs.
 pub fn parent(process: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // the name before may hold anything
-    let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split_ascii_whitespace().nth(1)?.parse().ok()
+    stat(process)?.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// Whether a process is another one, or descends from it; `None` where its ancestors cannot be
@@ -219,22 +209,15 @@ pub fn descendants(mut processes: Vec<u32>) -> impl Iterator<Item = u32> {
 
 /// Whether a process runs: it exists and is no zombie.
 pub fn is_alive(process: u32) -> bool {
-    // the state follows the name, which may hold anything
-    fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| {
-        let state = stat
-            .rsplit_once(") ")
-            .and_then(|(_, rest)| rest.chars().next());
-        !matches!(state, Some('Z' | 'X'))
-    })
+    stat(process).is_some_and(|stat| !stat.starts_with(['Z', 'X']))
 }
 
 /// Whether a process of a process group runs: it exists and is no zombie.
 pub fn is_group_alive(group: u32) -> bool {
     all().into_iter().any(|process| {
-        // state, parent and group follow the name, which may hold anything
-        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        let after = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-        let mut fields = after.split(' ');
+        // state, parent and group
+        let stat = stat(process).unwrap_or_default();
+        let mut fields = stat.split(' ');
         let is_alive = !matches!(fields.next(), Some("Z" | "X") | None);
         is_alive && fields.nth(1).and_then(|own| own.parse().ok()) == Some(group)
     })
@@ -274,11 +257,20 @@ fn inode_of(target: &Path) -> Option<u32> {
 }
 
 fn process_of(thread: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("Tgid:"))
-        .and_then(|number| number.trim().parse().ok())
+    status(thread, "Tgid:")?.parse().ok()
+}
+
+/// A field of /proc/PID/status.
+fn status(process: impl Display, field: &str) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let value = status.lines().find_map(|line| line.strip_prefix(field))?;
+    Some(value.trim().to_owned())
+}
+
+/// The fields of /proc/PID/stat from the state on. They follow the name, which may hold anything.
+fn stat(process: u32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    Some(stat.rsplit_once(") ")?.1.to_owned())
 }
 
 #[cfg(test)]

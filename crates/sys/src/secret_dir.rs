@@ -5,16 +5,16 @@
 //! every user open them. To protect the files, the name of the inner folder is random, and no user
 //! may list the outer folder.
 
-use crate::checked;
 use crate::guard::Guard;
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 use rustix::process::Resource;
 use rustix::rand::GetRandomFlags;
-use std::ffi::{CStr, CString, OsStr, OsString};
+use std::ffi::{CStr, CString, OsString};
 use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ pub const GUARD_NAME: &CStr = c"intact-guard";
 const PARENTS: [&str; 3] = ["/dev/shm", "/run", "/tmp"];
 /// Bytes that are reserved after the end of the log, so that a program that logs never finds the
 /// file system full.
-const ROOM: i64 = 64 * 1024;
+const ROOM: u64 = 64 * 1024;
 /// Smallest accepted limit of the size of files, in bytes: a lower one ends programs that append to
 /// a log for long (SIGXFSZ).
 const MIN_FILE_SIZE: u64 = 1 << 30;
@@ -134,24 +134,18 @@ impl Drop for SecretDir {
 /// Erases the first bytes of a log, and reserves room after its end; offsets stay valid. A file
 /// system without holes keeps the bytes until the folder is removed.
 pub fn erase(log: &File, until: u64) {
-    let Ok(until) = libc::off_t::try_from(until) else {
-        return;
-    };
-    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-    // SAFETY: takes plain numbers.
-    unsafe { libc::fallocate(log.as_raw_fd(), mode, 0, until) };
+    let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    let _ = fallocate(log, mode, 0, until);
     // if the file system has become full, the remaining room must suffice
     let _ = reserve(log, until);
 }
 
 /// Reserves room from an offset on, without a change of the file's size.
-fn reserve(log: &File, from: libc::off_t) -> io::Result<()> {
-    let mode = libc::FALLOC_FL_KEEP_SIZE;
-    // SAFETY: takes plain numbers.
-    match checked(unsafe { libc::fallocate(log.as_raw_fd(), mode, from, ROOM) }) {
+fn reserve(log: &File, from: u64) -> io::Result<()> {
+    match fallocate(log, FallocateFlags::KEEP_SIZE, from, ROOM) {
         // this file system reserves nothing
-        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),
-        reserved => reserved.map(drop),
+        Err(Errno::OPNOTSUPP) => Ok(()),
+        reserved => Ok(reserved?),
     }
 }
 
@@ -190,15 +184,11 @@ fn make_folder(parent: &str) -> io::Result<PathBuf> {
 
 /// Starts the guard of these folders, of which the first has the files.
 fn start_guard(folders: &[&Path], files: &[&str]) -> io::Result<Guard> {
-    let name = |path: &OsStr| {
-        CString::new(path.as_bytes()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
-    };
-    let files = files.iter().map(|file| folders[0].join(file));
-    let files: Vec<CString> = files
-        .map(|file| name(file.as_os_str()))
-        .collect::<io::Result<_>>()?;
-    let folders = folders.iter().map(|folder| name(folder.as_os_str()));
-    let folders: Vec<CString> = folders.collect::<io::Result<_>>()?;
+    let name = |path: PathBuf| CString::new(path.into_os_string().into_vec());
+    let files = files.iter().map(|file| name(folders[0].join(file)));
+    let files: Vec<CString> = files.collect::<Result<_, _>>()?;
+    let folders = folders.iter().map(|folder| name(folder.to_path_buf()));
+    let folders: Vec<CString> = folders.collect::<Result<_, _>>()?;
     let remove = || {
         for file in &files {
             // SAFETY: the path ends in a NUL.
@@ -260,11 +250,11 @@ mod tests {
             // this file system reserves nothing
             return;
         }
-        assert!(reserved() >= ROOM as u64);
+        assert!(reserved() >= ROOM);
         let keys = secrets.path(FILES.log);
         fs::write(keys, vec![b'x'; 100_000]).unwrap();
         erase(&log, 100_000);
-        assert!(reserved() >= ROOM as u64);
+        assert!(reserved() >= ROOM);
         assert_eq!(log.metadata().unwrap().len(), 100_000);
     }
 

@@ -124,10 +124,15 @@ impl AsRawFd for Destroyed {
 /// # Errors
 /// The kernel does not list them, or its list ended with an error.
 pub fn list(mut visit: impl FnMut(SocketReport)) -> io::Result<()> {
-    for family in [libc::AF_INET, libc::AF_INET6] {
-        dump(family, libc::IPPROTO_TCP, &mut visit)?;
-    }
-    Ok(())
+    dump(
+        libc::IPPROTO_TCP,
+        (STATES, 1 << (INET_DIAG_INFO - 1)),
+        |message| {
+            if let Some(report) = parse(message) {
+                visit(report);
+            }
+        },
+    )
 }
 
 /// Calls `visit` with the local port of each TCP socket of any state, TIME_WAIT included.
@@ -135,13 +140,9 @@ pub fn list(mut visit: impl FnMut(SocketReport)) -> io::Result<()> {
 /// # Errors
 /// Those of [`list`].
 pub fn local_ports(mut visit: impl FnMut(u16)) -> io::Result<()> {
-    for family in [libc::AF_INET, libc::AF_INET6] {
-        dump_messages(family, libc::IPPROTO_TCP, (u32::MAX, 0), |message| {
-            let local = read_address(message.body, LOCAL_PORT, LOCAL);
-            visit(local.port());
-        })?;
-    }
-    Ok(())
+    dump(libc::IPPROTO_TCP, (u32::MAX, 0), |message| {
+        visit(read_address(message.body, LOCAL_PORT, LOCAL).port());
+    })
 }
 
 /// The TCP socket with this cookie, if it listens, connects or is connected.
@@ -158,33 +159,24 @@ pub fn find(cookie: u64) -> io::Result<Option<SocketReport>> {
     Ok(found)
 }
 
-/// Calls `visit` for each socket of a family and a protocol.
-fn dump(family: i32, protocol: i32, visit: &mut impl FnMut(SocketReport)) -> io::Result<()> {
-    let wanted = (STATES, 1 << (INET_DIAG_INFO - 1));
-    dump_messages(family, protocol, wanted, |message| {
-        if let Some(report) = parse(message) {
-            visit(report);
-        }
-    })
-}
-
-/// The messages themselves, of sockets in these states, with these attributes.
-fn dump_messages(
-    family: i32,
+/// Visits the sockets of a protocol that are in one of these states, with these attributes.
+fn dump(
     protocol: i32,
     (states, attributes): (u32, u8),
-    visit: impl FnMut(NetlinkMessage<'_>),
+    mut visit: impl FnMut(NetlinkMessage<'_>),
 ) -> io::Result<()> {
-    let mut request = [0; REQUEST];
-    request[0] = family as u8;
-    request[1] = protocol as u8;
-    request[2] = attributes;
-    request[4..8].copy_from_slice(&states.to_ne_bytes());
-    let request = NetlinkRequest::new(SOCK_DIAG_BY_FAMILY, 0, &request);
-    Netlink::open(NetlinkProtocol::SockDiag)?.dump(request, visit)
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let mut request = [0; REQUEST];
+        request[0] = family as u8;
+        request[1] = protocol as u8;
+        request[2] = attributes;
+        request[4..8].copy_from_slice(&states.to_ne_bytes());
+        let request = NetlinkRequest::new(SOCK_DIAG_BY_FAMILY, 0, &request);
+        Netlink::open(NetlinkProtocol::SockDiag)?.dump(request, &mut visit)?;
+    }
+    Ok(())
 }
 
-/// Reads an `inet_diag_msg` with its attributes.
 fn parse(message: NetlinkMessage<'_>) -> Option<SocketReport> {
     let body = message.body;
     let (_, info) = attributes(body.get(MESSAGE..)?).find(|(kind, _)| *kind == INET_DIAG_INFO)?;
@@ -208,30 +200,27 @@ fn parse(message: NetlinkMessage<'_>) -> Option<SocketReport> {
 
 /// An address of the message's family; ports are in network order, as all of it is.
 fn read_address(message: &[u8], port: usize, host: usize) -> SocketAddr {
-    let port = message.get(port..).and_then(|rest| rest.first_chunk());
-    let port = port.map_or(0, |port| u16::from_be_bytes(*port));
-    let bytes: [u8; 16] = message
-        .get(host..)
-        .and_then(|rest| rest.first_chunk().copied())
-        .unwrap_or_default();
+    let port = u16::from_be_bytes(read(message, port));
     let host = if i32::from(message[0]) == libc::AF_INET {
-        Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]).into()
+        Ipv4Addr::from(read::<4>(message, host)).into()
     } else {
-        Ipv6Addr::from(bytes).into()
+        Ipv6Addr::from(read::<16>(message, host)).into()
     };
     SocketAddr::new(host, port)
 }
 
-/// Zero where an older kernel's structure ends before the offset.
 fn read_u32(bytes: &[u8], at: usize) -> u32 {
-    let part = bytes.get(at..).and_then(|rest| rest.first_chunk());
-    part.map_or(0, |part| u32::from_ne_bytes(*part))
+    u32::from_ne_bytes(read(bytes, at))
 }
 
-/// Zero where an older kernel's structure ends before the offset.
 fn read_u64(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(read(bytes, at))
+}
+
+/// Bytes of a message; zeroes where it is shorter, as those of older kernels are.
+fn read<const LEN: usize>(bytes: &[u8], at: usize) -> [u8; LEN] {
     let part = bytes.get(at..).and_then(|rest| rest.first_chunk());
-    part.map_or(0, |part| u64::from_ne_bytes(*part))
+    part.copied().unwrap_or([0; LEN])
 }
 
 #[cfg(test)]
@@ -305,7 +294,7 @@ mod tests {
     #[test]
     fn a_list_that_the_kernel_refuses_is_an_error() {
         // no protocol of TCP's kind has this number (RFC 5237)
-        let refused = dump(libc::AF_INET, 253, &mut |_| {}).unwrap_err();
+        let refused = dump(253, (STATES, 0), |_| {}).unwrap_err();
         assert_eq!(refused.raw_os_error(), Some(libc::ENOENT));
     }
 

@@ -2,10 +2,12 @@
 //! create.
 
 use crate::socket_option;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{RecvFlags, recv};
 use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// From linux/socket.h; libc has no name for it.
@@ -75,10 +77,8 @@ pub fn is_connected(socket: &impl AsFd) -> bool {
 /// Payload bytes that the kernel has received on a connection whose other side sent a FIN; `None`
 /// if it does not count them.
 pub fn received_to_the_end(socket: &impl AsFd) -> Option<u64> {
-    // linux/tcp.h: the offset of tcpi_bytes_received, the last member that is read
-    const BYTES_RECEIVED: usize = 128;
-    let info: [u8; BYTES_RECEIVED + 8] = tcp_info(socket)?;
-    let count = u64::from_ne_bytes(*info[BYTES_RECEIVED..].first_chunk()?);
+    // linux/tcp.h: tcpi_bytes_received
+    let count = u64::from_ne_bytes(tcp_info(socket, 128)?);
     // the FIN takes one sequence number
     count.checked_sub(1)
 }
@@ -87,9 +87,7 @@ pub fn received_to_the_end(socket: &impl AsFd) -> Option<u64> {
 /// the kernel does not count them.
 pub fn acknowledged(socket: &impl AsFd) -> Option<u64> {
     // linux/tcp.h: tcpi_bytes_acked
-    const BYTES_ACKED: usize = 120;
-    let info: [u8; BYTES_ACKED + 8] = tcp_info(socket)?;
-    let count = u64::from_ne_bytes(*info[BYTES_ACKED..].first_chunk()?);
+    let count = u64::from_ne_bytes(tcp_info(socket, 120)?);
     // the SYN takes one sequence number
     count.checked_sub(1)
 }
@@ -98,40 +96,27 @@ pub fn acknowledged(socket: &impl AsFd) -> Option<u64> {
 /// does not count them.
 pub fn retransmissions(socket: &impl AsFd) -> Option<u32> {
     // linux/tcp.h: tcpi_total_retrans
-    const TOTAL_RETRANS: usize = 100;
-    let info: [u8; TOTAL_RETRANS + 4] = tcp_info(socket)?;
-    Some(u32::from_ne_bytes(*info[TOTAL_RETRANS..].first_chunk()?))
+    tcp_info(socket, 100).map(u32::from_ne_bytes)
 }
 
 /// Whether the kernel has no counts for a TCP socket: it was never connected, or was disconnected.
 pub fn is_blank(socket: &impl AsFd) -> bool {
     // linux/tcp.h: tcpi_segs_out
-    const SEGS_OUT: usize = 136;
-    let info: Option<[u8; SEGS_OUT + 4]> = tcp_info(socket);
-    info.is_some_and(|info| info[SEGS_OUT..] == [0; 4])
+    tcp_info(socket, 136) == Some([0; 4])
 }
 
 /// Whether a listener drops connections because its queue is full of those that were not accepted.
 pub fn is_queue_full(listener: &impl AsFd) -> bool {
     // linux/tcp.h: tcpi_unacked and tcpi_sacked, which are the queue's length and its limit here
-    const UNACKED: usize = 24;
-    const SACKED: usize = 28;
-    let info: Option<[u8; SACKED + 4]> = tcp_info(listener);
-    info.is_some_and(|info| {
-        let number = |at: usize| {
-            info[at..]
-                .first_chunk()
-                .map(|part| u32::from_ne_bytes(*part))
-        };
-        number(UNACKED) > number(SACKED)
-    })
+    let number = |at| tcp_info(listener, at).map(u32::from_ne_bytes);
+    number(24) > number(28)
 }
 
-/// The beginning of `struct tcp_info`; `None` where the kernel's is shorter.
-fn tcp_info<const LEN: usize>(socket: &impl AsFd) -> Option<[u8; LEN]> {
+/// The bytes at an offset of `struct tcp_info`; `None` where the kernel's is shorter.
+fn tcp_info<const LEN: usize>(socket: &impl AsFd, at: usize) -> Option<[u8; LEN]> {
     let info = socket_option::read_with_len(socket, libc::IPPROTO_TCP, libc::TCP_INFO);
-    let (info, len) = info.ok()?;
-    (len == LEN).then_some(info)
+    let (info, len): ([u8; 256], usize) = info.ok()?;
+    info[..len].get(at..)?.first_chunk().copied()
 }
 
 /// How the kernel finds out that the peer of a TCP socket is gone.
@@ -216,10 +201,9 @@ pub fn accept_fast_open(listener: &impl AsFd, pending: i32) -> io::Result<()> {
 /// does not report it.
 pub fn sent_with_syn(socket: &impl AsFd) -> Option<bool> {
     // linux/tcp.h: tcpi_options, and TCPI_OPT_SYN_DATA
-    const OPTIONS: usize = 5;
     const SYN_DATA: u8 = 32;
-    let info: [u8; OPTIONS + 1] = tcp_info(socket)?;
-    Some(info[OPTIONS] & SYN_DATA != 0)
+    let [options] = tcp_info(socket, 5)?;
+    Some(options & SYN_DATA != 0)
 }
 
 /// Switches a deferred connect (TCP_FASTOPEN_CONNECT) off, which would wait for the first data.
@@ -264,15 +248,7 @@ pub fn share_address(theirs: &Socket, ours: &Socket, address: SocketAddr) -> io:
 
 /// Removes a socket's peer, and the address and port that connect(2) chose.
 pub fn disconnect(socket: &impl AsFd) {
-    // SAFETY: an address of zeroes is AF_UNSPEC, which disconnects; the kernel reads it.
-    let _ = unsafe {
-        let unspecified: libc::sockaddr = std::mem::zeroed();
-        libc::connect(
-            socket.as_fd().as_raw_fd(),
-            &raw const unspecified,
-            size_of::<libc::sockaddr>() as libc::socklen_t,
-        )
-    };
+    let _ = rustix::net::connect_unspec(socket);
 }
 
 /// The result of [`peek`].
@@ -288,22 +264,16 @@ pub enum Peeked {
 
 /// Copies the next datagram without removing it.
 pub fn peek(socket: &impl AsFd, into: &mut [u8]) -> Peeked {
-    let descriptor = socket.as_fd().as_raw_fd();
-    let mut poll = libc::pollfd {
-        fd: descriptor,
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    // SAFETY: one pollfd, as the count says.
-    unsafe { libc::poll(&raw mut poll, 1, 0) };
+    let mut polled = [PollFd::new(socket, PollFlags::IN)];
+    let _ = poll(&mut polled, Some(&Timespec::default()));
     // receiving would clear the error
-    if poll.revents & libc::POLLERR != 0 {
+    if polled[0].revents().contains(PollFlags::ERR) {
         return Peeked::Failed;
     }
-    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
-    // SAFETY: the kernel writes into the buffer, not beyond its end.
-    let count = unsafe { libc::recv(descriptor, into.as_mut_ptr().cast(), into.len(), flags) };
-    usize::try_from(count).map_or(Peeked::Nothing, Peeked::Bytes)
+    match recv(socket, into, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+        Ok((count, _)) => Peeked::Bytes(count),
+        Err(_) => Peeked::Nothing,
+    }
 }
 
 /// Larger than the number of hops of any packet that was not sent for this purpose (RFC 5082).
@@ -349,33 +319,19 @@ fn set_least_ttl(socket: &impl AsFd, ttl: i32) -> io::Result<()> {
 /// Bytes that a TCP socket has received and its program has not read; `None` where the kernel does
 /// not say.
 pub fn unread(socket: &impl AsFd) -> Option<usize> {
-    let mut count: libc::c_int = 0;
-    // SAFETY: the kernel writes one number.
-    let result = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::FIONREAD, &raw mut count) };
-    usize::try_from(count).ok().filter(|_| result == 0)
+    usize::try_from(rustix::io::ioctl_fionread(socket).ok()?).ok()
 }
 
 /// Bytes that were written to a TCP socket and not sent yet; `None` where the kernel does not
 /// count.
 pub fn unsent(socket: &impl AsFd) -> Option<u32> {
     // linux/tcp.h: tcpi_notsent_bytes
-    const NOTSENT_BYTES: usize = 144;
-    let info: [u8; NOTSENT_BYTES + 4] = tcp_info(socket)?;
-    Some(u32::from_ne_bytes(*info[NOTSENT_BYTES..].first_chunk()?))
+    tcp_info(socket, 144).map(u32::from_ne_bytes)
 }
 
 /// Makes the end of a connection a RST instead of a FIN.
 pub fn reset_on_close(socket: &impl AsFd) {
-    let linger = libc::linger {
-        l_onoff: 1,
-        l_linger: 0,
-    };
-    let _ = socket_option::set(socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
-}
-
-/// The time limit of a blocking connect (SO_SNDTIMEO), if there is one.
-pub fn patience(socket: &Socket) -> Option<Duration> {
-    socket.write_timeout().ok().flatten()
+    let _ = SockRef::from(socket).set_linger(Some(Duration::ZERO));
 }
 
 /// A non-blocking TCP socket for an address of this family.

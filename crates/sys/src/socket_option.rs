@@ -18,8 +18,6 @@ unsafe impl Plain for i32 {}
 unsafe impl Plain for u32 {}
 // SAFETY: a number.
 unsafe impl Plain for u64 {}
-// SAFETY: two numbers.
-unsafe impl Plain for libc::linger {}
 // SAFETY: four numbers.
 unsafe impl Plain for libc::tpacket_req {}
 // SAFETY: bytes.

@@ -2,8 +2,12 @@
 //! An alarm is a descriptor (timerfd_create(2)), and ppoll(2) waits for one descriptor.
 
 use crate::checked;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 /// Waits until `descriptor` is readable, at most for `limit`. Returns whether it is. How late it
@@ -69,12 +73,8 @@ impl Timer {
     /// # Errors
     /// Those of timerfd_create(2).
     pub fn new() -> io::Result<Timer> {
-        let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
-        // SAFETY: takes plain numbers; the kernel has just made the descriptor for us.
-        let descriptor = unsafe {
-            let number = checked(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))?;
-            OwnedFd::from_raw_fd(number as RawFd)
-        };
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let descriptor = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         Ok(Timer {
             descriptor,
             set: None,
@@ -87,30 +87,20 @@ impl Timer {
             return;
         }
         self.set = when;
-        // SAFETY: a structure of zeroes disarms; the kernel reads it.
-        unsafe {
-            let mut value: libc::itimerspec = std::mem::zeroed();
-            if let Some(when) = when {
-                // zero would disarm: an alarm that is due rings immediately
-                let left = when.saturating_duration_since(Instant::now());
-                value.it_value.tv_sec = left.as_secs() as _;
-                value.it_value.tv_nsec = libc::c_long::from(left.subsec_nanos().max(1));
-            }
-            libc::timerfd_settime(
-                self.descriptor.as_raw_fd(),
-                0,
-                &raw const value,
-                std::ptr::null_mut(),
-            );
-        }
+        // zero disarms: an alarm that is due rings immediately
+        let least = Duration::from_nanos(1);
+        let left = when.map(|when| when.saturating_duration_since(Instant::now()).max(least));
+        let value = Itimerspec {
+            it_interval: Timespec::default(),
+            it_value: left.unwrap_or_default().try_into().unwrap_or_default(),
+        };
+        let _ = timerfd_settime(&self.descriptor, TimerfdTimerFlags::empty(), &value);
     }
 
     /// Acknowledges the alarm, so that the same time may be set again.
     pub fn rung(&mut self) {
         self.set = None;
-        let mut count = 0u64;
-        // SAFETY: the kernel writes eight bytes at most.
-        unsafe { libc::read(self.descriptor.as_raw_fd(), (&raw mut count).cast(), 8) };
+        let _ = rustix::io::read(&self.descriptor, &mut [0; 8]);
     }
 }
 

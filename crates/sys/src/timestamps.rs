@@ -33,10 +33,28 @@ pub(crate) fn receive_from(
     from: Option<&mut libc::sockaddr_ll>,
     flags: libc::c_int,
 ) -> io::Result<(usize, Option<u64>)> {
-    /// Room for one `scm_timestamping` (three timespecs) with its header, aligned as `cmsghdr`
-    /// requires.
-    #[repr(C, align(8))]
-    struct Control([u8; 64]);
+    let mut time = None;
+    let count = receive_message(socket, buffer, from, flags, |header| {
+        // SAFETY: a whole message of the kernel.
+        time = time.or_else(|| unsafe { time_of(header) });
+    })?;
+    Ok((count, time))
+}
+
+/// Room for one `scm_timestamping` (three timespecs) and a number with their headers, aligned as
+/// `cmsghdr` requires.
+#[repr(C, align(8))]
+pub(crate) struct Control([u8; 128]);
+
+/// Reads from a socket, and visits the control messages. Returns the number of bytes.
+#[inline]
+pub(crate) fn receive_message(
+    socket: &impl AsFd,
+    buffer: &mut [u8],
+    from: Option<&mut libc::sockaddr_ll>,
+    flags: libc::c_int,
+    mut visit: impl FnMut(*const libc::cmsghdr),
+) -> io::Result<usize> {
     let mut control = MaybeUninit::<Control>::uninit();
     let mut parts = libc::iovec {
         iov_base: buffer.as_mut_ptr().cast(),
@@ -59,16 +77,32 @@ pub(crate) fn receive_from(
     let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
     // SAFETY: the kernel filled `msg_controllen` bytes of the control buffer with well-formed
     // headers.
-    let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
-    if header.is_null() {
-        return Ok((count, None));
+    let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+    while !header.is_null() {
+        visit(header);
+        // SAFETY: the header belongs to the message.
+        header = unsafe { libc::CMSG_NXTHDR(&raw const message, header) };
     }
-    // SAFETY: not null, so it points at a whole header in the control buffer.
-    let head = unsafe { &*header };
-    let carries_time =
-        head.cmsg_type == libc::SCM_TIMESTAMPING || head.cmsg_type == libc::SCM_TIMESTAMPNS;
-    if head.cmsg_level != libc::SOL_SOCKET || !carries_time {
-        return Ok((count, None));
+    Ok(count)
+}
+
+/// The time in a control message, in nanoseconds of CLOCK_REALTIME, if it carries one.
+///
+/// # Safety
+/// The header is followed by the data that its type has.
+#[inline]
+pub(crate) unsafe fn time_of(header: *const libc::cmsghdr) -> Option<u64> {
+    // SAFETY: by the caller.
+    let head = unsafe { header.read_unaligned() };
+    let carries_time = matches!(
+        (head.cmsg_level, head.cmsg_type),
+        (
+            libc::SOL_SOCKET,
+            libc::SCM_TIMESTAMPING | libc::SCM_TIMESTAMPNS
+        )
+    );
+    if !carries_time {
+        return None;
     }
     // SAFETY: SCM_TIMESTAMPNS carries one timespec, SCM_TIMESTAMPING three, the first of which is
     // the software timestamp.
@@ -77,10 +111,10 @@ pub(crate) fn receive_from(
             .cast::<libc::timespec>()
             .read_unaligned()
     };
-    let nanos = || time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
-    Ok((count, (time.tv_sec > 0).then(nanos)))
+    (time.tv_sec > 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+#[cfg(test)]
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,8 @@
 //!
 //! The sockets are connected, so that the kernel reports an unreachable port to them.
 
-use crate::{socket_option, timestamps};
+use crate::socket_option;
+use crate::timestamps::{self, Control};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
@@ -56,10 +57,6 @@ pub fn set_up(socket: &impl AsFd, is_ipv6: bool, stamps: bool) -> UdpFeatures {
     }
 }
 
-/// Room for control messages, aligned as `cmsghdr` requires.
-#[repr(C, align(8))]
-struct Control([u8; 128]);
-
 /// Reads one datagram, or several of one size that arrived together. The buffer has to hold 64 KB,
 /// or datagrams are cut.
 ///
@@ -67,52 +64,23 @@ struct Control([u8; 128]);
 /// Those of recvmsg(2): `ConnectionRefused` if the peer's port is closed.
 #[inline]
 pub fn receive(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Datagrams> {
-    let mut control = MaybeUninit::<Control>::uninit();
-    let mut parts = libc::iovec {
-        iov_base: buffer.as_mut_ptr().cast(),
-        iov_len: buffer.len(),
-    };
-    // SAFETY: a msghdr of zeroes is valid; the pointers set below outlive the call.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_iov = &raw mut parts;
-    message.msg_iovlen = 1;
-    message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = size_of::<Control>() as _;
-    // SAFETY: the message names writable buffers of the sizes given.
-    let count = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, 0) };
-    let len = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
-    let mut read = Datagrams {
-        len,
-        segment: len,
-        timestamp: None,
-    };
-    // SAFETY: the kernel filled `msg_controllen` bytes of the control buffer with well-formed
-    // headers.
-    let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
-    while !header.is_null() {
-        // SAFETY: not null, so it points at a whole header in the control buffer.
-        let head = unsafe { &*header };
-        // SAFETY: the data follows a whole header.
-        let data = unsafe { libc::CMSG_DATA(header) };
-        match (head.cmsg_level, head.cmsg_type) {
-            (libc::SOL_UDP, libc::UDP_GRO) => {
-                // SAFETY: UDP_GRO carries an int.
-                let segment = unsafe { data.cast::<libc::c_int>().read_unaligned() };
-                read.segment = usize::try_from(segment).unwrap_or(len).clamp(1, len.max(1));
+    let (mut gathered, mut timestamp) = (None, None);
+    let len = timestamps::receive_message(socket, buffer, None, 0, |header| {
+        // SAFETY: a whole message of the kernel, of which UDP_GRO carries an int.
+        unsafe {
+            if ((*header).cmsg_level, (*header).cmsg_type) == (libc::SOL_UDP, libc::UDP_GRO) {
+                gathered = Some(libc::CMSG_DATA(header).cast::<i32>().read_unaligned());
+            } else {
+                timestamp = timestamp.or_else(|| timestamps::time_of(header));
             }
-            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING | libc::SCM_TIMESTAMPNS) => {
-                // SAFETY: SCM_TIMESTAMPNS carries one timespec, SCM_TIMESTAMPING three, the first
-                // of which is the software timestamp.
-                let time = unsafe { data.cast::<libc::timespec>().read_unaligned() };
-                let nanos = || time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
-                read.timestamp = (time.tv_sec > 0).then(nanos);
-            }
-            _ => {}
         }
-        // SAFETY: the header belongs to the message.
-        header = unsafe { libc::CMSG_NXTHDR(&raw const message, header) };
-    }
-    Ok(read)
+    })?;
+    let segment = gathered.map(|segment| usize::try_from(segment).unwrap_or(len));
+    Ok(Datagrams {
+        len,
+        segment: segment.map_or(len, |segment| segment.clamp(1, len.max(1))),
+        timestamp,
+    })
 }
 
 /// Sends one datagram. With `segment`, sends datagrams of that size; the last may be shorter.

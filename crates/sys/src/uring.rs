@@ -8,6 +8,7 @@
 
 mod buffers;
 
+use crate::timestamps::time_of;
 use buffers::BufferPool;
 use io_uring::squeue::Flags;
 use io_uring::types::{CancelBuilder, Fd, RecvMsgOut, SubmitArgs, Timespec};
@@ -475,24 +476,8 @@ fn timestamp_of(control: &[u8]) -> Option<u64> {
     /// `cmsghdr` and the first timespec of `scm_timestamping`.
     const WANTED: usize = size_of::<libc::cmsghdr>() + size_of::<libc::timespec>();
     let control = control.get(..WANTED)?;
-    // SAFETY: both lie within the slice, and any bytes are valid integers.
-    let (header, time) = unsafe {
-        let start = control.as_ptr();
-        (
-            start.cast::<libc::cmsghdr>().read_unaligned(),
-            start
-                .add(size_of::<libc::cmsghdr>())
-                .cast::<libc::timespec>()
-                .read_unaligned(),
-        )
-    };
-    let is_time = header.cmsg_level == libc::SOL_SOCKET
-        && matches!(
-            header.cmsg_type,
-            libc::SCM_TIMESTAMPING | libc::SCM_TIMESTAMPNS
-        );
-    let nanos = || time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
-    (is_time && time.tv_sec > 0).then(nanos)
+    // SAFETY: the header and the timespec lie within the slice.
+    unsafe { time_of(control.as_ptr().cast()) }
 }
 
 #[cfg(test)]

@@ -74,13 +74,9 @@ struct Network<'a> {
 /// Reads a frame; `None` where it is no IP packet.
 pub(crate) fn read(frame: &[u8], direction: FlowDirection) -> Option<Packet> {
     let network = network(frame)?;
-    let ports = match network.protocol {
-        TCP | UDP => match (number16(network.payload, 0), number16(network.payload, 2)) {
-            (Some(source), Some(destination)) => (source, destination),
-            _ => (0, 0),
-        },
-        _ => (0, 0),
-    };
+    let has_ports = matches!(network.protocol, TCP | UDP);
+    let ports = number16(network.payload, 0).zip(number16(network.payload, 2));
+    let ports = ports.filter(|_| has_ports).unwrap_or_default();
     let source = (network.source, ports.0);
     let destination = (network.destination, ports.1);
     let (client, server) = match direction {
@@ -215,13 +211,11 @@ fn checksum(parts: &[&[u8]]) -> u16 {
 }
 
 fn number16(bytes: &[u8], at: usize) -> Option<u16> {
-    let two = bytes.get(at..at.checked_add(2)?)?;
-    Some(u16::from_be_bytes(two.try_into().ok()?))
+    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 fn number32(bytes: &[u8], at: usize) -> Option<u32> {
-    let four = bytes.get(at..at.checked_add(4)?)?;
-    Some(u32::from_be_bytes(four.try_into().ok()?))
+    Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 #[cfg(test)]

@@ -52,11 +52,7 @@ impl Queue {
         if self.held + frame.len() > MOST_BYTES {
             return false;
         }
-        let pool = if frame.len() <= SMALL {
-            &mut self.small
-        } else {
-            &mut self.big
-        };
+        let pool = self.pool(frame.len());
         let mut bytes = pool
             .pop()
             .unwrap_or_else(|| Vec::with_capacity(frame.len().max(SMALL)));
@@ -89,13 +85,17 @@ impl Queue {
 
     /// Takes a buffer back.
     pub(super) fn recycle(&mut self, packet: Queued) {
-        let pool = if packet.bytes.len() <= SMALL {
-            &mut self.small
-        } else {
-            &mut self.big
-        };
+        let pool = self.pool(packet.bytes.len());
         if pool.len() < KEPT {
             pool.push(packet.bytes);
+        }
+    }
+
+    /// The buffers that packets of this length are kept in.
+    fn pool(&mut self, length: usize) -> &mut Vec<Vec<u8>> {
+        match length <= SMALL {
+            true => &mut self.small,
+            false => &mut self.big,
         }
     }
 

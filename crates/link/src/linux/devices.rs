@@ -57,7 +57,7 @@ impl Devices {
                 message
             }
         };
-        let message = NetlinkRequest::new(libc::RTM_NEWLINK, flags, &interface(0, 0))
+        let message = NetlinkRequest::new(libc::RTM_NEWLINK, flags, &interface(0))
             .text(libc::IFLA_IFNAME, outer)
             .attribute(libc::IFLA_MTU, &MTU.to_ne_bytes())
             .attribute(libc::IFLA_ADDRESS, &ADDRESS)
@@ -67,7 +67,7 @@ impl Devices {
                 libc::IFLA_INFO_DATA,
                 &[],
                 |message| {
-                    message.nested(VETH_INFO_PEER, &interface(0, 0), |message| {
+                    message.nested(VETH_INFO_PEER, &interface(0), |message| {
                         segments(
                             message
                                 .text(libc::IFLA_IFNAME, inner)
@@ -82,9 +82,8 @@ impl Devices {
 
     /// Lets a device send packets of one segment only.
     pub(super) fn single_segments(&mut self, name: &str) -> io::Result<()> {
-        let message = NetlinkRequest::new(libc::RTM_NEWLINK, 0, &interface(0, 0))
-            .text(libc::IFLA_IFNAME, name)
-            .attribute(IFLA_GSO_MAX_SEGS, &1u32.to_ne_bytes());
+        let message =
+            named(libc::RTM_NEWLINK, name, 0).attribute(IFLA_GSO_MAX_SEGS, &1u32.to_ne_bytes());
         self.0.acknowledge(message)
     }
 
@@ -92,27 +91,21 @@ impl Devices {
     pub(super) fn up(&mut self, name: &str) -> io::Result<()> {
         // no link-local address, so no packets of the kernel's own; a kernel without IPv6 has no
         // such attribute
-        let quiet = NetlinkRequest::new(libc::RTM_NEWLINK, 0, &interface(0, 0))
-            .text(libc::IFLA_IFNAME, name)
-            .nested(libc::IFLA_AF_SPEC, &[], |message| {
-                message.nested(libc::AF_INET6 as u16, &[], |message| {
-                    message.attribute(IFLA_INET6_ADDR_GEN_MODE, &[IN6_ADDR_GEN_MODE_NONE])
-                })
-            });
+        let quiet = named(libc::RTM_NEWLINK, name, 0);
+        let quiet = quiet.nested(libc::IFLA_AF_SPEC, &[], |message| {
+            message.nested(libc::AF_INET6 as u16, &[], |message| {
+                message.attribute(IFLA_INET6_ADDR_GEN_MODE, &[IN6_ADDR_GEN_MODE_NONE])
+            })
+        });
         let _ = self.0.acknowledge(quiet);
         let flags = (libc::IFF_UP | libc::IFF_NOARP) as u32;
-        let message = NetlinkRequest::new(libc::RTM_NEWLINK, 0, &interface(flags, flags))
-            .text(libc::IFLA_IFNAME, name);
-        self.0.acknowledge(message)
+        self.0.acknowledge(named(libc::RTM_NEWLINK, name, flags))
     }
 
     /// Brings the loopback device up.
     pub(super) fn loopback_up(&mut self) -> io::Result<()> {
-        let flags = libc::IFF_UP as u32;
-        self.0.acknowledge(
-            NetlinkRequest::new(libc::RTM_NEWLINK, 0, &interface(flags, flags))
-                .text(libc::IFLA_IFNAME, "lo"),
-        )
+        let up = named(libc::RTM_NEWLINK, "lo", libc::IFF_UP as u32);
+        self.0.acknowledge(up)
     }
 
     /// Gives a device an address of its own length (/32, /128).
@@ -170,8 +163,7 @@ impl Devices {
 
     /// Asks for a device.
     pub(super) fn device(&mut self, name: &str) -> io::Result<Device> {
-        let asked = NetlinkRequest::new(libc::RTM_GETLINK, 0, &interface(0, 0))
-            .text(libc::IFLA_IFNAME, name);
+        let asked = named(libc::RTM_GETLINK, name, 0);
         let answer = self.0.ask(asked, libc::RTM_NEWLINK)?;
         let malformed = || io::Error::from(io::ErrorKind::InvalidData);
         let index = answer.get(4..8).and_then(|four| four.try_into().ok());
@@ -199,11 +191,16 @@ fn tx_dropped(stats: &[u8]) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes))
 }
 
-/// `ifinfomsg`.
-fn interface(flags: u32, change: u32) -> [u8; 16] {
+/// A request for the interface with this name.
+fn named(kind: u16, name: &str, flags: u32) -> NetlinkRequest {
+    NetlinkRequest::new(kind, 0, &interface(flags)).text(libc::IFLA_IFNAME, name)
+}
+
+/// `struct ifinfomsg`, which sets these flags.
+fn interface(flags: u32) -> [u8; 16] {
     let mut fixed = [0; 16];
     fixed[8..12].copy_from_slice(&flags.to_ne_bytes());
-    fixed[12..16].copy_from_slice(&change.to_ne_bytes());
+    fixed[12..16].copy_from_slice(&flags.to_ne_bytes());
     fixed
 }
 

@@ -9,6 +9,7 @@ use super::message::{
     ForwarderCommand, ForwarderReport, LinkReady, Refusal, Reply, Request, Setup,
 };
 use super::network::Network;
+use super::resolver::enter_user_namespace;
 use super::step_error::{During, StepError};
 use crate::addresses::SERVER_V4;
 use crate::emulator::Emulator;
@@ -75,12 +76,7 @@ enum Role {
 }
 
 fn start(setup: &Setup) -> Result<Role, StepError> {
-    let (user, group) = namespaces::ids();
-    let needs_user = user != 0;
-    if needs_user {
-        namespaces::new_user().during(LinkStep::UserNamespace)?;
-        namespaces::map_ids(user, group).during(LinkStep::UserMap)?;
-    }
+    let needs_user = enter_user_namespace()?;
     let mut network = Network::make(&setup.spec)?;
     if setup.isolation.processes {
         namespaces::new_processes_for_children().during(LinkStep::ProcessNamespace)?;

@@ -27,12 +27,7 @@ pub fn use_resolver(server: IpAddr) -> Result<Vec<&'static str>, LinkError> {
 }
 
 fn enter(server: IpAddr) -> Result<Vec<&'static str>, StepError> {
-    let (user, group) = namespaces::ids();
-    let needs_user = user != 0;
-    if needs_user {
-        namespaces::new_user().during(LinkStep::UserNamespace)?;
-        namespaces::map_ids(user, group).during(LinkStep::UserMap)?;
-    }
+    let needs_user = enter_user_namespace()?;
     namespaces::new_mounts().during(LinkStep::Resolver)?;
     let system = fs::read_to_string(RESOLV_CONF).during(LinkStep::Resolver)?;
     replace(&[(RESOLV_CONF, resolv_conf(&system, server))]).during(LinkStep::Resolver)?;
@@ -41,4 +36,14 @@ fn enter(server: IpAddr) -> Result<Vec<&'static str>, StepError> {
         privilege::drop_capabilities().during(LinkStep::Resolver)?;
     }
     Ok(visible)
+}
+
+/// Enters a user namespace, which anybody but root needs to make others; whether it did.
+pub(super) fn enter_user_namespace() -> Result<bool, StepError> {
+    let (user, group) = namespaces::ids();
+    if user != 0 {
+        namespaces::new_user().during(LinkStep::UserNamespace)?;
+        namespaces::map_ids(user, group).during(LinkStep::UserMap)?;
+    }
+    Ok(user != 0)
 }

@@ -3,11 +3,12 @@
 //! `rmem_max`, and loses packets at speed.
 
 use super::{FirstHeader, PacketSocket};
+use crate::mapping::Mapping;
 use crate::process::page_size;
 use crate::socket_option;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
+use rustix::mm::MapFlags;
 use std::io;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bytes of the `virtio_net_hdr` at the beginning of each packet.
@@ -35,8 +36,7 @@ pub struct RingFrame<'a> {
 /// A packet socket with its ring.
 pub struct PacketRing {
     socket: PacketSocket,
-    map: NonNull<u8>,
-    length: usize,
+    map: Mapping,
     frame: usize,
     frames: usize,
     next: usize,
@@ -76,27 +76,10 @@ impl PacketRing {
             tp_frame_nr: frames as u32,
         };
         socket_option::set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        let length = frames * frame;
-        // SAFETY: a new mapping of the ring, whose size is the one just asked for; the kernel
-        // chooses the address.
-        let map = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                length,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                socket.as_fd().as_raw_fd(),
-                0,
-            )
-        };
-        let map = match NonNull::new(map.cast::<u8>()) {
-            Some(map) if map.as_ptr().cast() != libc::MAP_FAILED => map,
-            _ => return Err(io::Error::last_os_error()),
-        };
+        let map = Mapping::new(frames * frame, MapFlags::SHARED, Some(socket.as_fd()))?;
         let ring = PacketRing {
             socket,
             map,
-            length,
             frame,
             frames,
             next: 0,
@@ -118,15 +101,16 @@ impl PacketRing {
         let at = self.next * self.frame;
         // SAFETY: the slot lies within the mapping, starts with a tpacket2_hdr, and is ours while
         // TP_STATUS_USER is set.
-        let head = unsafe { self.map.add(at).cast::<libc::tpacket2_hdr>().read() };
+        let head = unsafe { self.map.start().add(at).cast::<libc::tpacket2_hdr>().read() };
         let start = usize::from(head.tp_mac).saturating_sub(VIRTIO_NET_HEADER);
         // the kernel does not write beyond the slot; this bound makes sure of that
         let length =
             (head.tp_snaplen as usize + VIRTIO_NET_HEADER).min(self.frame - start.min(self.frame));
         // SAFETY: within the slot by the line above; the kernel does not write to it before it is
         // given back, which needs `&mut self`.
-        let bytes =
-            unsafe { std::slice::from_raw_parts(self.map.add(at + start).as_ptr(), length) };
+        let bytes = unsafe {
+            std::slice::from_raw_parts(self.map.start().add(at + start).as_ptr(), length)
+        };
         Some(RingFrame {
             bytes,
             at: u64::from(head.tp_sec) * 1_000_000_000 + u64::from(head.tp_nsec),
@@ -145,7 +129,7 @@ impl PacketRing {
         let slot = self.next * self.frame;
         // SAFETY: the slot lies within the mapping, which lives as long as `self`. Its first four
         // bytes are the status word, aligned as slots are, and shared with the kernel.
-        unsafe { AtomicU32::from_ptr(self.map.add(slot).as_ptr().cast()) }
+        unsafe { AtomicU32::from_ptr(self.map.start().add(slot).as_ptr().cast()) }
     }
 
     /// Sends at most [`BATCH`] packets, each with its `virtio_net_hdr`; returns how many were sent.
@@ -191,12 +175,5 @@ impl PacketRing {
 impl AsFd for PacketRing {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-}
-
-impl Drop for PacketRing {
-    fn drop(&mut self) {
-        // SAFETY: the mapping made in `open`, which nothing borrows any more.
-        unsafe { libc::munmap(self.map.as_ptr().cast(), self.length) };
     }
 }

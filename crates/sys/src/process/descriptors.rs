@@ -2,11 +2,13 @@
 //! (/proc/PID/fd).
 
 use super::{command, inode_of, process_of};
-use crate::{checked, socket};
+use crate::socket;
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -32,7 +34,7 @@ pub struct SocketLocation {
 impl SocketLocation {
     /// A copy of the socket; `None` once the process has closed it.
     pub fn copy(&self) -> Option<OwnedFd> {
-        let copied = copy(self.handle.as_raw_fd(), self.number).ok()?;
+        let copied = copy(&self.handle, self.number).ok()?;
         let is_it = socket::cookie(&copied).is_ok_and(|cookie| cookie == self.cookie);
         is_it.then_some(copied)
     }
@@ -59,24 +61,19 @@ impl Processes {
     /// Those of pidfd_open(2) and pidfd_getfd(2).
     pub fn copy_descriptor(&mut self, thread: u32, number: i32) -> io::Result<OwnedFd> {
         if let Some(known) = self.known.get(&thread) {
-            match copy(known.handle.as_raw_fd(), number) {
+            match copy(&known.handle, number) {
                 // that process has ended, and another has its number
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 copied => return copied,
             }
         }
-        let handle = open(thread)?;
-        let copied = copy(handle.as_raw_fd(), number);
+        let handle = Arc::new(open(thread)?);
+        let copied = copy(&handle, number);
         if self.known.len() >= MAX_KNOWN {
             self.known.clear();
         }
-        self.known.insert(
-            thread,
-            Known {
-                handle: Arc::new(handle),
-                identity: None,
-            },
-        );
+        let identity = None;
+        self.known.insert(thread, Known { handle, identity });
         copied
     }
 
@@ -116,7 +113,7 @@ impl Processes {
 /// # Errors
 /// This system refuses it for every process.
 pub fn try_copy_descriptor(child: u32) -> io::Result<()> {
-    match open(child).and_then(|handle| copy(handle.as_raw_fd(), libc::STDIN_FILENO)) {
+    match open(child).and_then(|handle| copy(&handle, libc::STDIN_FILENO)) {
         // the kernel checks the permission before it looks for the descriptor
         Err(error) if error.raw_os_error() == Some(libc::EBADF) => Ok(()),
         copied => copied.map(drop),
@@ -149,25 +146,17 @@ pub fn try_socket_inode(child: u32) -> io::Result<()> {
 }
 
 fn open(thread: u32) -> io::Result<OwnedFd> {
-    let open = |id: u32, flags: libc::c_int| {
-        // SAFETY: takes plain numbers.
-        checked(unsafe { libc::syscall(libc::SYS_pidfd_open, id, flags) })
-    };
+    let open = |id: u32, flags| pidfd_open(Pid::from_raw(id as i32).ok_or(Errno::INVAL)?, flags);
     // PIDFD_THREAD needs Linux 6.9; before it only whole processes have handles
-    let number = match open(thread, libc::O_EXCL) {
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+    match open(thread, PidfdFlags::from_bits_retain(libc::O_EXCL as u32)) {
+        Err(Errno::INVAL) => {
             let process = process_of(thread).ok_or(io::ErrorKind::NotFound)?;
-            open(process, 0)?
+            Ok(open(process, PidfdFlags::empty())?)
         }
-        opened => opened?,
-    };
-    // SAFETY: the kernel has just made this descriptor for us.
-    Ok(unsafe { OwnedFd::from_raw_fd(number as RawFd) })
+        opened => Ok(opened?),
+    }
 }
 
-fn copy(handle: RawFd, number: i32) -> io::Result<OwnedFd> {
-    // SAFETY: takes plain numbers.
-    let copied = checked(unsafe { libc::syscall(libc::SYS_pidfd_getfd, handle, number, 0) })?;
-    // SAFETY: the kernel has just made this descriptor for us (close-on-exec).
-    Ok(unsafe { OwnedFd::from_raw_fd(copied as RawFd) })
+fn copy(handle: &OwnedFd, number: i32) -> io::Result<OwnedFd> {
+    Ok(pidfd_getfd(handle, number, PidfdGetfdFlags::empty())?)
 }

@@ -46,37 +46,32 @@ fn is_refused(error: &io::Error) -> bool {
 }
 
 fn read_by_call(thread: u32, address: u64, into: &mut [u8]) -> io::Result<()> {
-    let ours = libc::iovec {
-        iov_base: into.as_mut_ptr().cast(),
-        iov_len: into.len(),
-    };
-    let theirs = libc::iovec {
-        iov_base: address as *mut libc::c_void,
-        iov_len: into.len(),
-    };
+    let ours = span(into.as_mut_ptr(), into.len());
+    let theirs = span(address as *mut u8, into.len());
     // SAFETY: the local part is the slice, which the kernel fills; the remote address is checked by
     // the kernel.
-    let count = checked(unsafe {
-        libc::process_vm_readv(thread as i32, &raw const ours, 1, &raw const theirs, 1, 0) as i64
-    })?;
+    let count = unsafe {
+        libc::process_vm_readv(thread as i32, &raw const ours, 1, &raw const theirs, 1, 0)
+    };
     whole(count, into.len())
 }
 
 fn write_by_call(thread: u32, address: u64, from: &[u8]) -> io::Result<()> {
-    let ours = libc::iovec {
-        iov_base: from.as_ptr().cast_mut().cast(),
-        iov_len: from.len(),
-    };
-    let theirs = libc::iovec {
-        iov_base: address as *mut libc::c_void,
-        iov_len: from.len(),
-    };
+    let ours = span(from.as_ptr().cast_mut(), from.len());
+    let theirs = span(address as *mut u8, from.len());
     // SAFETY: the local part is the slice, which the kernel only reads; the remote address is
     // checked by the kernel.
-    let count = checked(unsafe {
-        libc::process_vm_writev(thread as i32, &raw const ours, 1, &raw const theirs, 1, 0) as i64
-    })?;
+    let count = unsafe {
+        libc::process_vm_writev(thread as i32, &raw const ours, 1, &raw const theirs, 1, 0)
+    };
     whole(count, from.len())
+}
+
+fn span(start: *mut u8, length: usize) -> libc::iovec {
+    libc::iovec {
+        iov_base: start.cast(),
+        iov_len: length,
+    }
 }
 
 fn read_by_file(thread: u32, address: u64, into: &mut [u8]) -> io::Result<()> {
@@ -101,8 +96,8 @@ fn not_mapped(error: io::Error) -> io::Error {
     }
 }
 
-fn whole(count: i64, wanted: usize) -> io::Result<()> {
-    if usize::try_from(count) == Ok(wanted) {
+fn whole(count: isize, wanted: usize) -> io::Result<()> {
+    if checked(count as i64)? as usize == wanted {
         Ok(())
     } else {
         Err(io::Error::from_raw_os_error(libc::EFAULT))

@@ -4,12 +4,14 @@
 //! Without it the kernel fails every filtered call, and a process whose exit is filtered would
 //! break.
 
+use super::listener::{self, NotificationResponse};
 use crate::guard::{Guard, KEPT};
+use crate::mapping::Mapping;
+use rustix::mm::MapFlags;
 use std::ffi::CStr;
 use std::io;
 use std::ops::Deref;
 use std::os::fd::BorrowedFd;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Name of the process that answers after our end: 15 bytes, the most that the kernel keeps.
@@ -100,25 +102,12 @@ impl FallbackResponder {
 }
 
 /// A page that is the same in a forked child.
-struct Shared(NonNull<Page>);
+struct Shared(Mapping);
 
 impl Shared {
     fn make() -> io::Result<Shared> {
-        // SAFETY: an anonymous mapping of our own.
-        let page = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size_of::<Page>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        match NonNull::new(page) {
-            Some(made) if page != libc::MAP_FAILED => Ok(Shared(made.cast())),
-            _ => Err(io::Error::last_os_error()),
-        }
+        let flags = MapFlags::SHARED;
+        Mapping::new(size_of::<Page>(), flags, None).map(Shared)
     }
 }
 
@@ -127,14 +116,7 @@ impl Deref for Shared {
 
     fn deref(&self) -> &Page {
         // SAFETY: mapped until this is dropped, aligned to a page; zeroes are valid atomics.
-        unsafe { self.0.as_ref() }
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        // SAFETY: our mapping, which is no longer borrowed. The child has its own.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Page>()) };
+        unsafe { self.0.start().cast().as_ref() }
     }
 }
 
@@ -175,12 +157,6 @@ fn respond(page: &Page) {
 
 /// Lets a call continue.
 fn pass(id: u64) {
-    let mut answer = libc::seccomp_notif_resp {
-        id,
-        val: 0,
-        error: 0,
-        flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
-    };
-    // SAFETY: the kernel reads the structure. A caller that no longer waits needs no response.
-    unsafe { libc::ioctl(KEPT, libc::SECCOMP_IOCTL_NOTIF_SEND as _, &raw mut answer) };
+    // a caller that no longer waits needs no response
+    let _ = listener::respond(KEPT, id, NotificationResponse::Continue);
 }

@@ -1,5 +1,6 @@
 //! Starts a program under a filter. Between `fork` and `exec` only system calls are made.
 
+use super::listener::{self, NotificationResponse};
 use crate::bpf::Instruction;
 use crate::checked;
 use crate::signals::SignalMask;
@@ -126,9 +127,6 @@ unsafe impl Sync for ExecArgs {}
 
 impl ExecArgs {
     fn of(command: &Command) -> io::Result<ExecArgs> {
-        let text = |bytes: &[u8]| {
-            CString::new(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
-        };
         let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         for (key, value) in command.get_envs() {
             match value {
@@ -136,13 +134,15 @@ impl ExecArgs {
                 None => variables.remove(key),
             };
         }
-        let mut owned = vec![text(command.get_program().as_bytes())?];
+        let mut owned = vec![CString::new(command.get_program().as_bytes())?];
         for argument in command.get_args() {
-            owned.push(text(argument.as_bytes())?);
+            owned.push(CString::new(argument.as_bytes())?);
         }
         let count = owned.len();
         for (key, value) in variables {
-            owned.push(text(&[key.as_bytes(), b"=", value.as_bytes()].concat())?);
+            owned.push(CString::new(
+                [key.as_bytes(), b"=", value.as_bytes()].concat(),
+            )?);
         }
         let list = |strings: &[CString]| {
             let pointers = strings.iter().map(|string| string.as_ptr());
@@ -181,20 +181,7 @@ fn kill_self() -> io::Error {
 /// ever.
 fn can_continue(listener: &OwnedFd) -> bool {
     // no call has this id, which the kernel looks at after the flags
-    let mut response = libc::seccomp_notif_resp {
-        id: 0,
-        val: 0,
-        error: 0,
-        flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
-    };
-    // SAFETY: the kernel reads the structure.
-    let sent = checked(unsafe {
-        libc::ioctl(
-            listener.as_raw_fd(),
-            libc::SECCOMP_IOCTL_NOTIF_SEND as _,
-            &raw mut response,
-        )
-    });
+    let sent = listener::respond(listener.as_raw_fd(), 0, NotificationResponse::Continue);
     sent.is_err_and(|error| error.raw_os_error() == Some(libc::ENOENT))
 }
 

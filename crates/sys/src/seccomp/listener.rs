@@ -3,8 +3,9 @@
 use super::ARCH_32;
 use super::fallback_responder::FallbackResponder;
 use crate::{checked, process};
+use rustix::event::epoll::{self, EventFlags};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 /// From linux/seccomp.h; libc has no name for it.
 const SYNC_WAKE_UP: u32 = 1;
@@ -83,20 +84,10 @@ impl NotificationListener {
     /// # Errors
     /// Those of epoll_ctl(2).
     pub fn register(&self, epoll: &impl AsRawFd, token: usize) -> io::Result<()> {
-        let mut event = libc::epoll_event {
-            events: libc::EPOLLIN as u32,
-            u64: token as u64,
-        };
-        // SAFETY: the kernel reads the structure.
-        checked(unsafe {
-            libc::epoll_ctl(
-                epoll.as_raw_fd(),
-                libc::EPOLL_CTL_ADD,
-                self.descriptor.as_raw_fd(),
-                &raw mut event,
-            )
-        })?;
-        Ok(())
+        // SAFETY: open while it is borrowed here.
+        let epoll = unsafe { BorrowedFd::borrow_raw(epoll.as_raw_fd()) };
+        let token = epoll::EventData::new_u64(token as u64);
+        Ok(epoll::add(epoll, &self.descriptor, token, EventFlags::IN)?)
     }
 
     /// Makes the kernel wake this process and the caller on the same processor in turn. This is
@@ -114,15 +105,9 @@ impl NotificationListener {
 
     /// Removes the listener from the epoll instance.
     pub fn deregister(&self, epoll: &impl AsRawFd) {
-        // SAFETY: takes plain numbers; the event is not read.
-        let _ = unsafe {
-            libc::epoll_ctl(
-                epoll.as_raw_fd(),
-                libc::EPOLL_CTL_DEL,
-                self.descriptor.as_raw_fd(),
-                std::ptr::null_mut(),
-            )
-        };
+        // SAFETY: open while it is borrowed here.
+        let epoll = unsafe { BorrowedFd::borrow_raw(epoll.as_raw_fd()) };
+        let _ = epoll::delete(epoll, &self.descriptor);
     }
 
     /// Takes a call; `None` if its caller no longer waits. Blocks until there is a call.
@@ -136,11 +121,11 @@ impl NotificationListener {
         // SAFETY: a structure of zeroes is what the call wants; the kernel fills it.
         let taken = unsafe {
             let mut raw: libc::seccomp_notif = std::mem::zeroed();
-            checked(libc::ioctl(
+            control(
                 self.descriptor.as_raw_fd(),
-                libc::SECCOMP_IOCTL_NOTIF_RECV as _,
-                &raw mut raw,
-            ))
+                libc::SECCOMP_IOCTL_NOTIF_RECV,
+                &mut raw,
+            )
             .map(|_| raw)
         };
         if let Some(fallback) = &self.fallback {
@@ -204,7 +189,7 @@ impl NotificationListener {
         closes_on_exec: bool,
         flags: u32,
     ) -> io::Result<i64> {
-        let added = libc::seccomp_notif_addfd {
+        let mut added = libc::seccomp_notif_addfd {
             id,
             flags,
             srcfd: ours.as_raw_fd() as u32,
@@ -216,13 +201,13 @@ impl NotificationListener {
             },
         };
         // SAFETY: the kernel reads the structure.
-        checked(unsafe {
-            libc::ioctl(
+        unsafe {
+            control(
                 self.descriptor.as_raw_fd(),
-                libc::SECCOMP_IOCTL_NOTIF_ADDFD as _,
-                &raw const added,
+                libc::SECCOMP_IOCTL_NOTIF_ADDFD,
+                &mut added,
             )
-        })
+        }
     }
 
     /// A call is answered.
@@ -233,42 +218,53 @@ impl NotificationListener {
     }
 
     /// Whether the caller still waits: memory that was read before this is the caller's.
-    pub fn is_valid(&self, id: u64) -> bool {
+    pub fn is_valid(&self, mut id: u64) -> bool {
         // SAFETY: the kernel reads one u64.
-        let valid = unsafe {
-            libc::ioctl(
+        unsafe {
+            control(
                 self.descriptor.as_raw_fd(),
-                libc::SECCOMP_IOCTL_NOTIF_ID_VALID as _,
-                &raw const id,
+                libc::SECCOMP_IOCTL_NOTIF_ID_VALID,
+                &mut id,
             )
-        };
-        valid == 0
+        }
+        .is_ok()
     }
 
     /// Answers a call; returns whether the caller still waited.
     pub fn answer(&self, id: u64, answer: NotificationResponse) -> bool {
-        let mut raw = libc::seccomp_notif_resp {
-            id,
-            val: 0,
-            error: 0,
-            flags: 0,
-        };
-        match answer {
-            NotificationResponse::Continue => {
-                raw.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
-            }
-            NotificationResponse::Value(value) => raw.val = value,
-            NotificationResponse::Error(number) => raw.error = -number,
-        }
-        // SAFETY: the kernel reads the structure.
-        let sent = unsafe {
-            libc::ioctl(
-                self.descriptor.as_raw_fd(),
-                libc::SECCOMP_IOCTL_NOTIF_SEND as _,
-                &raw mut raw,
-            )
-        };
+        let sent = respond(self.descriptor.as_raw_fd(), id, answer);
         self.forget(id);
-        sent == 0
+        sent.is_ok()
     }
+}
+
+/// Answers a call by one system call, without allocating.
+///
+/// # Errors
+/// Those of the ioctl(2); ENOENT if the caller no longer waits.
+pub(super) fn respond(listener: RawFd, id: u64, response: NotificationResponse) -> io::Result<()> {
+    let mut raw = libc::seccomp_notif_resp {
+        id,
+        val: 0,
+        error: 0,
+        flags: 0,
+    };
+    match response {
+        NotificationResponse::Continue => {
+            raw.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
+        }
+        NotificationResponse::Value(value) => raw.val = value,
+        NotificationResponse::Error(number) => raw.error = -number,
+    }
+    // SAFETY: the kernel reads the structure.
+    unsafe { control(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &mut raw) }.map(drop)
+}
+
+/// ioctl(2) on a listener, without allocating.
+///
+/// # Safety
+/// The argument has the type of the request.
+unsafe fn control<T>(listener: RawFd, request: libc::Ioctl, argument: &mut T) -> io::Result<i64> {
+    // SAFETY: the kernel reads and writes the argument, by the caller.
+    checked(unsafe { libc::ioctl(listener, request, std::ptr::from_mut(argument)) })
 }

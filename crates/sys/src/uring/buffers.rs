@@ -4,16 +4,16 @@
 //! The kernel takes a buffer from the ring when data arrives, and a completion names it. From then
 //! on it is ours until [`BufferPool::release`].
 
+use crate::mapping::Mapping;
 use crate::process::page_size;
 use io_uring::types::BufRingEntry;
+use rustix::mm::MapFlags;
 use std::io;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 /// A mapping with the ring of free buffers at its start, and the buffers.
 pub(super) struct BufferPool {
-    map: NonNull<u8>,
-    length: usize,
+    map: Mapping,
     /// Where the first buffer begins.
     first: usize,
     /// Bytes of a buffer.
@@ -33,24 +33,9 @@ impl BufferPool {
         let ring = usize::from(count) * size_of::<BufRingEntry>();
         let first = ring.next_multiple_of(page);
         let length = first + usize::from(count) * each;
-        // SAFETY: a new anonymous mapping; the kernel chooses the address.
-        let map = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                length,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        let map = match NonNull::new(map.cast::<u8>()) {
-            Some(map) if map.as_ptr().cast() != libc::MAP_FAILED => map,
-            _ => return Err(io::Error::last_os_error()),
-        };
+        let map = Mapping::new(length, MapFlags::PRIVATE, None)?;
         let mut pool = BufferPool {
             map,
-            length,
             first,
             each,
             count,
@@ -64,7 +49,7 @@ impl BufferPool {
 
     /// The address of the ring of free buffers, for its registration.
     pub(super) fn ring(&self) -> u64 {
-        self.map.as_ptr().addr() as u64
+        self.map.start().as_ptr().addr() as u64
     }
 
     /// Number of buffers.
@@ -77,7 +62,7 @@ impl BufferPool {
         let at = self.first + usize::from(buffer % self.count) * self.each;
         // SAFETY: within the mapping, which lives as long as `self`. The kernel does not write to a
         // buffer before it is released, which needs `&mut self`.
-        unsafe { std::slice::from_raw_parts(self.map.add(at).as_ptr(), self.each) }
+        unsafe { std::slice::from_raw_parts(self.map.start().add(at).as_ptr(), self.each) }
     }
 
     /// Returns a buffer to the kernel.
@@ -88,8 +73,8 @@ impl BufferPool {
         // read it before the tail has passed it. Of the first entry only the fields that
         // are not the tail are written.
         unsafe {
-            let entry = self.map.add(entry).cast::<BufRingEntry>().as_mut();
-            entry.set_addr(self.map.add(at).as_ptr().addr() as u64);
+            let entry = self.map.start().add(entry).cast::<BufRingEntry>().as_mut();
+            entry.set_addr(self.map.start().add(at).as_ptr().addr() as u64);
             entry.set_len(self.each as u32);
             entry.set_bid(buffer % self.count);
         }
@@ -97,17 +82,9 @@ impl BufferPool {
         // SAFETY: the tail lies in the first entry of the ring; it is shared with the kernel, which
         // only reads it.
         let tail = unsafe {
-            let tail = BufRingEntry::tail(self.map.as_ptr().cast_const().cast());
+            let tail = BufRingEntry::tail(self.map.start().as_ptr().cast_const().cast());
             AtomicU16::from_ptr(tail.cast_mut())
         };
         tail.store(self.tail, Ordering::Release);
-    }
-}
-
-impl Drop for BufferPool {
-    fn drop(&mut self) {
-        // SAFETY: the mapping made in `new`, which nothing borrows any more. The ring has no
-        // operation in flight that could write to it, see `Ring`.
-        unsafe { libc::munmap(self.map.as_ptr().cast(), self.length) };
     }
 }

@@ -43,6 +43,16 @@ pub enum Subjects {
     All,
 }
 
+impl Subjects {
+    /// The processes that there are now.
+    pub(super) fn processes(&self) -> Vec<u32> {
+        match self {
+            Subjects::All => process::all(),
+            Subjects::Processes(processes) => process::descendants(processes.clone()).collect(),
+        }
+    }
+}
+
 /// Follows running programs until they end, the time is over, or a signal comes: its number.
 pub fn follow(
     subjects: &Subjects,
@@ -217,7 +227,7 @@ impl<'a> Follower<'a> {
         for report in there {
             match self.traced_owner(&report) {
                 Some(TracedOwner::Followed(connect)) => {
-                    self.follow(&report, connect.at, connect.owner);
+                    self.follow(&report, connect.at, connect.owner, false);
                 }
                 Some(TracedOwner::Other) => self.others.note_owner(report.cookie),
                 None => unowned.push(report),
@@ -234,9 +244,7 @@ impl<'a> Follower<'a> {
             match owner.filter(|_| !self.others.is_accepted(&report)) {
                 Some(owner) => {
                     self.earlier += u64::from(is_first);
-                    let mut about = self.connection(&report, self.clock.now(), owner.clone());
-                    about.open_before = is_first;
-                    self.outside.follow(report.cookie, about, None);
+                    self.follow(&report, self.clock.now(), owner.clone(), is_first);
                 }
                 None => self.others.see(&report, is_first),
             }
@@ -246,12 +254,8 @@ impl<'a> Follower<'a> {
 
     /// The processes that are followed, by the inodes of their sockets.
     fn owners(&mut self) -> HashMap<u32, Owner> {
-        let processes = match self.subjects {
-            Subjects::All => process::all(),
-            Subjects::Processes(processes) => process::descendants(processes.clone()).collect(),
-        };
         let mut owners = HashMap::new();
-        for pid in processes {
+        for pid in self.subjects.processes() {
             let Some(command) = process::command(pid) else {
                 continue;
             };
@@ -275,8 +279,9 @@ impl<'a> Follower<'a> {
         owners
     }
 
-    fn follow(&mut self, report: &SocketReport, at: Nanos, owner: Owner) {
-        let about = self.connection(report, at, owner);
+    fn follow(&mut self, report: &SocketReport, at: Nanos, owner: Owner, open_before: bool) {
+        let mut about = self.connection(report, at, owner);
+        about.open_before = open_before;
         self.outside.follow(report.cookie, about, None);
     }
 

@@ -47,11 +47,8 @@ impl ConnectTrace {
     /// Begins to trace.
     pub(crate) fn start(clock: Clock, subjects: &Subjects) -> io::Result<ConnectTrace> {
         let trace = TcpTrace::start()?;
-        let running = match subjects {
-            Subjects::All => process::all(),
-            Subjects::Processes(processes) => process::descendants(processes.clone()).collect(),
-        };
-        let named = running
+        let named = subjects
+            .processes()
             .into_iter()
             .filter_map(|pid| Some((pid, process::command(pid)?)));
         Ok(ConnectTrace {

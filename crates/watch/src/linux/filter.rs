@@ -40,16 +40,13 @@ const QUESTION: u32 = 512;
 /// What is asked about besides `connect`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FilteredCalls {
-    /// `getpeername` and `getsockname`: where a relay has to keep up appearances.
-    pub(crate) names: bool,
+    /// What a relay has to know of: where the program asks for the addresses of a connection, its
+    /// rules for its own connects, and datagrams that may be questions to a name server, or answers.
+    pub(crate) relayed: bool,
     /// `socket`, `bind` and `listen`: where sockets are made for the program.
     pub(crate) sockets: bool,
     /// The end of a process: what is in its memory may still be looked for.
     pub(crate) ends: bool,
-    /// Datagrams that may be questions to a name server, and answers.
-    pub(crate) questions: bool,
-    /// Rules of the program for its own connects: where we connect for it.
-    pub(crate) own_rules: bool,
 }
 
 const ALLOW: Instruction = give(SECCOMP_RET_ALLOW);
@@ -68,9 +65,11 @@ pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
         code.extend_from_slice(body);
     };
     call(libc::SYS_connect, &[ASK]);
-    if asked.names {
+    if asked.relayed {
         call(libc::SYS_getpeername, &[ASK]);
         call(libc::SYS_getsockname, &[ASK]);
+        call(libc::SYS_landlock_create_ruleset, &[ASK]);
+        call(libc::SYS_landlock_restrict_self, &[ASK]);
     }
     if asked.sockets {
         let of_the_internet = [
@@ -87,14 +86,10 @@ pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
     if asked.ends {
         call(libc::SYS_exit_group, &[ASK]);
     }
-    if asked.own_rules {
-        call(libc::SYS_landlock_create_ruleset, &[ASK]);
-        call(libc::SYS_landlock_restrict_self, &[ASK]);
-    }
     // a ring would connect without a system call of its own; libraries fall back to epoll on ENOSYS
     call(libc::SYS_io_uring_setup, &[refuse(libc::ENOSYS)]);
     // TCP Fast Open connects without `connect`; its callers connect when it is not supported
-    call(libc::SYS_sendto, &send_to(asked.questions));
+    call(libc::SYS_sendto, &send_to(asked.relayed));
     call(
         libc::SYS_sendmsg,
         &[
@@ -104,7 +99,7 @@ pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
             ALLOW,
         ],
     );
-    if asked.questions {
+    if asked.relayed {
         // resolvers send their one or two questions so; media and QUIC send many at once
         call(
             libc::SYS_sendmmsg,
@@ -198,11 +193,9 @@ mod tests {
     }
 
     const ALL: FilteredCalls = FilteredCalls {
-        names: true,
-        questions: true,
+        relayed: true,
         sockets: true,
         ends: true,
-        own_rules: true,
     };
     const ASK: u32 = SECCOMP_RET_USER_NOTIF;
     const ALLOW: u32 = SECCOMP_RET_ALLOW;
@@ -217,10 +210,8 @@ mod tests {
             ALL,
             FilteredCalls {
                 ends: false,
-                names: false,
+                relayed: false,
                 sockets: false,
-                questions: false,
-                own_rules: false,
             },
         ] {
             assert_eq!(says(asked, libc::SYS_connect, [0; 6]), ASK);
@@ -235,8 +226,8 @@ mod tests {
             // recv
             assert_eq!(says(asked, libc::SYS_recvfrom, [3, 1, 9, 0, 0, 0]), ALLOW);
             for (call, is_asked) in [
-                (libc::SYS_getpeername, asked.names),
-                (libc::SYS_landlock_restrict_self, asked.own_rules),
+                (libc::SYS_getpeername, asked.relayed),
+                (libc::SYS_landlock_restrict_self, asked.relayed),
             ] {
                 assert_eq!(says(asked, call, [0; 6]) == ASK, is_asked);
             }

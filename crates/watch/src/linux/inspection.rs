@@ -22,7 +22,7 @@ pub(crate) struct Inspection {
     /// Why /proc/PID/mem is not in use either: no address of a `connect` can be read.
     no_files: Option<i32>,
     /// Why nothing can be watched.
-    refused: Vec<Unwatched>,
+    pub(crate) refused: Vec<Unwatched>,
 }
 
 impl Inspection {
@@ -76,11 +76,6 @@ impl Inspection {
         } else {
             Mode::Passthrough
         }
-    }
-
-    /// Why nothing can be watched; empty where something works.
-    pub(crate) fn refused(&self) -> &[Unwatched] {
-        &self.refused
     }
 
     /// The caveats on the whole run: what is refused, or else which ways are in use.
@@ -180,7 +175,7 @@ mod tests {
         assert!(!ways.caveats()[0].incomplete);
         ways.cannot_give_sockets();
         assert!(!ways.makes_sockets());
-        assert_eq!(ways.refused(), [Unwatched::NoDescriptors(libc::EPERM)]);
+        assert_eq!(ways.refused, [Unwatched::NoDescriptors(libc::EPERM)]);
         assert!(ways.caveats()[0].incomplete);
     }
 }

@@ -49,11 +49,9 @@ pub fn run(
         _ => None,
     };
     let code = filter::program(FilteredCalls {
-        names: is_relayed,
-        questions: is_relayed,
+        relayed: is_relayed,
         sockets: inspection.makes_sockets(),
         ends: keys.is_some(),
-        own_rules: is_relayed,
     });
     let relay = Relay::new(clock, &mut *observer, config, keys).map_err(setup("the relay"))?;
     let orders = relay.orders();

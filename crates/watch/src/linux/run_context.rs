@@ -1,7 +1,7 @@
 //! The run that all observed connections share: where rows go, its ids, its TLS secrets.
 
 use crate::platform::secrets::Keys;
-use crate::{Config, Mark, Numbers, WatchSink};
+use crate::{Config, Numbers, WatchSink};
 use intact_ledger::{Caveat, Event, FingerprintKey, Origin, Owner};
 use intact_observe::{KnownServers, TlsReading};
 use intact_wire::tls::decrypt::{KeyLog, SecretCheck};
@@ -10,17 +10,19 @@ use std::time::Instant;
 
 /// The run that all observed connections share.
 pub(crate) struct RunContext<'a> {
-    observer: &'a mut dyn WatchSink,
+    pub(crate) observer: &'a mut dyn WatchSink,
     fingerprint_key: FingerprintKey,
     numbers: Numbers,
     keys: Option<Keys>,
     servers: KnownServers,
-    faults: u64,
-    differences: u64,
+    /// Connections whose observation broke.
+    pub(crate) faults: u64,
+    /// Connections that carried other amounts of data by the kernel's count.
+    pub(crate) differences: u64,
     /// Connections whose inferred requests may be more.
     lower_bounds: u64,
     /// The relay ended before the program did.
-    is_cut: bool,
+    pub(crate) is_cut: bool,
 }
 
 /// The id of the caveat on what broke in here.
@@ -43,30 +45,6 @@ impl<'a> RunContext<'a> {
             lower_bounds: 0,
             is_cut: false,
         }
-    }
-
-    pub(crate) fn tick(&mut self) {
-        self.observer.tick();
-    }
-
-    /// Reports a mark.
-    pub(crate) fn mark(&mut self, mark: &Mark) {
-        self.observer.mark(mark);
-    }
-
-    /// An observation broke; its connection goes on unseen.
-    pub(crate) fn count_fault(&mut self) {
-        self.faults += 1;
-    }
-
-    /// The relay ends before the program does.
-    pub(crate) fn cut(&mut self) {
-        self.is_cut = true;
-    }
-
-    /// The kernel has counted other bytes on a connection than we have carried.
-    pub(crate) fn count_difference(&mut self) {
-        self.differences += 1;
     }
 
     /// How the TLS of a connection of this process is read. The relay sees each write of the
@@ -155,12 +133,12 @@ impl intact_observe::RunContext for RunContext<'_> {
 
     fn search_secrets(&mut self, process: u32, checks: Vec<SecretCheck>) {
         if let Some(keys) = &mut self.keys {
-            keys.seek(process, checks);
+            keys.seeker.seek(process, checks);
         }
     }
 
     fn is_searching(&self, client_random: &[u8; 32]) -> bool {
         let keys = self.keys.as_ref();
-        keys.is_some_and(|keys| keys.seeks(client_random))
+        keys.is_some_and(|keys| keys.seeker.seeks(client_random))
     }
 }

@@ -5,6 +5,7 @@ use super::hold::Hold;
 use intact_sys::socket;
 use mio::net::TcpStream;
 use socket2::SockRef;
+use std::borrow::Cow;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
@@ -82,13 +83,13 @@ pub(super) struct RelayDirection {
     /// It was a reset, which what is on its way still precedes.
     reset: bool,
     /// A write to the source has met its RST, so that reads see a FIN in its place.
-    is_source_reset: bool,
+    pub(super) is_source_reset: bool,
     /// It was passed on.
     ended: bool,
     /// How many bytes have left the source.
-    taken: u64,
+    pub(super) taken: u64,
     /// Bytes that the source's TCP had acknowledged at its end.
-    acknowledged: Option<u64>,
+    pub(super) acknowledged: Option<u64>,
     /// Whether the sink reports when it has room.
     room_reported: bool,
     /// Where a distance is emulated.
@@ -121,30 +122,15 @@ impl RelayDirection {
         self.taken > 0
     }
 
-    /// How many bytes have left the source.
-    pub(super) fn taken(&self) -> u64 {
-        self.taken
-    }
-
     /// How many bytes the sink has taken.
     pub(super) fn passed_on(&self) -> u64 {
         let underway = self.delay.as_ref().map_or(0, |delay| delay.bytes());
         self.taken - self.dropped - (self.held.len() - self.written + underway) as u64
     }
 
-    /// Bytes that the source's TCP had acknowledged at its end.
-    pub(super) fn acknowledged(&self) -> Option<u64> {
-        self.acknowledged
-    }
-
     /// Whether the end of the stream was passed on.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
-    }
-
-    /// Notes that a write to the source has met its RST.
-    pub(super) fn note_source_reset(&mut self) {
-        self.is_source_reset = true;
     }
 
     /// Reads nothing any more.
@@ -260,15 +246,7 @@ impl RelayDirection {
                     true => Passed::All,
                     false => see(ReadResult::Bytes(bytes)),
                 };
-                let instead;
-                let bytes = match passed {
-                    Passed::All => bytes,
-                    Passed::Instead(other) => {
-                        instead = other;
-                        &instead
-                    }
-                    cut => self.cut_behind(&cut, bytes, to),
-                };
+                let bytes = &*self.pass_on(passed, bytes, to);
                 if let Some(delay) = &mut self.delay {
                     delay.depart(Instant::now(), bytes);
                     return None;
@@ -312,34 +290,27 @@ impl RelayDirection {
                 true => see(ReadResult::Bytes(&bytes)),
                 false => Passed::All,
             };
-            let instead;
-            let bytes = match passed {
-                Passed::All => &bytes,
-                Passed::Instead(other) => {
-                    instead = other;
-                    &instead[..]
-                }
-                cut => self.cut_behind(&cut, &bytes, to),
-            };
-            self.held.extend_from_slice(bytes);
+            let bytes = self.pass_on(passed, &bytes, to);
+            self.held.extend_from_slice(&bytes);
         }
     }
 
-    /// Passes on the first of these bytes and nothing later.
-    fn cut_behind<'b>(&mut self, cut: &Passed, bytes: &'b [u8], to: &TcpStream) -> &'b [u8] {
-        let count = match cut {
-            Passed::First(count) => *count,
+    /// What goes on of bytes that were shown. Where that is a part, cuts the direction behind it.
+    fn pass_on<'b>(&mut self, passed: Passed, bytes: &'b [u8], to: &TcpStream) -> Cow<'b, [u8]> {
+        let count = match passed {
+            Passed::All => return bytes.into(),
+            Passed::Instead(other) => return other.into(),
+            Passed::First(count) => count,
             Passed::Last(count) => {
                 // the end of the stream comes in the same segment
                 let _ = SockRef::from(to).set_tcp_cork(true);
-                *count
+                count
             }
-            Passed::All | Passed::Instead(_) => bytes.len(),
         };
         self.is_cut = true;
         self.readable = false;
         self.dropped += (bytes.len() - count) as u64;
-        &bytes[..count]
+        bytes[..count].into()
     }
 
     fn has_arrived(&self) -> bool {

@@ -52,7 +52,7 @@ impl Relay<'_> {
                 unfinished: self.unfinished(),
                 not_relayed: self.orders.not_relayed(),
             };
-            self.run.mark(&mark);
+            self.run.observer.mark(&mark);
         }
     }
 

@@ -169,7 +169,7 @@ impl<'a> Relay<'a> {
             if let Err(error) = self.poll.poll(&mut events, Some(wait))
                 && error.kind() != io::ErrorKind::Interrupted
             {
-                self.run.cut();
+                self.run.is_cut = true;
                 break;
             }
             // before the events: they may be of connections that are handed over in there
@@ -231,7 +231,7 @@ impl<'a> Relay<'a> {
             });
         }
         self.part();
-        self.run.tick();
+        self.run.observer.tick();
     }
 
     /// Ends the observations of connections that are over and wait for nothing any more.
@@ -385,7 +385,7 @@ impl<'a> Relay<'a> {
             see(Side::Server, came)
         });
         if back_stop == Stop::SinkReset {
-            out.note_source_reset();
+            out.is_source_reset = true;
         }
         let is_last = back.has_ended();
         // nothing of the program's passes a fault that has just struck
@@ -418,7 +418,7 @@ impl<'a> Relay<'a> {
                 // loopback delivers within send(2), and refuses to send once a RST has come
                 let had = match is_local {
                     true => Some(out.passed_on()),
-                    false => back.acknowledged().or_else(|| socket::acknowledged(far)),
+                    false => back.acknowledged.or_else(|| socket::acknowledged(far)),
                 };
                 if let (false, Some(bytes)) = (is_by_program, had) {
                     seen.note_acknowledged(bytes);
@@ -429,10 +429,10 @@ impl<'a> Relay<'a> {
             self.close(id);
         } else if out.has_ended() && back.has_ended() {
             let agree = |end: &TcpStream, way: &RelayDirection| {
-                socket::received_to_the_end(end).is_none_or(|kernel| kernel == way.taken())
+                socket::received_to_the_end(end).is_none_or(|kernel| kernel == way.taken)
             };
             if !(agree(near, out) && agree(far, back)) {
-                self.run.count_difference();
+                self.run.differences += 1;
             }
             // a program that has closed both directions resets what comes after its FIN
             if near.take_error().is_ok_and(|error| error.is_some()) {
@@ -555,6 +555,6 @@ fn observe(
         && catch_unwind(AssertUnwindSafe(|| show(seen, run))).is_err()
     {
         *observed = None;
-        run.count_fault();
+        run.faults += 1;
     }
 }

@@ -8,7 +8,6 @@ use super::{ExitHolds, SecretSearch};
 use crate::config::KeyLogging;
 use intact_ledger::Caveat;
 use intact_sys::secret_dir::{self, NoPlace, SecretDir, SecretFiles};
-use intact_wire::tls::decrypt::SecretCheck;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::File;
@@ -55,7 +54,8 @@ pub(crate) struct Keys {
     cut: Vec<u8>,
     unclaimed: HashMap<[u8; 64], Vec<String>>,
     order: VecDeque<[u8; 64]>,
-    seeker: SecretSearch,
+    /// Finds secrets that processes do not log; they are among the lines later, or never.
+    pub(crate) seeker: SecretSearch,
 }
 
 impl Keys {
@@ -117,17 +117,6 @@ impl Keys {
         self.unclaimed
             .remove(&hex(client_random))
             .unwrap_or_default()
-    }
-
-    /// Looks for the secrets of a connection that the process does not log; they are among its
-    /// lines later, or never.
-    pub(crate) fn seek(&mut self, process: u32, locks: Vec<SecretCheck>) {
-        self.seeker.seek(process, locks);
-    }
-
-    /// Whether the secrets of a connection are being looked for.
-    pub(crate) fn seeks(&self, client_random: &[u8; 32]) -> bool {
-        self.seeker.seeks(client_random)
     }
 
     /// Waits until then for secrets that are being looked for.

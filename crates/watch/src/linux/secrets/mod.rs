@@ -202,11 +202,9 @@ fn look(process: u32, mut wanted: Vec<Wanted>, holds: &ExitHolds) -> Vec<SearchR
         .drain(few..)
         .map(|one| SearchResult::none(&one))
         .collect();
-    match candidates {
-        Ok(candidates) => answers.extend(try_all(&candidates, wanted, until)),
-        // it has gone, or cannot be inspected
-        Err(_) => answers.extend(wanted.iter().map(SearchResult::none)),
-    }
+    // where there are none, it has gone, or cannot be inspected
+    let candidates = candidates.unwrap_or_default();
+    answers.extend(try_all(&candidates, wanted, until));
     answers
 }
 

@@ -123,13 +123,7 @@ impl MadeSockets {
     }
 
     fn drop_closed(&mut self) {
-        let mut open = HashSet::new();
-        for process in descendants(vec![std::process::id()]).skip(1) {
-            // one that has ended meanwhile, or that must not be inspected
-            let _ = each_socket(process, |inode| {
-                open.insert(inode);
-            });
-        }
+        let open = program_sockets();
         for (inode, cookie) in &self.order {
             if !open.contains(inode)
                 && let Some(made) = self.sockets.get_mut(cookie)
@@ -167,7 +161,8 @@ pub(super) fn make(notice: &Notification, cx: &mut CallContext) -> Option<Notifi
     };
     let closes_on_exec = kind & libc::SOCK_CLOEXEC != 0;
     let ours = made.copy.as_ref()?.as_fd();
-    match cx.notifications.give(notice.id, ours, closes_on_exec) {
+    let listener = &cx.notifications.listener;
+    match listener.give_descriptor(notice.id, ours, closes_on_exec) {
         Ok(()) => {
             cx.notifications.made()?.keep(made, inode);
             None
@@ -186,6 +181,18 @@ pub(super) fn release(notice: &Notification, cx: &mut CallContext) -> Notificati
         cx.notifications.release(bound.cookie);
     }
     NotificationResponse::Continue
+}
+
+/// The inodes of the sockets that our descendants hold.
+pub(super) fn program_sockets() -> HashSet<u32> {
+    let mut inodes = HashSet::new();
+    for process in descendants(vec![std::process::id()]).skip(1) {
+        // one that has ended meanwhile, or that must not be inspected
+        let _ = each_socket(process, |inode| {
+            inodes.insert(inode);
+        });
+    }
+    inodes
 }
 
 fn inode(socket: OwnedFd) -> io::Result<u32> {

@@ -100,7 +100,7 @@ impl Supervisor {
         program.register(&registry, SIGNALS)?;
         let mut passthrough = Passthrough::default();
         if mode == Mode::Passthrough {
-            notifications.hand_over_on_one_cpu();
+            notifications.listener.hand_over_on_one_cpu();
             passthrough.subscribe(config.apart, &registry)?;
         }
         let timer = Timer::new()?;
@@ -139,7 +139,7 @@ impl Supervisor {
     pub(crate) fn run(mut self) -> Outcome {
         let mut events = Events::with_capacity(256);
         // now, so that the record of a run that is killed has them too
-        for caveat in self.cx.notifications.inspection().caveats() {
+        for caveat in self.cx.notifications.inspection.caveats() {
             self.cx.record.row(Row::Caveat(caveat));
         }
         // the program may have ended before its signal was blocked
@@ -147,11 +147,11 @@ impl Supervisor {
         while !(self.program.is_abandoned() || self.orphaned && self.program.has_ended()) {
             let soonest = [
                 self.connects.deadline(),
-                self.passthrough.deadline(),
+                self.passthrough.ends_due,
                 self.exits.deadline(),
                 self.unseen.due(),
                 self.cx.notifications.due(),
-                self.cx.record.udp_peers.due(),
+                self.cx.record.udp_peers.due,
             ];
             self.timer.set(soonest.into_iter().flatten().min());
             if let Err(error) = self.poll.poll(&mut events, self.lookups.pace())
@@ -189,7 +189,7 @@ impl Supervisor {
                 }
                 // reported as long as it holds, which is until the end
                 if event.is_read_closed() && !std::mem::replace(&mut self.orphaned, true) {
-                    self.cx.notifications.deregister(&self.poll);
+                    self.cx.notifications.listener.deregister(&self.poll);
                 }
             }
             SIGNALS => self.program.take_signals(cx.record.now()),
@@ -205,7 +205,7 @@ impl Supervisor {
     }
 
     fn take_next_call(&mut self) {
-        let Some(notice) = self.cx.notifications.take() else {
+        let Ok(Some(notice)) = self.cx.notifications.listener.take() else {
             return;
         };
         let taken = catch_unwind(AssertUnwindSafe(|| self.take_call(&notice)));
@@ -277,12 +277,12 @@ impl Supervisor {
         let abandoned = program.is_abandoned();
         unseen.finish(abandoned, &connects, &passthrough, &mut cx);
         if !abandoned {
-            cx.notifications.stop_fallback();
+            cx.notifications.listener.stop_fallback();
         }
         lookups.settle(true, &mut cx);
         connects.finish(&cx);
         passthrough.finish(&cx);
-        let refused = cx.notifications.inspection().refused();
+        let refused = &cx.notifications.inspection.refused;
         program.outcome(cx.record.finish(refused))
     }
 }

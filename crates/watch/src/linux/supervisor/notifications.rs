@@ -13,13 +13,13 @@ use intact_sys::process::{Processes, SocketLocation, network_namespace};
 use intact_sys::seccomp::{Notification, NotificationListener, NotificationResponse};
 use mio::{Poll, Token};
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// The listener of the filter, and the processes that call.
 pub(super) struct Notifications {
-    listener: NotificationListener,
+    pub(super) listener: NotificationListener,
     processes: Processes,
-    inspection: Inspection,
+    pub(super) inspection: Inspection,
     /// Ours; absent where /proc does not show them.
     credentials: Option<Credentials>,
     /// Where the program's sockets are ours.
@@ -58,16 +58,6 @@ impl Notifications {
         })
     }
 
-    /// See [`NotificationListener::hand_over_on_one_cpu`].
-    pub(super) fn hand_over_on_one_cpu(&self) {
-        self.listener.hand_over_on_one_cpu();
-    }
-
-    /// The next call; `None` if its caller no longer waits.
-    pub(super) fn take(&self) -> Option<Notification> {
-        self.listener.take().ok().flatten()
-    }
-
     /// Responds to a call; returns whether the caller still waited.
     pub(super) fn respond(&self, id: u64, response: NotificationResponse) -> bool {
         self.listener.answer(id, response)
@@ -76,21 +66,6 @@ impl Notifications {
     /// Whether the caller still waits.
     pub(super) fn is_valid(&self, id: u64) -> bool {
         self.listener.is_valid(id)
-    }
-
-    /// No process is left that could call.
-    pub(super) fn deregister(&self, poll: &Poll) {
-        self.listener.deregister(poll);
-    }
-
-    /// All filtered processes have ended: no process needs to respond in our place.
-    pub(super) fn stop_fallback(&mut self) {
-        self.listener.stop_fallback();
-    }
-
-    /// The ways in which processes are inspected here.
-    pub(super) fn inspection(&self) -> &Inspection {
-        &self.inspection
     }
 
     /// The sockets that we made for the program, where we make them.
@@ -115,16 +90,6 @@ impl Notifications {
         if let Some(made) = &mut self.made {
             made.release(cookie);
         }
-    }
-
-    /// See [`NotificationListener::give_descriptor`].
-    pub(super) fn give(
-        &self,
-        id: u64,
-        ours: BorrowedFd<'_>,
-        closes_on_exec: bool,
-    ) -> io::Result<()> {
-        self.listener.give_descriptor(id, ours, closes_on_exec)
     }
 
     /// The process that a call comes from.
@@ -219,7 +184,7 @@ impl Notifications {
         disconnects: bool,
         record: &mut RunRecord,
     ) -> Option<Destination> {
-        if !self.inspection.reads_memory() && self.inspection.refused().is_empty() {
+        if !self.inspection.reads_memory() && self.inspection.refused.is_empty() {
             return Some(Destination::Unknown);
         }
         let [_, place, len, ..] = notice.arguments;

@@ -23,15 +23,11 @@ pub(super) struct OwnRules {
     is_plain_made: bool,
     /// A set of rules was made that binds connects, or that could not be read.
     is_binding_made: bool,
-    in_force: bool,
+    /// Whether a rule on connects may bind some process of the run.
+    pub(super) in_force: bool,
 }
 
 impl OwnRules {
-    /// Whether a rule on connects may bind some process of the run.
-    pub(super) fn are_in_force(&self) -> bool {
-        self.in_force
-    }
-
     /// Takes `landlock_create_ruleset`.
     pub(super) fn create(&mut self, notice: &Notification, notifications: &Notifications) {
         let [attributes, len, flags, ..] = notice.arguments;
@@ -69,10 +65,10 @@ mod tests {
         let mut rules = OwnRules::default();
         for rights in made {
             rules.made(*rights);
-            assert!(!rules.are_in_force());
+            assert!(!rules.in_force);
         }
         rules.restrict();
-        rules.are_in_force()
+        rules.in_force
     }
 
     #[test]

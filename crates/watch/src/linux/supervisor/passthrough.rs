@@ -27,7 +27,7 @@ pub(super) struct Passthrough {
     /// needed.
     tracker: Option<SockDiagTracker>,
     /// When the kernel's reports of ends are read at the latest.
-    ends_due: Option<Instant>,
+    pub(super) ends_due: Option<Instant>,
 }
 
 impl Passthrough {
@@ -43,11 +43,6 @@ impl Passthrough {
         register(registry, &tracker)?;
         self.tracker = Some(tracker);
         Ok(())
-    }
-
-    /// When [`Self::take_late_ends`] is due.
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.ends_due
     }
 
     /// Takes a `connect` that the kernel makes; `None`: the response is sent.
@@ -168,7 +163,7 @@ impl Passthrough {
     pub(super) fn finish(self, cx: &CallContext) {
         if let Some(tracker) = self.tracker {
             let record = &cx.record;
-            tracker.finish_after_end(record.clock(), &mut |row| record.row(row));
+            tracker.finish_after_end(record.clock, &mut |row| record.row(row));
         }
     }
 }

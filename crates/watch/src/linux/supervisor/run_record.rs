@@ -23,7 +23,8 @@ const MAX_UNWATCHED: usize = 1 << 16;
 /// The record of the run.
 pub(crate) struct RunRecord {
     relay: RelaySender,
-    clock: Clock,
+    /// The run's clock.
+    pub(super) clock: Clock,
     numbers: Numbers,
     position: Option<RunPosition>,
     /// Connections that are left to the kernel; where inspection is refused, calls that may be
@@ -59,11 +60,6 @@ impl RunRecord {
     /// The time on the run's clock.
     pub(super) fn now(&self) -> Nanos {
         self.clock.now()
-    }
-
-    /// The run's clock.
-    pub(super) fn clock(&self) -> Clock {
-        self.clock
     }
 
     /// Records a row.

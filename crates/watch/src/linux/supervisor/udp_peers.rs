@@ -27,7 +27,7 @@ pub(super) struct UdpPeers {
     /// Sockets that have received nothing yet, by cookie.
     waiting: HashMap<u64, Waiting>,
     /// When they are looked at next.
-    due: Option<Instant>,
+    pub(super) due: Option<Instant>,
     /// Sockets by peer.
     sockets: NamedCounts<SocketAddr>,
 }
@@ -46,11 +46,6 @@ impl UdpPeers {
             self.waiting.insert(cookie, Waiting { copy, peer, since });
             self.due.get_or_insert(since + PACE);
         }
-    }
-
-    /// When [`Self::look`] is due.
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.due
     }
 
     /// Counts sockets that have received something, once that is due.

@@ -7,9 +7,10 @@
 
 use super::call_context::CallContext;
 use super::connect_calls::ConnectCalls;
+use super::made_sockets::program_sockets;
 use super::passthrough::Passthrough;
 use intact_sys::address::unmapped;
-use intact_sys::{process, sock_diag};
+use intact_sys::sock_diag;
 use mio::Waker;
 use std::collections::HashSet;
 use std::io;
@@ -134,7 +135,7 @@ impl UnseenScan {
 /// Whether a connection that is found and was never seen to be made is unwatched for that reason.
 /// Where inspection is refused, all connections are found, and another caveat names the reason.
 fn can_scan(cx: &CallContext) -> bool {
-    cx.addresses.is_complete() && cx.notifications.inspection().refused().is_empty()
+    cx.addresses.is_complete() && cx.notifications.inspection.refused.is_empty()
 }
 
 fn count_unseen(
@@ -168,13 +169,7 @@ fn find(excluded: Option<SocketAddr>) -> io::Result<Vec<u64>> {
     if established.is_empty() {
         return Ok(Vec::new());
     }
-    let mut inodes = HashSet::new();
-    for process in process::descendants(vec![std::process::id()]).skip(1) {
-        // one that has ended meanwhile, or that must not be inspected
-        let _ = process::each_socket(process, |inode| {
-            inodes.insert(inode);
-        });
-    }
+    let inodes = program_sockets();
     established.retain(|socket| inodes.contains(&socket.inode));
     Ok(established
         .into_iter()

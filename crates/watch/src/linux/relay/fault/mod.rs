@@ -28,7 +28,6 @@ use intact_ledger::{
 use intact_observe::{ObservedConnection, Progress, Side};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use target::Observation;
 use turn::{Turns, is_idle};
 
 /// The observation of a connection, as a fault sees it.
@@ -39,7 +38,8 @@ pub(super) struct Shown<'s, 'a> {
     pub(super) holds: &'s [Hold; 2],
 }
 
-impl Observation for Shown<'_, '_> {
+impl Shown<'_, '_> {
+    /// Shows bytes that passed.
     fn show(&mut self, from: Side, bytes: &[u8]) {
         let (at, hold) = (self.clock.now(), &self.holds[from as usize]);
         observe(self.observed, self.run, |seen, run| {
@@ -47,14 +47,17 @@ impl Observation for Shown<'_, '_> {
         });
     }
 
+    /// How far the exchanges are.
     fn progress(&self) -> Option<Progress> {
         self.observed.as_ref()?.progress()
     }
 
+    /// What is known of the connection.
     fn connection(&self) -> Option<&Connection> {
         self.observed.as_ref().map(ObservedConnection::connection)
     }
 
+    /// The time on the run's clock.
     fn now(&self) -> Nanos {
         self.clock.now()
     }
@@ -101,14 +104,6 @@ impl Faults {
             has_others: false,
             newest: ConnectionId(0),
         }
-    }
-
-    pub(super) fn config(&self) -> &FaultConfig {
-        &self.config
-    }
-
-    pub(super) fn place(&self) -> Option<RunPosition> {
-        self.place
     }
 
     /// What is going to be done, for the ledger.

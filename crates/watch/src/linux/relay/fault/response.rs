@@ -4,9 +4,9 @@
 //! Each byte is shown to the observation before it is passed on, and none that the program does not
 //! get.
 
-use super::Faults;
 use super::announcement::with_close;
-use super::target::{FaultTarget, Observation, cannot_announce};
+use super::target::{FaultTarget, cannot_announce};
+use super::{Faults, Shown};
 use crate::platform::relay::direction::Passed;
 use intact_ledger::{FaultKind, FaultObstacle, FaultPoint, Protocol};
 use intact_observe::{Progress, ResponsePart, Side};
@@ -17,9 +17,9 @@ impl FaultTarget {
         &mut self,
         bytes: &[u8],
         faults: &mut Faults,
-        seen: &mut dyn Observation,
+        seen: &mut Shown<'_, '_>,
     ) -> Passed {
-        match faults.config().kind {
+        match faults.config.kind {
             FaultKind::ResetMidResponse => self.cut_body(bytes, faults, seen),
             FaultKind::EarlyCloseAfterHeaders => self.cut_behind_head(bytes, faults, seen),
             FaultKind::MaxAge | FaultKind::Drain => self.announce(bytes, faults, seen),
@@ -34,7 +34,7 @@ impl FaultTarget {
     fn show_until(
         bytes: &[u8],
         step: usize,
-        seen: &mut dyn Observation,
+        seen: &mut Shown<'_, '_>,
         is_there: impl Fn(&Progress) -> bool,
     ) -> Option<usize> {
         let mut shown = 0;
@@ -49,12 +49,7 @@ impl FaultTarget {
     }
 
     /// Cuts a response within its body.
-    fn cut_body(
-        &mut self,
-        bytes: &[u8],
-        faults: &mut Faults,
-        seen: &mut dyn Observation,
-    ) -> Passed {
+    fn cut_body(&mut self, bytes: &[u8], faults: &mut Faults, seen: &mut Shown<'_, '_>) -> Passed {
         let at = seen.now();
         let is_plain = seen
             .progress()
@@ -100,7 +95,7 @@ impl FaultTarget {
         &mut self,
         bytes: &[u8],
         faults: &mut Faults,
-        seen: &mut dyn Observation,
+        seen: &mut Shown<'_, '_>,
     ) -> Passed {
         let at = seen.now();
         if seen.progress().is_some_and(|now| now.is_inferred) {
@@ -132,13 +127,8 @@ impl FaultTarget {
     }
 
     /// Announces the end in a response that begins.
-    fn announce(
-        &mut self,
-        bytes: &[u8],
-        faults: &mut Faults,
-        seen: &mut dyn Observation,
-    ) -> Passed {
-        let kind = faults.config().kind;
+    fn announce(&mut self, bytes: &[u8], faults: &mut Faults, seen: &mut Shown<'_, '_>) -> Passed {
+        let kind = faults.config.kind;
         let progress = seen.progress();
         let obstacle = progress.and_then(|now| cannot_announce(&now, kind));
         if let Some(why) = obstacle {

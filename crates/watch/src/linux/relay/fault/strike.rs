@@ -114,7 +114,7 @@ impl Relay<'_> {
             return;
         };
         let Some(due) = target.due else { return };
-        let kind = faults.config().kind;
+        let kind = faults.config.kind;
         let program = target.place.as_ref().and_then(|place| place.copy());
         if kind == FaultKind::Rst
             && program
@@ -155,7 +155,9 @@ impl Relay<'_> {
             self.again.push(id);
             return;
         }
-        target_struck(link, faults);
+        if let Some(target) = link.fault.as_deref() {
+            target.note_strike(faults);
+        }
         let in_flight = due.progress.open > 0;
         let before = link
             .fault
@@ -249,12 +251,6 @@ fn mode(kind: FaultKind) -> Mode {
         },
         FaultKind::NatIdle | FaultKind::BlackHole => Mode::Silent,
         FaultKind::Rst | FaultKind::ResetMidResponse => Mode::Reset,
-    }
-}
-
-fn target_struck(link: &RelayedPair, faults: &mut super::Faults) {
-    if let Some(target) = link.fault.as_deref() {
-        target.note_strike(faults);
     }
 }
 

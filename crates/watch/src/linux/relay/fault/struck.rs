@@ -23,7 +23,7 @@ impl Relay<'_> {
         let Some(faults) = self.faults.as_deref() else {
             return;
         };
-        let wait = faults.config().wait;
+        let wait = faults.config.wait;
         let clock = self.clock;
         let RelayedPair {
             near,
@@ -39,17 +39,8 @@ impl Relay<'_> {
         let process = target.process;
         let closed = |at: Nanos| (end_of(process), at);
         while strike.ended.is_none() && strike.half_closed.is_none() {
-            match near.read(&mut self.scratch) {
-                Ok(0) => {
-                    let at = clock.now();
-                    observe(observed, &mut self.run, |seen, run| {
-                        seen.end(Side::Client, CloseKind::Fin, at, run);
-                    });
-                    match strike.mode {
-                        Mode::Silent => strike.half_closed = Some(at),
-                        _ => strike.ended = Some(closed(at)),
-                    }
-                }
+            let how = match near.read(&mut self.scratch) {
+                Ok(0) => CloseKind::Fin,
                 Ok(count) => {
                     let at = clock.now();
                     let bytes = &self.scratch[..count];
@@ -58,30 +49,25 @@ impl Relay<'_> {
                     });
                     strike.withheld += count as u64;
                     let progress = observed.as_ref().and_then(|seen| seen.progress());
-                    if !strike.begins_request(progress) {
-                        continue;
+                    if strike.begins_request(progress) {
+                        strike.note_used(at);
+                        if let Mode::HalfClosed { resets: true, at } = &mut strike.mode {
+                            at.get_or_insert_with(|| Instant::now() + CROSSING);
+                        }
                     }
-                    strike.note_used(at);
-                    if let Mode::HalfClosed {
-                        resets: true,
-                        at: None,
-                    } = strike.mode
-                    {
-                        strike.mode = Mode::HalfClosed {
-                            resets: true,
-                            at: Some(Instant::now() + CROSSING),
-                        };
-                    }
+                    continue;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => {
-                    let at = clock.now();
-                    observe(observed, &mut self.run, |seen, run| {
-                        seen.end(Side::Client, CloseKind::Rst, at, run);
-                    });
-                    strike.ended = Some(closed(at));
-                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => CloseKind::Rst,
+            };
+            let at = clock.now();
+            observe(observed, &mut self.run, |seen, run| {
+                seen.end(Side::Client, how, at, run);
+            });
+            match (how, strike.mode) {
+                (CloseKind::Fin, Mode::Silent) => strike.half_closed = Some(at),
+                _ => strike.ended = Some(closed(at)),
             }
         }
         let now = Instant::now();
@@ -144,7 +130,7 @@ impl Relay<'_> {
         let (ended, end) = strike
             .ended
             .unwrap_or((StallEnd::EndOfRun, self.clock.now()));
-        let place = faults.place();
+        let place = faults.place;
         let certainty = match strike.due.progress.is_inferred {
             true => Certainty::Inferred(
                 "TLS that is not read: exchanges are inferred from the order of records".into(),

@@ -6,7 +6,7 @@
 //! order of records decides, and the row says so.
 
 use super::turn::{is_announced, is_idle};
-use super::{DestinationKey, Faults};
+use super::{DestinationKey, Faults, Shown};
 use crate::FaultConfig;
 use crate::platform::relay::direction::Passed;
 use intact_ledger::{
@@ -65,18 +65,6 @@ pub(in crate::platform::relay) struct Due {
     pub(super) withheld: u64,
 }
 
-/// Something that is shown to the observation of a connection, and asked of it.
-pub(in crate::platform::relay) trait Observation {
-    /// Shows bytes that passed.
-    fn show(&mut self, from: Side, bytes: &[u8]);
-    /// How far the exchanges are.
-    fn progress(&self) -> Option<Progress>;
-    /// What is known of the connection.
-    fn connection(&self) -> Option<&Connection>;
-    /// The time on the run's clock.
-    fn now(&self) -> Nanos;
-}
-
 impl FaultTarget {
     pub(in crate::platform::relay) fn new(
         about: &Connection,
@@ -121,9 +109,9 @@ impl FaultTarget {
         &mut self,
         (from, bytes): (Side, &[u8]),
         faults: &mut Faults,
-        seen: &mut dyn Observation,
+        seen: &mut Shown<'_, '_>,
     ) -> Passed {
-        let kind = faults.config().kind;
+        let kind = faults.config.kind;
         let before = seen.progress();
         let is_turn = before.is_some_and(|before| self.is_turn(&before, faults));
         self.last_bytes = Instant::now();
@@ -159,8 +147,8 @@ impl FaultTarget {
         if self.is_given_up || self.is_announced {
             return false;
         }
-        let is_old = match faults.config().kind {
-            FaultKind::MaxAge => self.since.elapsed() >= faults.config().after,
+        let is_old = match faults.config.kind {
+            FaultKind::MaxAge => self.since.elapsed() >= faults.config.after,
             FaultKind::Drain if faults.is_drained(&turn.destination, self.id) => return true,
             _ => true,
         };
@@ -174,7 +162,7 @@ impl FaultTarget {
         bytes: &[u8],
         before: &Progress,
         faults: &mut Faults,
-        seen: &mut dyn Observation,
+        seen: &mut Shown<'_, '_>,
     ) -> Passed {
         let at = seen.now();
         seen.show(Side::Client, bytes);
@@ -195,7 +183,7 @@ impl FaultTarget {
                 }
             }
             FaultKind::Stale | FaultKind::SlowClose | FaultKind::Rst | FaultKind::NatIdle => {
-                self.was_never_idle = faults.config().idle == FaultConfig::IDLE;
+                self.was_never_idle = faults.config.idle == FaultConfig::IDLE;
                 self.note(FaultObstacle::NeverIdle, faults);
                 return Passed::All;
             }
@@ -214,7 +202,7 @@ impl FaultTarget {
         passed: Passed,
         before: Option<Progress>,
         faults: &mut Faults,
-        seen: &mut dyn Observation,
+        seen: &mut Shown<'_, '_>,
     ) -> Passed {
         let Some(now) = seen.progress() else {
             return passed;
@@ -248,7 +236,7 @@ impl FaultTarget {
     }
 
     /// Gives the connection its turn once it is kept.
-    fn note_kept(&mut self, now: &Progress, faults: &mut Faults, seen: &dyn Observation) {
+    fn note_kept(&mut self, now: &Progress, faults: &mut Faults, seen: &Shown<'_, '_>) {
         if self.turn.is_none()
             && now.is_kept()
             && let Some(about) = seen.connection()
@@ -262,11 +250,11 @@ impl FaultTarget {
     pub(in crate::platform::relay) fn look_at_idle(
         &mut self,
         faults: &mut Faults,
-        seen: &dyn Observation,
+        seen: &Shown<'_, '_>,
     ) -> Option<Instant> {
         let now = seen.progress()?;
         self.note_kept(&now, faults, seen);
-        let config = faults.config();
+        let config = &faults.config;
         let (kind, after, short) = (config.kind, config.after, config.idle);
         let is_drained = kind == FaultKind::Drain && {
             let turn = self.turn.as_ref()?;

@@ -1,12 +1,12 @@
 //! The listener that the program's sockets are connected to when their destination has responded.
 
-use intact_sys::address::unmapped;
+use intact_sys::address::{loopback, unmapped};
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Registry, Token};
 use socket2::SockRef;
 use std::collections::HashMap;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Sockets of strangers that are dropped in a row.
@@ -24,12 +24,7 @@ pub(crate) struct LocalListener {
 
 impl LocalListener {
     pub(crate) fn open(v6: bool) -> io::Result<LocalListener> {
-        let host = if v6 {
-            Ipv6Addr::LOCALHOST.into()
-        } else {
-            Ipv4Addr::LOCALHOST.into()
-        };
-        let listener = TcpListener::bind(SocketAddr::new(host, 0))?;
+        let listener = TcpListener::bind(loopback(v6))?;
         // sockets that it accepts have the option from the start
         SockRef::from(&listener).set_tcp_nodelay(true)?;
         Ok(LocalListener {

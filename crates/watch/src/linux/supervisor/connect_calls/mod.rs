@@ -173,7 +173,11 @@ impl ConnectCalls {
         // on this machine it is decided already
         let is_decided = dial.look(now).is_some();
         let until = if dial.blocking && !is_decided {
-            socket::patience(&socket).map(|patience| now + patience)
+            socket
+                .write_timeout()
+                .ok()
+                .flatten()
+                .map(|patience| now + patience)
         } else if !is_decided && self.is_far(&dial) {
             Some(now)
         } else {
@@ -283,7 +287,7 @@ enum DialError {
 
 /// Why a connect of ours would not be the same as the program's own.
 fn not_for_us(socket: &Socket, cx: &CallContext) -> Option<Unwatched> {
-    if cx.own_rules.are_in_force() {
+    if cx.own_rules.in_force {
         return Some(Unwatched::Landlock);
     }
     socket::is_steered(socket).then_some(Unwatched::Steered)

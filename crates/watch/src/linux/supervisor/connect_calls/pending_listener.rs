@@ -5,11 +5,12 @@
 //! socket of ours at the listener's own address connects to the program's port: a TCP simultaneous
 //! open (RFC 9293 section 3.5) establishes both.
 
+use intact_sys::address::loopback;
 use intact_sys::socket;
 use mio::net::TcpStream;
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{SockAddr, Socket};
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
 /// A listener whose accept queue is full.
 pub(crate) struct PendingListener {
@@ -50,12 +51,7 @@ impl PendingListeners {
 
 impl PendingListener {
     fn open(v6: bool) -> io::Result<PendingListener> {
-        let any = if v6 {
-            SocketAddr::from((Ipv6Addr::LOCALHOST, 0))
-        } else {
-            SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
-        };
-        let listener = shared_socket(any)?;
+        let listener = shared_socket(loopback(v6))?;
         listener.listen(0)?;
         let address = listener
             .local_addr()?
@@ -85,11 +81,7 @@ impl PendingListener {
 
 /// A non-blocking socket at an address that may be bound more than once.
 fn shared_socket(address: SocketAddr) -> io::Result<Socket> {
-    let socket = Socket::new(
-        Domain::for_address(address),
-        Type::STREAM.nonblocking().cloexec(),
-        Some(Protocol::TCP),
-    )?;
+    let socket = socket::tcp_for(address)?;
     socket.set_reuse_port(true)?;
     socket.set_tcp_nodelay(true)?;
     socket.bind(&SockAddr::from(address))?;

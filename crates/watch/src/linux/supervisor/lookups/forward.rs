@@ -10,7 +10,7 @@ use super::super::address_table::RealAddresses;
 use super::super::call_context::CallContext;
 use super::open::UNREACHABLE;
 use super::{Lookups, name_addresses};
-use intact_sys::address::{on_socket, unmapped};
+use intact_sys::address::{loopback, on_socket, unmapped};
 use intact_sys::credentials;
 use intact_sys::socket;
 use intact_wire::dns;
@@ -52,12 +52,7 @@ impl Forward {
         server: SocketAddr,
         far: UdpSocket,
     ) -> io::Result<Forward> {
-        let host = if server.is_ipv6() {
-            Ipv6Addr::LOCALHOST.into()
-        } else {
-            Ipv4Addr::LOCALHOST.into()
-        };
-        let near = UdpSocket::bind(SocketAddr::new(host, 0))?;
+        let near = UdpSocket::bind(loopback(server.is_ipv6()))?;
         let local = far.local_addr()?;
         let program = SockRef::from(program);
         program.connect(&on_socket(near.local_addr()?, v6).into())?;

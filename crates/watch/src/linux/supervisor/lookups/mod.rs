@@ -18,7 +18,7 @@ use super::call_context::CallContext;
 use crate::Mode;
 use crate::platform::program;
 use forward::Forward;
-use intact_ledger::{Connection, Lookup, Nanos, Owner, Span};
+use intact_ledger::{Connection, Lookup, Nanos, Span};
 use intact_sys::address::{on_socket, unmapped};
 use intact_sys::seccomp::{Notification, NotificationResponse};
 use intact_sys::socket;
@@ -110,7 +110,7 @@ impl Lookups {
         {
             origin.host = name.clone();
         }
-        let process = process_of(about.owner.as_ref());
+        let process = about.owner.as_ref().map_or(0, |owner| owner.pid);
         if let Some(span) = self.open.claim(process, address, about.at.0) {
             about.at = span.start;
             about.setup.dns = Some(span);
@@ -300,11 +300,6 @@ impl Lookups {
             self.release(cookie, cx);
         }
     }
-}
-
-/// The process that a lookup or a connection is counted for.
-fn process_of(owner: Option<&Owner>) -> u32 {
-    owner.map_or(0, |owner| owner.pid)
 }
 
 /// Remembers under which name addresses were found.

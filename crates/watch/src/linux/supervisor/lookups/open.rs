@@ -37,8 +37,7 @@ pub(super) type PendingQuery = (u64, u16);
 /// One lookup.
 struct Open {
     name: Arc<str>,
-    owner: Option<Owner>,
-    server: SocketAddr,
+    asker: Asker,
     since: u64,
     kinds: Vec<u16>,
     /// Questions without an answer.
@@ -69,20 +68,11 @@ impl Asker {
     }
 }
 
-/// What was found out of late: the process, when, and the addresses.
-struct Past {
-    process: u32,
-    span: Span,
-    addresses: Vec<IpAddr>,
-    by_answer: bool,
-    claimed: bool,
-}
-
 /// All lookups.
 #[derive(Default)]
 pub(super) struct LookupsOpen {
     open: Vec<Open>,
-    past: VecDeque<Past>,
+    past: VecDeque<Open>,
 }
 
 impl LookupsOpen {
@@ -94,7 +84,7 @@ impl LookupsOpen {
     pub(super) fn ask(&mut self, asker: &Asker, question: PendingQuery, asked: &Message, at: u64) {
         let process = asker.process();
         let own = self.open.iter_mut().rev().find(|open| {
-            let same = open.process() == process && *open.name == *asked.name;
+            let same = open.asker.process() == process && *open.name == *asked.name;
             let age = at.saturating_sub(open.since);
             let is_new = !open.kinds.contains(&asked.kind) && open.kinds.len() < MAX_KINDS;
             let is_retry = age >= RETRY && open.addresses.is_empty();
@@ -130,7 +120,7 @@ impl LookupsOpen {
             .position(|open| open.waits_for(question) && *open.name == *answer.name)
             .or_else(|| {
                 self.open.iter().rposition(|open| {
-                    open.process() == process
+                    open.asker.process() == process
                         && *open.name == *answer.name
                         && !open.kinds.contains(&answer.kind)
                         && since.abs_diff(open.since) < RETRY
@@ -163,21 +153,17 @@ impl LookupsOpen {
     pub(super) fn lose(&mut self, cookie: u64, error: Option<&'static str>, at: u64) {
         let of_socket = |question: &PendingQuery| question.0 == cookie;
         for open in &mut self.open {
-            let before = open.waiting.len();
-            match (error, open.waiting.iter().position(of_socket)) {
-                (_, None) => continue,
-                (None, Some(place)) => {
-                    open.waiting.remove(place);
-                    open.unread = true;
-                }
-                (Some(_), Some(_)) => open.waiting.retain(|question| !of_socket(question)),
-            }
-            debug_assert!(open.waiting.len() < before);
-            open.error = open.error.or(error);
+            let Some(place) = open.waiting.iter().position(of_socket) else {
+                continue;
+            };
             open.last = Some(at);
             if error.is_none() {
+                open.waiting.remove(place);
+                open.unread = true;
                 return;
             }
+            open.waiting.retain(|question| !of_socket(question));
+            open.error = open.error.or(error);
         }
     }
 
@@ -196,7 +182,7 @@ impl LookupsOpen {
             let quiet = open.last.map(|last| now.saturating_sub(last));
             let is_answered = open.waiting.is_empty()
                 && quiet.is_some_and(|quiet| quiet >= SETTLE)
-                && !awaits(open.process(), open.since);
+                && !awaits(open.asker.process(), open.since);
             if !(all || is_answered || age > PATIENCE) {
                 place += 1;
                 continue;
@@ -205,15 +191,8 @@ impl LookupsOpen {
             if self.past.len() >= MAX_PAST {
                 self.past.pop_front();
             }
-            let lookup = open.ended(now);
-            self.past.push_back(Past {
-                process: open.process(),
-                span: lookup.span,
-                addresses: open.addresses,
-                by_answer: open.by_answer,
-                claimed: open.claimed,
-            });
-            over(lookup);
+            over(open.ended(now));
+            self.past.push_back(open);
         }
     }
 
@@ -226,34 +205,24 @@ impl LookupsOpen {
     /// Whether a lookup of a process that sends its questions unseen began within that time of
     /// `since`.
     pub(super) fn is_part_of_lookup(&self, process: u32, since: u64, within: u64) -> bool {
-        let open = self.open.iter().filter(|open| open.by_answer);
-        let past = self.past.iter().filter(|past| past.by_answer);
-        open.map(|open| (open.process(), open.since))
-            .chain(past.map(|past| (past.process, past.span.start.0)))
-            .any(|(of, began)| of == process && began.abs_diff(since) < within)
+        let mut all = self.open.iter().chain(&self.past);
+        all.any(|open| {
+            let is_near = open.since.abs_diff(since) < within;
+            open.by_answer && open.asker.process() == process && is_near
+        })
     }
 
     /// The lookup that a process's connection to an address waited for; each is claimed once.
     pub(super) fn claim(&mut self, process: u32, address: IpAddr, now: u64) -> Option<Span> {
-        let is_recent = |end: u64| now.saturating_sub(end) <= WAITED;
-        for open in self.open.iter_mut().rev() {
-            if let Some(last) = open.last
-                && open.process() == process
+        let past = self.past.iter_mut().rev();
+        self.open.iter_mut().rev().chain(past).find_map(|open| {
+            let last = open.last?;
+            let is_meant = open.asker.process() == process
                 && open.addresses.contains(&address)
-                && is_recent(last)
-                && !std::mem::replace(&mut open.claimed, true)
-            {
-                return Some(Span::new(Nanos(open.since), Nanos(last)));
-            }
-        }
-        let past = self.past.iter_mut().rev().find(|past| {
-            past.process == process
-                && !past.claimed
-                && past.addresses.contains(&address)
-                && is_recent(past.span.end.0)
-        })?;
-        past.claimed = true;
-        Some(past.span)
+                && now.saturating_sub(last) <= WAITED
+                && !std::mem::replace(&mut open.claimed, true);
+            is_meant.then(|| Span::new(Nanos(open.since), Nanos(last)))
+        })
     }
 }
 
@@ -261,8 +230,7 @@ impl Open {
     fn new(asker: &Asker, name: &str, kind: u16, since: u64) -> Open {
         Open {
             name: name.into(),
-            owner: asker.owner.clone(),
-            server: asker.server,
+            asker: asker.clone(),
             since,
             kinds: vec![kind],
             waiting: Vec::new(),
@@ -274,10 +242,6 @@ impl Open {
             by_answer: false,
             claimed: false,
         }
-    }
-
-    fn process(&self) -> u32 {
-        self.owner.as_ref().map_or(0, |owner| owner.pid)
     }
 
     fn waits_for(&self, question: PendingQuery) -> bool {
@@ -300,8 +264,8 @@ impl Open {
             span: Span::new(Nanos(self.since), Nanos(self.last.unwrap_or(now))),
             answer,
             ttl_s: self.ttl_s,
-            resolver: Some(self.server.to_string().into()),
-            owner: self.owner.clone(),
+            resolver: Some(self.asker.server.to_string().into()),
+            owner: self.asker.owner.clone(),
         }
     }
 }
