@@ -41,8 +41,8 @@ const CALM: Weather = Weather {
 /// Mean latencies of the two variants; the second saves this share of the first.
 const MEANS: [f64; 2] = [92.0, 31.0];
 
-/// Draws from a table that are as good as standard normal: inverting the CDF for each would take most of the test's
-/// time.
+/// Draws from a table that are as good as standard normal: inverting the CDF for each would take
+/// most of the test's time.
 struct Normal(Vec<f64>);
 
 impl Normal {
