@@ -283,6 +283,7 @@ impl Supervisor {
         connects.finish(&cx);
         passthrough.finish(&cx);
         let refused = cx.notifications.inspection().refused();
-        program.outcome(cx.record.finish(refused))
+        cx.record.finish(refused);
+        program.outcome()
     }
 }
