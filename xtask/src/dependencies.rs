@@ -4,7 +4,9 @@
 
 mod licence;
 
-use anyhow::{Context, ensure};
+use crate::metadata::{Metadata, Package};
+use crate::tool;
+use anyhow::Context;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -47,19 +49,6 @@ struct Skip {
     name: String,
 }
 
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-}
-
-#[derive(Deserialize)]
-struct Package {
-    name: String,
-    version: String,
-    license: Option<String>,
-    source: Option<String>,
-}
-
 /// Checks all dependencies. `Ok(false)`: some break the policy.
 pub(crate) fn check() -> anyhow::Result<bool> {
     let policy = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../deny.toml"))
@@ -83,11 +72,11 @@ pub(crate) fn check() -> anyhow::Result<bool> {
 /// Every dependency from outside of the workspace that a build with all features has, on any
 /// platform.
 fn packages() -> anyhow::Result<Vec<Package>> {
-    let metadata = cargo("metadata --format-version 1 --locked --all-features")?;
-    let metadata: Metadata = serde_json::from_str(&metadata).context("cargo metadata")?;
+    let metadata = Metadata::read(&["--all-features"])?;
     // metadata has optional dependencies that no feature enables, and cargo-deny does not count
     // them either
-    let tree = cargo("tree --workspace --locked --all-features -e all --target all --prefix none")?;
+    let words = "tree --workspace --locked --all-features -e all --target all --prefix none";
+    let tree = tool::output(tool::cargo().args(words.split(' ')))?;
     let built = built(&tree);
     let is_foreign = |package: &Package| package.source.is_some();
     let is_built = |package: &Package| built.contains(&(&*package.name, &*package.version));
@@ -104,20 +93,6 @@ fn built(tree: &str) -> BTreeSet<(&str, &str)> {
         Some((name, rest.split(' ').next()?))
     };
     tree.lines().filter_map(package).collect()
-}
-
-fn cargo(words: &str) -> anyhow::Result<String> {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let out = Command::new(cargo)
-        .args(words.split(' '))
-        .output()
-        .with_context(|| format!("cargo {words}"))?;
-    ensure!(
-        out.status.success(),
-        "cargo {words}: {}",
-        String::from_utf8_lossy(&out.stderr)
-    );
-    Ok(String::from_utf8(out.stdout)?)
 }
 
 /// One line per violation of the policy, and per entry of the policy without use.
@@ -224,6 +199,7 @@ mod tests {
 
     fn package(name: &str, version: &str, license: &str, source: &str) -> Package {
         Package {
+            id: String::new(),
             name: name.to_owned(),
             version: version.to_owned(),
             license: Some(license.to_owned()),

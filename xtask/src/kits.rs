@@ -4,9 +4,8 @@
 
 use crate::clients::{self, Server};
 use crate::tool;
-use anyhow::Context;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -89,7 +88,8 @@ impl Kit {
         let source = Path::new(ROOT).join("kits").join(self.name);
         let kit = folder.join(self.name);
         let _ = fs::remove_dir_all(&kit);
-        copy(&source, &kit)?;
+        let words = ["-R".as_ref(), source.as_os_str(), kit.as_os_str()];
+        tool::run(folder, "cp", &words)?;
         for words in self.prepare {
             tool::run(&kit, words[0], &words[1..])?;
         }
@@ -100,20 +100,4 @@ impl Kit {
         tool::output(tests.env("INTACT_TEST_SERVER", server.plain() + "/"))?;
         Ok(())
     }
-}
-
-/// Copies a folder with all that is in it.
-fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(to).with_context(|| to.display().to_string())?;
-    let entries = fs::read_dir(from).with_context(|| from.display().to_string())?;
-    for entry in entries {
-        let entry = entry?;
-        let target: PathBuf = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
 }

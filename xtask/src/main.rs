@@ -12,6 +12,7 @@ mod dependencies;
 mod dist;
 mod docs;
 mod kits;
+mod metadata;
 mod peers;
 mod test;
 mod tool;

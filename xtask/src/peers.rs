@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A program that some tests need, and where it comes from.
+/// A program that some tests or clients need, and where it comes from.
 pub(crate) struct Peer {
     pub(crate) program: &'static str,
     source: Source,
@@ -13,7 +13,7 @@ pub(crate) struct Peer {
 
 /// Where a program comes from.
 enum Source {
-    /// This Debian package.
+    /// These Debian packages.
     Debian(&'static str),
     /// This Go package, through the module proxy.
     Go(&'static str),
@@ -21,76 +21,30 @@ enum Source {
     GoModule(&'static str),
 }
 
-/// All of them.
+const fn debian(program: &'static str, packages: &'static str) -> Peer {
+    let source = Source::Debian(packages);
+    Peer { program, source }
+}
+
+/// What the tests need.
 pub(crate) const PEERS: &[Peer] = &[
-    Peer {
-        program: "nginx",
-        source: Source::Debian("nginx-light"),
-    },
-    Peer {
-        program: "caddy",
-        source: Source::Debian("caddy"),
-    },
-    Peer {
-        program: "node",
-        source: Source::Debian("nodejs"),
-    },
-    Peer {
-        program: "curl",
-        source: Source::Debian("curl"),
-    },
-    Peer {
-        program: "h2load",
-        source: Source::Debian("nghttp2-client"),
-    },
-    Peer {
-        program: "tshark",
-        source: Source::Debian("tshark"),
-    },
-    Peer {
-        program: "python3",
-        source: Source::Debian("python3"),
-    },
-    Peer {
-        program: "wget",
-        source: Source::Debian("wget"),
-    },
-    Peer {
-        program: "script",
-        source: Source::Debian("bsdutils"),
-    },
-    Peer {
-        program: "openssl",
-        source: Source::Debian("openssl"),
-    },
-    Peer {
-        program: "chromium",
-        source: Source::Debian("chromium"),
-    },
-    Peer {
-        program: "promtool",
-        source: Source::Debian("prometheus"),
-    },
-    Peer {
-        program: "go",
-        source: Source::Debian("golang-go"),
-    },
-    Peer {
-        program: "gcc",
-        source: Source::Debian("gcc"),
-    },
-    Peer {
-        program: "certutil",
-        source: Source::Debian("libnss3-tools"),
-    },
-    Peer {
-        program: "podman",
-        source: Source::Debian("podman"),
-    },
-    Peer {
-        program: "runc",
-        source: Source::Debian("runc"),
-    },
+    debian("nginx", "nginx-light"),
+    debian("caddy", "caddy"),
+    debian("node", "nodejs npm"),
+    debian("curl", "curl"),
+    debian("h2load", "nghttp2-client"),
+    debian("tshark", "tshark"),
+    debian("python3", "python3-venv"),
+    debian("wget", "wget"),
+    debian("script", "bsdutils"),
+    debian("openssl", "openssl"),
+    debian("chromium", "chromium"),
+    debian("promtool", "prometheus"),
+    debian("go", "golang-go"),
+    debian("gcc", "gcc"),
+    debian("certutil", "libnss3-tools"),
+    debian("podman", "podman"),
+    debian("runc", "runc"),
     Peer {
         program: "grpc-peer",
         source: Source::GoModule("fixtures/grpc-peer"),
@@ -101,37 +55,41 @@ pub(crate) const PEERS: &[Peer] = &[
     },
 ];
 
-impl Peer {
-    /// Whether it can be run.
-    pub(crate) fn is_there(&self) -> bool {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let home = std::env::var_os("HOME").unwrap_or_default();
-        std::env::split_paths(&path)
-            .chain(["/usr/sbin".into(), "/sbin".into()])
-            .chain([Path::new(&home).join("go/bin")])
-            .any(|folder| folder.join(self.program).is_file())
-    }
+/// What only clients of the catalogue need.
+const RUNTIMES: &[Peer] = &[
+    debian("npm", "nodejs npm"),
+    debian("javac", "default-jdk-headless"),
+    debian("java", "default-jdk-headless"),
+    debian("mvn", "maven"),
+    debian("cargo", "cargo"),
+    debian("php", "php-cli php-curl"),
+    debian("ruby", "ruby"),
+];
 
-    fn debian(&self) -> Option<&'static str> {
-        match self.source {
-            Source::Debian(package) => Some(package),
-            Source::Go(_) | Source::GoModule(_) => None,
-        }
+/// The Debian packages that bring a program.
+pub(crate) fn package_of(program: &str) -> Option<&'static str> {
+    let mut all = PEERS.iter().chain(RUNTIMES);
+    match all.find(|peer| peer.program == program)?.source {
+        Source::Debian(packages) => Some(packages),
+        Source::Go(_) | Source::GoModule(_) => None,
     }
 }
 
-/// Installs what is missing.
+/// Whether a program can be run.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let home = std::env::var_os("HOME").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/sbin".into()])
+        .chain([Path::new(&home).join("go/bin")])
+        .any(|folder| folder.join(program).is_file())
+}
+
+/// Installs the peers that are missing.
 pub(crate) fn install() -> anyhow::Result<()> {
-    let missing: Vec<&Peer> = PEERS.iter().filter(|peer| !peer.is_there()).collect();
-    let packages: Vec<&str> = missing.iter().filter_map(|peer| peer.debian()).collect();
-    if !packages.is_empty() {
-        println!("installing {}", packages.join(", "));
-        apt(&["update", "-qq"])?;
-        let mut words = vec!["install", "-y", "-qq", "--no-install-recommends"];
-        words.extend(&packages);
-        apt(&words)?;
-    }
-    for peer in missing {
+    let is_missing = |peer: &&Peer| !is_installed(peer.program);
+    install_debian(PEERS.iter().map(|peer| peer.program))?;
+    for peer in PEERS.iter().filter(is_missing) {
         let (folder, package) = match peer.source {
             Source::Debian(_) => continue,
             Source::Go(package) => (".", package),
@@ -140,15 +98,31 @@ pub(crate) fn install() -> anyhow::Result<()> {
         println!("installing {}", peer.program);
         go(folder, package)?;
     }
-    for peer in PEERS {
-        if !peer.is_there() {
-            bail!("{} is still not there after installing it", peer.program);
-        }
+    match PEERS.iter().find(is_missing) {
+        Some(peer) => bail!("{} is still not there after installing it", peer.program),
+        None => Ok(()),
     }
-    Ok(())
 }
 
-pub(crate) fn apt(words: &[&str]) -> anyhow::Result<()> {
+/// Installs the programs that are missing and that Debian has.
+pub(crate) fn install_debian(
+    programs: impl IntoIterator<Item = &'static str>,
+) -> anyhow::Result<()> {
+    let missing = programs
+        .into_iter()
+        .filter(|program| !is_installed(program));
+    let packages = missing.filter_map(package_of);
+    let packages: Vec<&str> = packages.flat_map(str::split_whitespace).collect();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    println!("installing {}", packages.join(", "));
+    apt(&["update", "-qq"])?;
+    let words = ["install", "-y", "-qq", "--no-install-recommends"];
+    apt(&[&words[..], &packages].concat())
+}
+
+fn apt(words: &[&str]) -> anyhow::Result<()> {
     let status = Command::new("apt-get")
         // another installation may be under way
         .args(["-o", "DPkg::Lock::Timeout=300"])

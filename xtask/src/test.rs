@@ -1,10 +1,10 @@
 //! Runs the tests and prints a summary, with the skipped tests.
 
-use crate::{clients, kits, peers};
+use crate::{clients, kits, peers, tool};
 use anyhow::Context;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// Runs all tests. `Ok(false)`: some failed, or in CI some were skipped.
 pub(crate) fn run(install: bool) -> anyhow::Result<bool> {
@@ -13,14 +13,17 @@ pub(crate) fn run(install: bool) -> anyhow::Result<bool> {
         peers::install()?;
         clients::install_runtimes()?;
     }
-    for peer in peers::PEERS.iter().filter(|peer| !peer.is_there()) {
+    for peer in peers::PEERS
+        .iter()
+        .filter(|peer| !peers::is_installed(peer.program))
+    {
         println!(
             "{} is not installed: its tests will be skipped (cargo xtask test --install)",
             peer.program
         );
     }
     let skipped_log = std::env::temp_dir().join(format!("intact-skipped-{}", std::process::id()));
-    let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))
+    let mut cargo = tool::cargo()
         .args(["test", "--workspace", "--no-fail-fast"])
         .env("INTACT_SKIPPED", &skipped_log)
         .stdout(Stdio::piped())

@@ -103,6 +103,11 @@ pub(crate) fn check(count: bool) -> anyhow::Result<bool> {
 /// The number of comment lines of a file, and its hits.
 fn hits(rejected: &Rejected, name: &str, source: &str) -> (usize, Vec<Hit>) {
     let line = |offset: usize| source[..offset].matches('\n').count() + 1;
+    let layout = |offset: usize, message: String| Hit {
+        line: line(offset),
+        kind: Kind::Layout,
+        message,
+    };
     let mut hits = Vec::new();
     let mut find = |kind, passages: &[Passage]| {
         for passage in passages {
@@ -122,30 +127,27 @@ fn hits(rejected: &Rejected, name: &str, source: &str) -> (usize, Vec<Hit>) {
         find(Kind::Comment, &prose.comments);
         find(Kind::Message, &prose.messages);
         hits.extend(name_hits(rejected, name, source, line));
-        hits.extend(prose::wide_comments(source).into_iter().map(|offset| Hit {
-            line: line(offset),
-            kind: Kind::Layout,
-            message: format!("a line of a comment has more than {MAX_COLUMNS} columns"),
-        }));
+        for offset in prose::wide_comments(source) {
+            let message = format!("a line of a comment has more than {MAX_COLUMNS} columns");
+            hits.push(layout(offset, message));
+        }
         return (prose.comment_lines, hits);
     }
     let prose = prose::of_markdown(source);
     find(Kind::Text, &prose.text);
-    hits.extend(prose.wide_lines.iter().map(|offset| Hit {
-        line: line(*offset),
-        kind: Kind::Layout,
-        message: format!("a line of prose has more than {MAX_COLUMNS} columns"),
-    }));
-    hits.extend(prose.long_paragraphs.iter().map(|(offset, words)| Hit {
-        line: line(*offset),
-        kind: Kind::Layout,
-        message: format!("a paragraph has {words} words, more than {MAX_WORDS}"),
-    }));
-    hits.extend(prose.long_sentences.iter().map(|(offset, words)| Hit {
-        line: line(*offset),
-        kind: Kind::Layout,
-        message: format!("a sentence has {words} words, more than {MAX_SENTENCE}"),
-    }));
+    for offset in prose.wide_lines {
+        let message = format!("a line of prose has more than {MAX_COLUMNS} columns");
+        hits.push(layout(offset, message));
+    }
+    for (what, found, most) in [
+        ("paragraph", prose.long_paragraphs, MAX_WORDS),
+        ("sentence", prose.long_sentences, MAX_SENTENCE),
+    ] {
+        for (offset, words) in found {
+            let message = format!("a {what} has {words} words, more than {most}");
+            hits.push(layout(offset, message));
+        }
+    }
     (0, hits)
 }
 

@@ -101,11 +101,6 @@ impl Input {
         }
     }
 
-    /// The path that the user gave.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The detected format.
     pub fn format(&self) -> Format {
         self.format

@@ -194,11 +194,6 @@ impl Dial {
         (dial, progress)
     }
 
-    /// The id of the connection.
-    pub fn id(&self) -> ConnectionId {
-        self.connection.id
-    }
-
     /// When the dial began.
     pub fn at(&self) -> Nanos {
         self.connection.at

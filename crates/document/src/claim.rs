@@ -83,11 +83,6 @@ impl Claims {
         Claims::ranked(self.0.into_iter().chain(further))
     }
 
-    /// The kind of the first claim.
-    pub fn leading(&self) -> Option<ClaimKind> {
-        self.0.first().map(|claim| claim.kind)
-    }
-
     /// The sentences.
     pub fn sentences(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|claim| &*claim.statement)
@@ -146,6 +141,6 @@ mod tests {
                 "well"
             ]
         );
-        assert_eq!(claims.leading(), Some(ClaimKind::Failed));
+        assert_eq!(claims.0[0].kind, ClaimKind::Failed);
     }
 }

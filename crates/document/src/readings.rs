@@ -34,14 +34,4 @@ impl Readings {
         let reading = self.own.get(name).or_else(of_family);
         reading.map_or_else(|| Reading::unknown(Why::NOT_IN_DOCUMENT), Reading::clone)
     }
-
-    /// Replaces every reading that is set.
-    pub fn map(&mut self, of: impl Fn(&str, &Reading) -> Reading) {
-        for (name, reading) in &mut self.own {
-            *reading = of(name, reading);
-        }
-        for (stem, reading) in &mut self.others {
-            *reading = of(stem, reading);
-        }
-    }
 }

@@ -1,8 +1,10 @@
 //! The axes of a bench and their product, the variants.
 
-use crate::connection_axes::{self, ConnectionAxes, ConnectionSettings, ReadAxis};
+use crate::connection_axes::{self, ConnectionAxes, ConnectionSettings};
 use crate::{Arrivals, OpenLoop, RequestRate, WhenBusy};
 use intact_ledger::{Protocol, TlsVersion, Variant};
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error as Unreadable, StrDeserializer};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -191,28 +193,12 @@ impl AxisValues {
         let axes = AxisReader { name, axes };
         let connection = ConnectionSettings::read(&axes)?;
         Ok(AxisValues {
-            keepalive: axes.on_off("keepalive")?,
-            http: axes.one("http", "1.0, 1.1, 2 or 3", |value| {
-                let versions = [
-                    Protocol::Http10,
-                    Protocol::Http11,
-                    Protocol::Http2,
-                    Protocol::Http3,
-                ];
-                versions.into_iter().find(|one| one.as_str() == value)
-            })?,
+            keepalive: axes.one("keepalive", ON_OFF, read_on_off)?,
+            http: axes.one("http", "1.0, 1.1, 2 or 3", protocol)?,
             tls: axes.one("tls", "none, any or a TLS version", TlsChoice::read)?,
-            resume: axes.on_off("resume")?,
-            early_data: match axes.axes.contains_key(EARLY_DATA) {
-                true => Some(axes.on_off(EARLY_DATA)?),
-                false => None,
-            },
-            dns: match axes.axes.contains_key(DNS) {
-                true => {
-                    Some(axes.one(DNS, "system, cached or per-connection", NameLookup::read)?)
-                }
-                false => None,
-            },
+            resume: axes.one("resume", ON_OFF, read_on_off)?,
+            early_data: axes.optional(EARLY_DATA, ON_OFF, read_on_off)?,
+            dns: axes.optional(DNS, "system, cached or per-connection", NameLookup::read)?,
             concurrency: axes.one("c", COUNT, count)?,
             streams: axes.one("streams", COUNT, count)?,
             connection,
@@ -222,7 +208,6 @@ impl AxisValues {
 
     /// The axes as the ledger has them; [`AxisValues::read`] reads them back.
     pub fn axes(&self) -> BTreeMap<String, String> {
-        let on_off = |on| if on { "on" } else { "off" }.to_owned();
         let mut axes = BTreeMap::from([
             ("keepalive".to_owned(), on_off(self.keepalive)),
             ("http".to_owned(), self.http.as_str().to_owned()),
@@ -252,12 +237,38 @@ const COUNT: &str = "a number from 1 on";
 const EARLY_DATA: &str = "early-data";
 const DNS: &str = "dns";
 
+/// The values of a switch, for messages.
+pub(crate) const ON_OFF: &str = "on or off";
+
+/// A switch as the ledger has it.
+pub(crate) fn on_off(is_on: bool) -> String {
+    if is_on { "on" } else { "off" }.to_owned()
+}
+
+pub(crate) fn read_on_off(word: &str) -> Option<bool> {
+    match word {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn protocol(value: &str) -> Option<Protocol> {
+    let versions = [
+        Protocol::Http10,
+        Protocol::Http11,
+        Protocol::Http2,
+        Protocol::Http3,
+    ];
+    versions.into_iter().find(|one| one.as_str() == value)
+}
+
 fn count(value: &str) -> Option<u32> {
     value.parse().ok().filter(|&count| count > 0)
 }
 
 /// The axes of one variant, for messages that name it.
-struct AxisReader<'a> {
+pub(crate) struct AxisReader<'a> {
     name: &'a str,
     axes: &'a BTreeMap<String, String>,
 }
@@ -286,34 +297,22 @@ impl AxisReader<'_> {
         if !self.axes.contains_key("rate") {
             return Ok(None);
         }
-        let named = |all: &[&'static str], value: &str| all.iter().position(|one| *one == value);
         Ok(Some(OpenLoop {
             rate: self.one("rate", "a rate such as 500/s", |value| value.parse().ok())?,
             arrivals: self.one("arrivals", "constant or poisson", |value| {
-                let place = named(&Arrivals::ALL.map(Arrivals::as_str), value)?;
-                Some(Arrivals::ALL[place])
+                let mut all = Arrivals::ALL.into_iter();
+                all.find(|one| one.as_str() == value)
             })?,
             when_busy: self.one("when-busy", "queue or open", |value| {
-                let place = named(&WhenBusy::ALL.map(WhenBusy::as_str), value)?;
-                Some(WhenBusy::ALL[place])
+                let mut all = WhenBusy::ALL.into_iter();
+                all.find(|one| one.as_str() == value)
             })?,
         }))
     }
 
-    fn on_off(&self, axis: &'static str) -> Result<bool, AxisError> {
-        self.one(axis, "on or off", |value| match value {
-            "on" => Some(true),
-            "off" => Some(false),
-            _ => None,
-        })
-    }
-}
-
-impl ReadAxis for &AxisReader<'_> {
-    type Error = AxisError;
-
-    fn optional<T>(
-        &mut self,
+    /// The value; `None` where the variant does not have the axis.
+    pub(crate) fn optional<T>(
+        &self,
         axis: &'static str,
         wanted: &'static str,
         read: impl Fn(&str) -> Option<T>,
@@ -333,20 +332,15 @@ impl TlsChoice {
 
     /// The choice of this word; `None` for a word that is none.
     fn read(word: &str) -> Option<TlsChoice> {
-        const VERSIONS: [TlsVersion; 5] = [
-            TlsVersion::Ssl3,
-            TlsVersion::Tls10,
-            TlsVersion::Tls11,
-            TlsVersion::Tls12,
-            TlsVersion::Tls13,
-        ];
         match word {
             "none" => Some(TlsChoice::None),
             "any" => Some(TlsChoice::Any),
-            version => VERSIONS
-                .into_iter()
-                .find(|one| one.as_str() == version)
-                .map(TlsChoice::Version),
+            version => {
+                let version: StrDeserializer<'_, Unreadable> = version.into_deserializer();
+                TlsVersion::deserialize(version)
+                    .ok()
+                    .map(TlsChoice::Version)
+            }
         }
     }
 }

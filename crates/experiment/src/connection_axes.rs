@@ -5,6 +5,7 @@
 //! not know how a setting is applied.
 
 use crate::CacheUse;
+use crate::axes::{AxisError, AxisReader, ON_OFF, on_off, read_on_off};
 use intact_ledger::Protocol;
 use intact_units::duration::{self, DurationError};
 use serde::{Deserialize, Serialize};
@@ -203,7 +204,6 @@ impl ConnectionSettings {
 
     /// Writes the axes that were given.
     pub(crate) fn write(&self, axes: &mut BTreeMap<String, String>) {
-        let on_off = |on: bool| if on { "on" } else { "off" }.to_owned();
         let texts = [
             (REUSE, self.reuse.map(|limit| limit.to_string())),
             (MAX_AGE, self.max_age.map(|age| age.to_string())),
@@ -221,40 +221,22 @@ impl ConnectionSettings {
         }
     }
 
-    /// Reads the settings of a variant. `one` reads an axis; its arguments are the name, the
-    /// description of valid values, and the parser.
-    pub(crate) fn read<E>(mut one: impl ReadAxis<Error = E>) -> Result<ConnectionSettings, E> {
+    /// Reads the settings of a variant.
+    pub(crate) fn read(axes: &AxisReader<'_>) -> Result<ConnectionSettings, AxisError> {
         const PERIOD: &str = "off or a time such as 5s";
         let time = |word: &str| duration::or_seconds(word).ok();
+        let period = |axis| axes.optional(axis, PERIOD, |word| word.parse().ok());
         Ok(ConnectionSettings {
-            reuse: one.optional(REUSE, "a number from 1 on, or unlimited", |word| {
+            reuse: axes.optional(REUSE, "a number from 1 on, or unlimited", |word| {
                 word.parse().ok()
             })?,
-            max_age: one.optional(MAX_AGE, PERIOD, |word| word.parse().ok())?,
-            idle: one.optional(IDLE, "a time such as 5s", time)?,
-            fast_open: one.optional(FAST_OPEN, "on or off", |word| match word {
-                "on" => Some(true),
-                "off" => Some(false),
-                _ => None,
-            })?,
-            congestion: one.optional(CONGESTION, "a name", |word| Some(word.into()))?,
-            tcp_keepalive: one.optional(TCP_KEEPALIVE, PERIOD, |word| word.parse().ok())?,
-            ping: one.optional(PING, PERIOD, |word| word.parse().ok())?,
-            cache: one.optional(CACHE, "off or revalidate", |word| word.parse().ok())?,
+            max_age: period(MAX_AGE)?,
+            idle: axes.optional(IDLE, "a time such as 5s", time)?,
+            fast_open: axes.optional(FAST_OPEN, ON_OFF, read_on_off)?,
+            congestion: axes.optional(CONGESTION, "a name", |word| Some(word.into()))?,
+            tcp_keepalive: period(TCP_KEEPALIVE)?,
+            ping: period(PING)?,
+            cache: axes.optional(CACHE, "off or revalidate", |word| word.parse().ok())?,
         })
     }
-}
-
-/// Reads an axis that a variant need not have.
-pub(crate) trait ReadAxis {
-    /// Why it cannot be read.
-    type Error;
-
-    /// The value; `None` where the variant does not have the axis.
-    fn optional<T>(
-        &mut self,
-        axis: &'static str,
-        wanted: &'static str,
-        read: impl Fn(&str) -> Option<T>,
-    ) -> Result<Option<T>, Self::Error>;
 }

@@ -29,7 +29,7 @@ use crate::likeness::{ConnectionBehaviour, Likeness};
 use crate::traffic::ObservedTraffic;
 use intact_document::Claims;
 use intact_document::cpu::ProgramWork;
-use intact_document::figures::{ObservedCounts, TrafficCounts};
+use intact_document::figures::ObservedCounts;
 use intact_document::finding::Finding;
 use intact_document::traffic_readings::TrafficReadings;
 use intact_document::unobserved::Unobserved;
@@ -77,9 +77,6 @@ pub struct CompareFacts {
     /// Requests and connections of all programs and rounds.
     #[serde(flatten)]
     pub traffic: TrafficReadings,
-    /// What was counted of them, whatever is missing.
-    #[serde(skip)]
-    pub counted: TrafficCounts,
     /// Rounds that every program has completed.
     pub rounds: u32,
     /// What the programs took processor time for, where that was asked for.
@@ -176,7 +173,6 @@ impl Comparison {
         let all = ObservedTraffic::of(counted, in_vain, &unobserved, 1.0);
         CompareFacts {
             traffic: all.traffic,
-            counted: all.counted.counts,
             findings: challengers(&variants),
             verdict: verdict::claims(&variants, &outcomes, &counts, &changes, is_experiment),
             is_experiment,

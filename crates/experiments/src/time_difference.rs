@@ -6,8 +6,8 @@ use intact_document::figures::NANOS_PER_MS;
 use intact_document::{Readings, Unobserved};
 use intact_reading::{Reading, Why};
 use intact_statistics::{
-    Adjusted, Confidence, Interval, MIN_ROUNDS, NoInterval, PairedDifference, adjust, mean,
-    paired_difference, paired_share_saved,
+    Adjusted, Interval, MIN_ROUNDS, NoInterval, PairedDifference, adjust, mean, paired_difference,
+    paired_share_saved,
 };
 use serde::Serialize;
 
@@ -265,19 +265,19 @@ pub(crate) fn differences(pairs: &[Pair<'_>]) -> Vec<Result<Adjusted, NoInterval
     held(pairs, paired_difference)
 }
 
-type Pairing = fn(&[f64], &[f64], Confidence) -> Result<PairedDifference, NoInterval>;
+type Pairing = fn(&[f64], &[f64]) -> Result<PairedDifference, NoInterval>;
 
 fn held(pairs: &[Pair<'_>], pairing: Pairing) -> Vec<Result<Adjusted, NoInterval>> {
     let each: Vec<Result<PairedDifference, NoInterval>> = pairs
         .iter()
-        .map(|pair| pairing(&pair.values.0, &pair.values.1, Confidence::P95))
+        .map(|pair| pairing(&pair.values.0, &pair.values.1))
         .collect();
     let comparisons: Vec<PairedDifference> = each
         .iter()
         .filter_map(|one| one.as_ref().ok())
         .copied()
         .collect();
-    let mut adjusted = adjust(&comparisons, Confidence::P95).into_iter();
+    let mut adjusted = adjust(&comparisons).into_iter();
     let mut held = Vec::new();
     for one in each {
         match one {

@@ -157,11 +157,6 @@ impl Document {
         Document::new(run, Parts::Observed(parts))
     }
 
-    /// Its kind, as the table of figures names it.
-    pub fn kind(&self) -> DocumentKind {
-        self.row().0
-    }
-
     /// What gates read.
     pub fn facts(&self) -> &dyn Facts {
         self.row().1

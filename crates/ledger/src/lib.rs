@@ -60,7 +60,7 @@ pub use invocation::{CONNECTIONS_NOT_FOLLOWED, Invocation, InvocationOutcome};
 pub use load_step::{CapacityTerms, LoadPurpose, LoadStep, OverloadTerms, SearchTerms};
 pub use lookup::Lookup;
 pub use machine_use::MachineUse;
-pub use origin::{KeepQuery, Method, Origin, Scheme, Target};
+pub use origin::{Method, Origin, Scheme, Target};
 pub use producer::Producer;
 pub use reuse::{OPENED_AHEAD, Reuse, SetupWait, TOGETHER};
 pub use run::{EngineIo, Host, Rows, Run, SCHEMA, Vantage, Variant};

@@ -111,12 +111,7 @@ impl fmt::Display for Method {
     }
 }
 
-/// The opt-in for query strings in a [`Target`] (`--record-queries`).
-#[derive(Clone, Copy, Debug)]
-pub struct KeepQuery;
-
-/// The path of a request. It cannot hold a query string, a fragment or userinfo unless built with
-/// the opt-in.
+/// The path of a request. It cannot hold a query string, a fragment or userinfo.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -128,11 +123,6 @@ impl Target {
     pub fn new(raw: &str) -> Target {
         let path = path_of(raw);
         Target(path.split(['?', '#']).next().unwrap_or("").into())
-    }
-
-    /// Like [`Target::new`], with the query string.
-    pub fn with_query(raw: &str, _opt_in: KeepQuery) -> Target {
-        Target(path_of(raw).split('#').next().unwrap_or("").into())
     }
 
     /// The path, or the authority of a CONNECT.
@@ -173,11 +163,6 @@ mod tests {
         assert_eq!(Target::new("http://user:pw@host?q=1").as_str(), "/");
         assert_eq!(Target::new("user:pw@host:443").as_str(), "host:443");
         assert_eq!(Target::new("*").as_str(), "*");
-    }
-
-    #[test]
-    fn a_query_stays_only_with_the_opt_in() {
-        assert_eq!(Target::with_query("/a?b=1#c", KeepQuery).as_str(), "/a?b=1");
     }
 
     #[test]

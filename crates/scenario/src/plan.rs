@@ -164,11 +164,6 @@ impl Plan {
         Some((&first.url[..end], first.line))
     }
 
-    /// The time in which clients arrive; zero without phases.
-    pub fn arrivals(&self) -> Duration {
-        self.phases.iter().map(|phase| phase.duration).sum()
-    }
-
     /// The clients that arrive on average; absent without phases.
     pub fn clients(&self) -> Option<f64> {
         (!self.phases.is_empty()).then(|| self.phases.iter().map(Phase::clients).sum())

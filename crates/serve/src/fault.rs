@@ -73,11 +73,6 @@ impl<T> Default for Faults<T> {
 }
 
 impl<T: Copy> Faults<T> {
-    /// Whether nothing goes wrong.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Whether this request gets one, and which.
     pub(crate) fn draw(&self, rng: &mut Rng) -> Option<T> {
         if self.0.is_empty() {

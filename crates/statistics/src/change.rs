@@ -220,11 +220,14 @@ fn exceeded_by_chance(statistic: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::normal_quantile;
+    use crate::student_quantile;
     use intact_experiment::Rng;
 
+    /// Degrees of freedom with which Student's distribution is as good as normal.
+    const NEARLY_NORMAL: f64 = 1e3;
+
     fn normal(rng: &mut Rng) -> f64 {
-        normal_quantile(rng.unit().max(1e-12))
+        student_quantile(rng.unit().max(1e-12), NEARLY_NORMAL)
     }
 
     fn noisy(rng: &mut Rng, median: f64, sd: f64) -> f64 {

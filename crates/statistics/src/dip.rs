@@ -25,7 +25,7 @@ pub struct Dip {
 }
 
 /// The dip of `sorted`, which must rise and be finite; `None` when it does not, or is empty.
-pub fn dip(sorted: &[f64]) -> Option<f64> {
+pub(super) fn dip(sorted: &[f64]) -> Option<f64> {
     let rises = sorted.windows(2).all(|pair| pair[0] <= pair[1]);
     if sorted.is_empty() || !rises || !sorted.iter().all(|x| x.is_finite()) {
         return None;
@@ -38,7 +38,7 @@ pub fn dip(sorted: &[f64]) -> Option<f64> {
 /// `None` as for [`dip`]. Costs about `draws` times sorting the sample if the dip is rare. If not,
 /// it ends after [`ENOUGH`] samples with at least its dip (J. Besag and P. Clifford, "Sequential
 /// Monte Carlo p-values", Biometrika 78 (1991) 301-304).
-pub fn dip_test(sorted: &[f64], draws: u32, seed: u64) -> Option<Dip> {
+pub(super) fn dip_test(sorted: &[f64], draws: u32, seed: u64) -> Option<Dip> {
     let statistic = dip(sorted)?;
     let mut rng = Rng::seeded(seed);
     let mut uniform = vec![0.0; sorted.len()];

@@ -9,10 +9,11 @@
 
 use serde::Serialize;
 
-use super::{Confidence, Interval, PairedDifference};
+use super::PairedDifference;
+use super::interval::{CONFIDENCE, Interval};
 
 /// With at least this many comparisons [`adjust`] adjusts; ten or fewer are reported one by one.
-pub const HOLM_FROM: usize = 11;
+const HOLM_FROM: usize = 11;
 
 /// A comparison as it may be reported with the others of its run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -30,7 +31,7 @@ pub struct Adjusted {
 
 /// Holm's adjusted p-values, in the order of the input; NaN counts as 1, values outside 0..=1 are
 /// clamped.
-pub fn holm_p_values(p_values: &[f64]) -> Vec<f64> {
+fn holm_p_values(p_values: &[f64]) -> Vec<f64> {
     let held: Vec<f64> = p_values
         .iter()
         .map(|p| if p.is_nan() { 1.0 } else { p.clamp(0.0, 1.0) })
@@ -48,14 +49,16 @@ pub fn holm_p_values(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The comparisons of one run as they may be reported together, in the order given: adjusted from
-/// [`HOLM_FROM`] on.
-pub fn adjust(comparisons: &[PairedDifference], confidence: Confidence) -> Vec<Adjusted> {
+/// The comparisons of one run as they may be reported together, in the order given: adjusted if
+/// there are more than ten.
+pub fn adjust(comparisons: &[PairedDifference]) -> Vec<Adjusted> {
     let raw: Vec<f64> = comparisons.iter().map(PairedDifference::p_value).collect();
     let (p_values, level) = if comparisons.len() < HOLM_FROM {
-        (raw, confidence)
+        (raw, CONFIDENCE)
     } else {
-        (holm_p_values(&raw), confidence.shared_by(comparisons.len()))
+        // the level that keeps all intervals *together* at the confidence
+        let level = 1.0 - (1.0 - CONFIDENCE) / comparisons.len() as f64;
+        (holm_p_values(&raw), level)
     };
     comparisons
         .iter()
@@ -63,8 +66,8 @@ pub fn adjust(comparisons: &[PairedDifference], confidence: Confidence) -> Vec<A
         .map(|(comparison, p_value)| Adjusted {
             interval: comparison.interval_at(level),
             p_value,
-            level: level.share(),
-            significant: p_value < 1.0 - confidence.share(),
+            level,
+            significant: p_value < 1.0 - CONFIDENCE,
         })
         .collect()
 }
@@ -89,9 +92,9 @@ mod tests {
     fn ten_comparisons_are_left_alone_and_eleven_are_adjusted() {
         let a: Vec<f64> = (0..20).map(|i| 5.0 + f64::from(i % 7)).collect();
         let b: Vec<f64> = (0..20).map(|i| 4.5 + f64::from(i % 5)).collect();
-        let one = paired_difference(&a, &b, Confidence::P95).unwrap();
-        let ten = adjust(&[one; 10], Confidence::P95);
-        let eleven = adjust(&[one; 11], Confidence::P95);
+        let one = paired_difference(&a, &b).unwrap();
+        let ten = adjust(&[one; 10]);
+        let eleven = adjust(&[one; 11]);
         assert_eq!(ten[0].interval, one.interval());
         assert_eq!(ten[0].p_value, one.p_value());
         assert!(

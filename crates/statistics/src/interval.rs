@@ -42,40 +42,8 @@ impl Interval {
     }
 }
 
-/// How often an interval is to cover the truth, strictly between 0 and 1.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Confidence(f64);
-
-/// A confidence that is not strictly between 0 and 1.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[error("a confidence lies strictly between 0 and 1, such as 0.95; {0} does not")]
-pub struct NotAConfidence(pub f64);
-
-impl Confidence {
-    /// Nineteen times in twenty, as everywhere unless asked otherwise.
-    pub const P95: Self = Self(0.95);
-
-    /// Takes a share of 1 (0.95, not 95).
-    pub fn new(share: f64) -> Result<Self, NotAConfidence> {
-        if share > 0.0 && share < 1.0 {
-            Ok(Self(share))
-        } else {
-            Err(NotAConfidence(share))
-        }
-    }
-
-    /// The share of 1 that it stands for.
-    pub fn share(self) -> f64 {
-        self.0
-    }
-
-    /// The level that keeps `comparisons` intervals *together* at this confidence (Bonferroni; Dunn
-    /// 1961).
-    pub(super) fn shared_by(self, comparisons: usize) -> Self {
-        Self(1.0 - (1.0 - self.0) / comparisons.max(1) as f64)
-    }
-}
+/// How often an interval covers the truth, as a share of 1.
+pub(super) const CONFIDENCE: f64 = 0.95;
 
 /// Why numbers allow no interval; each says what would.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, thiserror::Error)]
@@ -125,14 +93,6 @@ pub enum NoInterval {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_confidence_lies_strictly_between_zero_and_one() {
-        for share in [0.0, 1.0, 95.0, -0.5, f64::NAN, f64::INFINITY] {
-            assert!(Confidence::new(share).is_err(), "{share}");
-        }
-        assert_eq!(Confidence::new(0.95), Ok(Confidence::P95));
-    }
 
     #[test]
     fn refusals_number_rounds_from_one_and_name_the_remedy() {

@@ -1,6 +1,7 @@
 //! Means, and the difference between those of two groups of values that are not paired, by Welch's t interval.
 
-use super::{Confidence, Interval, MIN_ROUNDS, student_quantile};
+use super::interval::{CONFIDENCE, Interval};
+use super::{MIN_ROUNDS, student_quantile};
 
 /// The mean of these values; `None` without any.
 pub fn mean(values: &[f64]) -> Option<f64> {
@@ -9,11 +10,7 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 
 /// Mean of `after` minus mean of `before`, with its interval; `None` with fewer than [`MIN_ROUNDS`]
 /// values on either side.
-pub fn difference_of_means(
-    before: &[f64],
-    after: &[f64],
-    confidence: Confidence,
-) -> Option<Interval> {
+pub fn difference_of_means(before: &[f64], after: &[f64]) -> Option<Interval> {
     let [(first, first_error), (second, second_error)] =
         [mean_and_error(before)?, mean_and_error(after)?];
     let variance = first_error + second_error;
@@ -25,7 +22,7 @@ pub fn difference_of_means(
     let freedom = variance * variance
         / (freedom(first_error, before.len()) + freedom(second_error, after.len()));
     let reach = if variance > 0.0 {
-        student_quantile(0.5 + confidence.share() / 2.0, freedom) * variance.sqrt()
+        student_quantile(0.5 + CONFIDENCE / 2.0, freedom) * variance.sqrt()
     } else {
         0.0
     };
@@ -56,7 +53,7 @@ mod tests {
         // squared errors 0.317 and 0.671, 15.22 degrees of freedom, t = 2.1285
         let before = [30.0, 31.0, 29.0, 33.0, 30.0, 28.0, 32.0, 31.0];
         let after = [20.0, 26.0, 18.0, 24.0, 22.0, 21.0, 25.0, 19.0, 23.0, 22.0];
-        let shown = difference_of_means(&before, &after, Confidence::P95).unwrap();
+        let shown = difference_of_means(&before, &after).unwrap();
         assert!((shown.value + 8.5).abs() < 1e-9, "{shown:?}");
         assert!(
             (shown.low + 10.616).abs() < 0.005 && (shown.high + 6.384).abs() < 0.005,
@@ -66,11 +63,8 @@ mod tests {
 
     #[test]
     fn few_values_have_no_interval_and_equal_ones_a_point() {
-        assert_eq!(
-            difference_of_means(&[1.0; 7], &[2.0; 20], Confidence::P95),
-            None
-        );
-        let point = difference_of_means(&[1.0; 8], &[2.0; 8], Confidence::P95).unwrap();
+        assert_eq!(difference_of_means(&[1.0; 7], &[2.0; 20]), None);
+        let point = difference_of_means(&[1.0; 8], &[2.0; 8]).unwrap();
         assert_eq!((point.low, point.high), (1.0, 1.0));
     }
 }

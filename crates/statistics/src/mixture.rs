@@ -5,15 +5,6 @@
 
 use serde::Serialize;
 
-/// A value that stands for several samples.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Weighted {
-    /// The value, in the caller's unit; must be positive and finite.
-    pub value: f64,
-    /// How many samples it stands for; must be positive and finite.
-    pub weight: f64,
-}
-
 /// One mode.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -58,20 +49,15 @@ struct Component {
     share: f64,
 }
 
-/// Fits two log-normal components; `None` with fewer than four points, fewer than two different
-/// values, or any point that is not positive and finite.
-pub fn mixture(points: &[Weighted]) -> Option<Mixture> {
-    let usable = |v: f64| v.is_finite() && v > 0.0;
-    if points.len() < 4 || !points.iter().all(|p| usable(p.value) && usable(p.weight)) {
+/// Fits two log-normal components; `None` with fewer than four values, fewer than two different
+/// ones, or any that is not positive and finite.
+pub(super) fn mixture(values: &[f64]) -> Option<Mixture> {
+    if values.len() < 4 || !values.iter().all(|v| v.is_finite() && *v > 0.0) {
         return None;
     }
-    let logs: Vec<f64> = points.iter().map(|p| p.value.ln()).collect();
-    let mut sorted: Vec<(f64, f64)> = logs
-        .iter()
-        .copied()
-        .zip(points.iter().map(|p| p.weight))
-        .collect();
-    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
+    let mut sorted = logs.clone();
+    sorted.sort_by(f64::total_cmp);
     let cut = best_cut(&sorted)?;
 
     let mut slow_part: Vec<f64> = logs
@@ -80,23 +66,23 @@ pub fn mixture(points: &[Weighted]) -> Option<Mixture> {
         .collect();
     let mut before = f64::NEG_INFINITY;
     for _ in 0..ROUNDS {
-        let fast = component(points, &logs, |i| 1.0 - slow_part[i])?;
-        let slow = component(points, &logs, |i| slow_part[i])?;
+        let fast = component(&logs, |i| 1.0 - slow_part[i])?;
+        let slow = component(&logs, |i| slow_part[i])?;
         let mut likelihood = 0.0;
-        for ((part, log), point) in slow_part.iter_mut().zip(&logs).zip(points) {
+        for (part, log) in slow_part.iter_mut().zip(&logs) {
             let (of_fast, of_slow) = (fast.log_density(*log), slow.log_density(*log));
             let top = of_fast.max(of_slow);
             let both = top + ((of_fast - top).exp() + (of_slow - top).exp()).ln();
             *part = (of_slow - both).exp();
-            likelihood += point.weight * both;
+            likelihood += both;
         }
         if likelihood - before <= 1e-10 * likelihood.abs() {
             break;
         }
         before = likelihood;
     }
-    let fast = fitted_part(points, &logs, |i| 1.0 - slow_part[i])?;
-    let slow = fitted_part(points, &logs, |i| slow_part[i])?;
+    let fast = fitted_part(values, &logs, |i| 1.0 - slow_part[i])?;
+    let slow = fitted_part(values, &logs, |i| slow_part[i])?;
     Some(if fast.median <= slow.median {
         Mixture { fast, slow }
     } else {
@@ -114,26 +100,22 @@ impl Component {
     }
 }
 
-fn component(points: &[Weighted], logs: &[f64], part: impl Fn(usize) -> f64) -> Option<Component> {
-    let weight = |i: usize| part(i) * points[i].weight;
-    let total: f64 = points.iter().map(|p| p.weight).sum();
-    let own: f64 = (0..points.len()).map(weight).sum();
+fn component(logs: &[f64], part: impl Fn(usize) -> f64) -> Option<Component> {
+    let total = logs.len() as f64;
+    let own: f64 = (0..logs.len()).map(&part).sum();
     // a component that has died out takes the fit with it
     if own <= 1e-9 * total {
         return None;
     }
-    let mean = logs
-        .iter()
-        .enumerate()
-        .map(|(i, log)| weight(i) * log)
-        .sum::<f64>()
-        / own;
-    let variance = logs
-        .iter()
-        .enumerate()
-        .map(|(i, log)| weight(i) * (log - mean) * (log - mean))
-        .sum::<f64>()
-        / own;
+    let mean_of = |value: &dyn Fn(f64) -> f64| {
+        let each = logs
+            .iter()
+            .enumerate()
+            .map(|(i, log)| part(i) * value(*log));
+        each.sum::<f64>() / own
+    };
+    let mean = mean_of(&|log| log);
+    let variance = mean_of(&|log| (log - mean) * (log - mean));
     Some(Component {
         mean,
         sd: variance.sqrt().max(LEAST_LOG_SD),
@@ -141,22 +123,10 @@ fn component(points: &[Weighted], logs: &[f64], part: impl Fn(usize) -> f64) -> 
     })
 }
 
-fn fitted_part(
-    points: &[Weighted],
-    logs: &[f64],
-    part: impl Fn(usize) -> f64,
-) -> Option<MixturePart> {
-    let fitted = component(points, logs, &part)?;
-    let own: f64 = points
-        .iter()
-        .enumerate()
-        .map(|(i, p)| part(i) * p.weight)
-        .sum();
-    let sum: f64 = points
-        .iter()
-        .enumerate()
-        .map(|(i, p)| part(i) * p.weight * p.value)
-        .sum();
+fn fitted_part(values: &[f64], logs: &[f64], part: impl Fn(usize) -> f64) -> Option<MixturePart> {
+    let fitted = component(logs, &part)?;
+    let own: f64 = (0..values.len()).map(&part).sum();
+    let sum: f64 = values.iter().enumerate().map(|(i, v)| part(i) * v).sum();
     Some(MixturePart {
         mean: sum / own,
         median: fitted.mean.exp(),
@@ -165,24 +135,24 @@ fn fitted_part(
     })
 }
 
-/// The value that cuts sorted (value, weight) pairs into the two classes with the least squares
-/// inside them (Otsu 1979).
-fn best_cut(sorted: &[(f64, f64)]) -> Option<f64> {
-    let weight: f64 = sorted.iter().map(|p| p.1).sum();
-    let sum: f64 = sorted.iter().map(|p| p.0 * p.1).sum();
-    let (mut left_weight, mut left_sum) = (0.0, 0.0);
+/// The value that cuts sorted values into the two classes with the least squares inside them (Otsu
+/// 1979).
+fn best_cut(sorted: &[f64]) -> Option<f64> {
+    let count = sorted.len() as f64;
+    let sum: f64 = sorted.iter().sum();
+    let (mut left_count, mut left_sum) = (0.0, 0.0);
     let mut best: Option<(f64, f64)> = None;
     for pair in sorted.windows(2) {
-        left_weight += pair[0].1;
-        left_sum += pair[0].0 * pair[0].1;
-        let right_weight = weight - left_weight;
-        if pair[0].0 == pair[1].0 || right_weight <= 0.0 {
+        left_count += 1.0;
+        left_sum += pair[0];
+        if pair[0] == pair[1] {
             continue;
         }
-        let apart = left_sum / left_weight - (sum - left_sum) / right_weight;
-        let between = left_weight * right_weight * apart * apart;
+        let right_count = count - left_count;
+        let apart = left_sum / left_count - (sum - left_sum) / right_count;
+        let between = left_count * right_count * apart * apart;
         if best.is_none_or(|(most, _)| between > most) {
-            best = Some((between, pair[0].0));
+            best = Some((between, pair[0]));
         }
     }
     best.map(|(_, cut)| cut)
@@ -193,15 +163,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::normal_quantile;
+    use crate::student_quantile;
 
-    fn lognormal(median: f64, sd: f64, n: usize) -> impl Iterator<Item = Weighted> {
+    /// Degrees of freedom with which Student's distribution is as good as normal.
+    const NEARLY_NORMAL: f64 = 1e3;
+
+    fn lognormal(median: f64, sd: f64, n: usize) -> impl Iterator<Item = f64> {
         (0..n).map(move |i| {
-            let z = normal_quantile((i as f64 + 0.5) / n as f64);
-            Weighted {
-                value: median * (sd * z).exp(),
-                weight: 1.0,
-            }
+            let z = student_quantile((i as f64 + 0.5) / n as f64, NEARLY_NORMAL);
+            median * (sd * z).exp()
         })
     }
 
@@ -232,27 +202,10 @@ mod tests {
         assert!(found.separation() > 2.0);
     }
 
-    #[test]
-    fn a_weight_counts_like_as_many_points() {
-        let once: Vec<_> = lognormal(10.0, 0.1, 50)
-            .chain(lognormal(50.0, 0.1, 50))
-            .collect();
-        let thrice: Vec<_> = once.iter().flat_map(|p| [*p; 3]).collect();
-        let weighted: Vec<_> = once
-            .iter()
-            .map(|p| Weighted { weight: 3.0, ..*p })
-            .collect();
-        let (a, b) = (mixture(&thrice).unwrap(), mixture(&weighted).unwrap());
-        assert!(
-            (a.slow.mean - b.slow.mean).abs() < 1e-6 && (a.fast.share - b.fast.share).abs() < 1e-9
-        );
-    }
-
     proptest! {
         #[test]
         fn any_points_are_refused_or_split_into_shares_of_one(values in prop::collection::vec(any::<f64>(), 0..40)) {
-            let points: Vec<_> = values.iter().map(|&value| Weighted { value, weight: 1.0 }).collect();
-            if let Some(found) = mixture(&points) {
+            if let Some(found) = mixture(&values) {
                 prop_assert!((found.fast.share + found.slow.share - 1.0).abs() < 1e-6);
                 prop_assert!(found.fast.median <= found.slow.median);
             }

@@ -7,8 +7,8 @@
 
 use serde::Serialize;
 
-use super::dip::MAX_POINTS;
-use super::{Dip, Mixture, Weighted, dip_test, mixture};
+use super::dip::{Dip, MAX_POINTS, dip_test};
+use super::mixture::{Mixture, mixture};
 
 /// Fewer samples than this are not looked at.
 const MIN_SAMPLES: u64 = 50;
@@ -60,40 +60,6 @@ pub enum UnimodalReason {
     NotApart(Dip),
 }
 
-/// Looks at samples in any order; those that are not positive and finite are left out.
-pub fn modes_of_samples(samples: &[f64], seed: u64) -> Modes {
-    let mut sorted: Vec<f64> = samples
-        .iter()
-        .copied()
-        .filter(|s| s.is_finite() && *s > 0.0)
-        .collect();
-    sorted.sort_by(f64::total_cmp);
-    // equal values come from a clock's resolution; spread up to the next value they do not look
-    // like heaps
-    let mut bins: Vec<Bin> = Vec::new();
-    let mut rest = sorted.as_slice();
-    while let Some(&low) = rest.first() {
-        let equal = rest.partition_point(|&s| s <= low);
-        let step = rest.get(equal).map_or_else(
-            || bins.last().map_or(1.0, |b| b.high / b.low),
-            |next| next / low,
-        );
-        // a wide gap to the next value is a gap, not a resolution
-        let high = if equal == 1 {
-            low
-        } else {
-            low * step.min(1.05)
-        };
-        bins.push(Bin {
-            low,
-            high,
-            count: equal as u64,
-        });
-        rest = &rest[equal..];
-    }
-    look_at(&bins, seed)
-}
-
 /// Looks at a histogram's buckets, in rising order; empty, inverted and non-positive ones are left
 /// out.
 pub fn modes_of_bins(bins: &[Bin], seed: u64) -> Modes {
@@ -102,15 +68,11 @@ pub fn modes_of_bins(bins: &[Bin], seed: u64) -> Modes {
         .copied()
         .filter(|b| b.count > 0 && b.low > 0.0 && b.high >= b.low && b.high.is_finite())
         .collect();
-    look_at(&usable, seed)
-}
-
-fn look_at(bins: &[Bin], seed: u64) -> Modes {
-    let total: u64 = bins.iter().map(|b| b.count).fold(0, u64::saturating_add);
+    let total: u64 = usable.iter().map(|b| b.count).fold(0, u64::saturating_add);
     if total < MIN_SAMPLES {
         return Modes::One(UnimodalReason::TooFewSamples);
     }
-    let mut logs = points_by_rank(bins, total);
+    let mut logs = points_by_rank(&usable, total);
     // overlapping buckets would make it fall, and cost the whole answer
     logs.sort_by(f64::total_cmp);
     let Some(dip) = dip_test(&logs, DRAWS, seed) else {
@@ -119,14 +81,8 @@ fn look_at(bins: &[Bin], seed: u64) -> Modes {
     if dip.p_value >= LEVEL {
         return Modes::One(UnimodalReason::DipIsChance(dip));
     }
-    let points: Vec<Weighted> = logs
-        .iter()
-        .map(|log| Weighted {
-            value: log.exp(),
-            weight: 1.0,
-        })
-        .collect();
-    match mixture(&points) {
+    let values: Vec<f64> = logs.iter().map(|log| log.exp()).collect();
+    match mixture(&values) {
         Some(parts)
             if parts.separation() > MIN_SEPARATION
                 && parts.fast.share.min(parts.slow.share) >= MIN_SHARE =>
@@ -165,10 +121,13 @@ mod tests {
     use intact_experiment::Rng;
 
     use super::*;
-    use crate::normal_quantile;
+    use crate::student_quantile;
+
+    /// Degrees of freedom with which Student's distribution is as good as normal.
+    const NEARLY_NORMAL: f64 = 1e3;
 
     fn lognormal(rng: &mut Rng, median: f64, sd: f64) -> f64 {
-        median * (sd * normal_quantile(rng.unit().max(1e-12))).exp()
+        median * (sd * student_quantile(rng.unit().max(1e-12), NEARLY_NORMAL)).exp()
     }
 
     fn buckets(samples: &[f64]) -> Vec<Bin> {
@@ -199,19 +158,14 @@ mod tests {
                 }
             })
             .collect();
-        for found in [
-            modes_of_samples(&samples, 9),
-            modes_of_bins(&buckets(&samples), 9),
-        ] {
-            let Modes::Two { parts, .. } = found else {
-                panic!("{found:?}")
-            };
-            assert!(
-                (parts.slow.share - 0.25).abs() < 0.01
-                    && (parts.slow.mean / 115.0 - 1.0).abs() < 0.02
-            );
-            assert!((parts.fast.mean / 25.3 - 1.0).abs() < 0.02);
-        }
+        let found = modes_of_bins(&buckets(&samples), 9);
+        let Modes::Two { parts, .. } = found else {
+            panic!("{found:?}")
+        };
+        assert!(
+            (parts.slow.share - 0.25).abs() < 0.01 && (parts.slow.mean / 115.0 - 1.0).abs() < 0.02
+        );
+        assert!((parts.fast.mean / 25.3 - 1.0).abs() < 0.02);
     }
 
     #[test]
@@ -221,7 +175,7 @@ mod tests {
         for seed in 0..40 {
             let samples: Vec<f64> = (0..400).map(|_| lognormal(&mut rng, 20.0, 1.2)).collect();
             called_two += usize::from(matches!(
-                modes_of_samples(&samples, seed),
+                modes_of_bins(&buckets(&samples), seed),
                 Modes::Two { .. }
             ));
         }
@@ -229,29 +183,15 @@ mod tests {
     }
 
     #[test]
-    fn values_rounded_to_whole_milliseconds_are_not_heaps() {
-        let mut rng = Rng::seeded(3);
-        let samples: Vec<f64> = (0..2_000)
-            .map(|_| lognormal(&mut rng, 30.0, 0.3).round())
-            .collect();
-        let found = modes_of_samples(&samples, 1);
-        assert!(
-            matches!(found, Modes::One(UnimodalReason::DipIsChance(_))),
-            "{found:?}"
-        );
-    }
-
-    #[test]
     fn too_little_or_nonsense_is_one_mode_and_not_a_panic() {
         assert_eq!(
-            modes_of_samples(&[1.0; 49], 0),
+            modes_of_bins(&buckets(&[1.0; 49]), 0),
             Modes::One(UnimodalReason::TooFewSamples)
         );
-        assert_eq!(
-            modes_of_samples(&[f64::NAN; 500], 0),
-            Modes::One(UnimodalReason::TooFewSamples)
-        );
-        assert!(matches!(modes_of_samples(&[7.0; 500], 0), Modes::One(_)));
+        assert!(matches!(
+            modes_of_bins(&buckets(&[7.0; 500]), 0),
+            Modes::One(_)
+        ));
         let odd = Bin {
             low: 2.0,
             high: 1.0,

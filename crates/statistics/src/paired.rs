@@ -4,10 +4,8 @@
 //! The round is the unit. Exchanges of one round share its weather (drift, neighbours, a full
 //! queue), so intervals over exchanges are far too narrow; the coverage test shows by how much.
 
-use serde::Serialize;
-
+use super::interval::{CONFIDENCE, Interval, NoInterval};
 use super::student::{student_quantile, two_sided};
-use super::{Confidence, Interval, NoInterval};
 
 /// Fewer rounds than this give no interval: the t interval is not to be trusted below it.
 pub const MIN_ROUNDS: usize = 8;
@@ -16,10 +14,8 @@ pub const MIN_ROUNDS: usize = 8;
 const LARGEST: f64 = 1e100;
 
 /// What is compared: plain values, or their logarithms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Scale {
+#[derive(Clone, Copy, PartialEq)]
+enum Scale {
     /// `a - b`, in the unit of the values.
     Difference,
     /// `(a - b) / a`, a share of the baseline `a`: 0.66 when `b` takes a third of the time.
@@ -29,13 +25,11 @@ pub enum Scale {
 /// A baseline `a` compared with `b` over the same rounds; positive means that `b` is smaller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PairedDifference {
-    scale: Scale,
     /// Mean of `a - b`.
     mean: f64,
     standard_error: f64,
     share: Option<ShareSaved>,
     rounds: usize,
-    confidence: Confidence,
 }
 
 /// The ratio of two means, `(a - b) / a`, with what its interval needs: (co)variances of means, in
@@ -97,14 +91,14 @@ impl ShareSaved {
 }
 
 impl PairedDifference {
-    /// The estimate with the t interval at the confidence that was asked for.
+    /// The estimate with its 95 % t interval.
     pub fn interval(&self) -> Interval {
-        self.interval_at(self.confidence)
+        self.interval_at(CONFIDENCE)
     }
 
-    /// The same at another confidence.
-    pub fn interval_at(&self, confidence: Confidence) -> Interval {
-        let t = student_quantile(0.5 + confidence.share() / 2.0, self.freedom());
+    /// The same with an interval that covers the truth with this probability.
+    pub(super) fn interval_at(&self, level: f64) -> Interval {
+        let t = student_quantile(0.5 + level / 2.0, self.freedom());
         if let Some(share) = &self.share {
             return share.interval(t);
         }
@@ -130,21 +124,6 @@ impl PairedDifference {
         two_sided(self.mean / self.standard_error, self.freedom())
     }
 
-    /// Rounds that it rests on.
-    pub fn rounds(&self) -> usize {
-        self.rounds
-    }
-
-    /// What is compared.
-    pub fn scale(&self) -> Scale {
-        self.scale
-    }
-
-    /// The confidence that was asked for.
-    pub fn confidence(&self) -> Confidence {
-        self.confidence
-    }
-
     fn freedom(&self) -> f64 {
         (self.rounds - 1) as f64
     }
@@ -153,31 +132,18 @@ impl PairedDifference {
 /// Compares one statistic per round: the mean of `a - b`, paired by round.
 ///
 /// Refuses unequal or fewer than [`MIN_ROUNDS`] rounds and values that are no numbers.
-pub fn paired_difference(
-    a: &[f64],
-    b: &[f64],
-    confidence: Confidence,
-) -> Result<PairedDifference, NoInterval> {
-    compare(a, b, confidence, Scale::Difference)
+pub fn paired_difference(a: &[f64], b: &[f64]) -> Result<PairedDifference, NoInterval> {
+    compare(a, b, Scale::Difference)
 }
 
 /// Compares one statistic per round: the share `(a - b) / a` that `b` saves, of the means over
 /// rounds, so that it is the quotient of the [`paired_difference`] and the mean of `a`. Refuses
 /// what [`paired_difference`] refuses, and values of zero or less.
-pub fn paired_share_saved(
-    a: &[f64],
-    b: &[f64],
-    confidence: Confidence,
-) -> Result<PairedDifference, NoInterval> {
-    compare(a, b, confidence, Scale::ShareSaved)
+pub fn paired_share_saved(a: &[f64], b: &[f64]) -> Result<PairedDifference, NoInterval> {
+    compare(a, b, Scale::ShareSaved)
 }
 
-fn compare(
-    a: &[f64],
-    b: &[f64],
-    confidence: Confidence,
-    scale: Scale,
-) -> Result<PairedDifference, NoInterval> {
+fn compare(a: &[f64], b: &[f64], scale: Scale) -> Result<PairedDifference, NoInterval> {
     if a.len() != b.len() {
         return Err(NoInterval::UnequalRounds {
             a: a.len(),
@@ -209,12 +175,10 @@ fn compare(
     let squares: f64 = differences.iter().map(|d| (d - mean) * (d - mean)).sum();
     let standard_error = (squares / (n - 1.0) / n).sqrt();
     Ok(PairedDifference {
-        scale,
         mean,
         standard_error,
         share: (scale == Scale::ShareSaved).then(|| ShareSaved::new(a, &differences)),
         rounds,
-        confidence,
     })
 }
 
@@ -230,7 +194,7 @@ mod tests {
         // to 2.4599
         let dextro = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
         let laevo = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
-        let compared = paired_difference(&laevo, &dextro, Confidence::P95).unwrap();
+        let compared = paired_difference(&laevo, &dextro).unwrap();
         let interval = compared.interval();
         assert!((interval.value - 1.58).abs() < 1e-12);
         assert!(
@@ -244,9 +208,7 @@ mod tests {
     fn a_third_of_the_time_saves_two_thirds() {
         let a: Vec<f64> = (0..20).map(|round| 90.0 + f64::from(round)).collect();
         let b: Vec<f64> = a.iter().map(|a| a / 3.0).collect();
-        let interval = paired_share_saved(&a, &b, Confidence::P95)
-            .unwrap()
-            .interval();
+        let interval = paired_share_saved(&a, &b).unwrap().interval();
         for end in [interval.value, interval.low, interval.high] {
             assert!((end - 2.0 / 3.0).abs() < 1e-12, "{interval:?}");
         }
@@ -255,13 +217,13 @@ mod tests {
     #[test]
     fn seven_rounds_give_no_interval_and_eight_do() {
         assert_eq!(
-            paired_difference(&[1.0; 7], &[2.0; 7], Confidence::P95),
+            paired_difference(&[1.0; 7], &[2.0; 7]),
             Err(NoInterval::TooFewRounds {
                 rounds: 7,
                 needed: 8
             })
         );
-        assert!(paired_difference(&[1.0; 8], &[2.0; 8], Confidence::P95).is_ok());
+        assert!(paired_difference(&[1.0; 8], &[2.0; 8]).is_ok());
     }
 
     #[test]
@@ -276,24 +238,18 @@ mod tests {
         ] {
             let mut spoilt = fine;
             spoilt[4] = bad;
-            assert_eq!(
-                paired_share_saved(&fine, &spoilt, Confidence::P95),
-                Err(refusal)
-            );
-            assert_eq!(
-                paired_share_saved(&spoilt, &fine, Confidence::P95),
-                Err(refusal)
-            );
+            assert_eq!(paired_share_saved(&fine, &spoilt), Err(refusal));
+            assert_eq!(paired_share_saved(&spoilt, &fine), Err(refusal));
         }
         assert_eq!(
-            paired_difference(&fine, &fine[1..], Confidence::P95),
+            paired_difference(&fine, &fine[1..]),
             Err(NoInterval::UnequalRounds { a: 9, b: 8 })
         );
     }
 
     #[test]
     fn equal_differences_have_no_width_and_no_doubt() {
-        let same = paired_difference(&[3.0; 8], &[1.0; 8], Confidence::P95).unwrap();
+        let same = paired_difference(&[3.0; 8], &[1.0; 8]).unwrap();
         assert_eq!(
             same.interval(),
             Interval {
@@ -304,9 +260,7 @@ mod tests {
         );
         assert_eq!(same.p_value(), 0.0);
         assert_eq!(
-            paired_difference(&[0.1; 11], &[0.1; 11], Confidence::P95)
-                .unwrap()
-                .p_value(),
+            paired_difference(&[0.1; 11], &[0.1; 11]).unwrap().p_value(),
             1.0
         );
     }
@@ -317,7 +271,7 @@ mod tests {
             pairs in prop::collection::vec((any::<f64>(), any::<f64>()), 0..30)
         ) {
             let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
-            let tried = [paired_difference(&a, &b, Confidence::P95), paired_share_saved(&a, &b, Confidence::P95)];
+            let tried = [paired_difference(&a, &b), paired_share_saved(&a, &b)];
             for compared in tried.into_iter().flatten() {
                 let interval = compared.interval();
                 prop_assert!(interval.low <= interval.value && interval.value <= interval.high);
@@ -330,8 +284,8 @@ mod tests {
             pairs in prop::collection::vec((1.0..100.0_f64, 1.0..100.0_f64), 8..30)
         ) {
             let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
-            let there = paired_difference(&a, &b, Confidence::P95).unwrap().interval();
-            let back = paired_difference(&b, &a, Confidence::P95).unwrap().interval();
+            let there = paired_difference(&a, &b).unwrap().interval();
+            let back = paired_difference(&b, &a).unwrap().interval();
             prop_assert!((there.low + back.high).abs() < 1e-9 && (there.value + back.value).abs() < 1e-9);
         }
     }

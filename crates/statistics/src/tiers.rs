@@ -238,10 +238,13 @@ mod tests {
     use intact_experiment::Rng;
 
     use super::*;
-    use crate::normal_quantile;
+    use crate::student_quantile;
+
+    /// Degrees of freedom with which Student's distribution is as good as normal.
+    const NEARLY_NORMAL: f64 = 1e3;
 
     fn noise(rng: &mut Rng) -> f64 {
-        normal_quantile(rng.unit().max(1e-12))
+        student_quantile(rng.unit().max(1e-12), NEARLY_NORMAL)
     }
 
     #[test]

@@ -9,9 +9,6 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Datagrams that the kernel accepts in one send (UDP_MAX_SEGMENTS before Linux 6.9).
-pub const MOST_SEGMENTS: usize = 64;
-
 /// The features of the kernel that a socket got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpFeatures {

@@ -5,7 +5,7 @@ use super::batches::{Batch, Batches, Sums};
 use intact_document::unobserved::Unobserved;
 use intact_ledger::{Evidence, Producer, Run};
 use intact_reading::Reading;
-use intact_statistics::{ChangePoint, Confidence, Interval, change_points, difference_of_means};
+use intact_statistics::{ChangePoint, Interval, change_points, difference_of_means};
 use intact_units::date;
 use intact_units::number::{signed_time, whole_percent};
 use serde::Serialize;
@@ -158,7 +158,7 @@ impl LevelShift {
         let started: jiff::Timestamp = run.started.parse().ok()?;
         let at = started + jiff::SignedDuration::from_nanos(i64::try_from(first.from).ok()?);
         let timed = run.sees(Evidence::Durations);
-        let of_groups = difference_of_means(&groups(before), &groups(after), Confidence::P95);
+        let of_groups = difference_of_means(&groups(before), &groups(after));
         // groups are of about the same size: the sides themselves have the exact means
         let value = mean_ms(sum(after)) - mean_ms(sum(before));
         let difference = of_groups.map(

@@ -21,9 +21,6 @@ macro_rules! whys {
         }
 
         impl OpenReason {
-            /// Every one, in the order of declaration.
-            pub const ALL: &[OpenReason] = &[$(OpenReason::$variant,)*];
-
             /// For a sentence that begins with "opened".
             pub fn words(self) -> &'static str {
                 match self { $(OpenReason::$variant => $words,)* }

@@ -1,7 +1,6 @@
 //! How the program ended, and what went by unseen.
 
 use intact_ledger::{Caveat, Span};
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How the program ended.
@@ -183,11 +182,6 @@ pub struct Outcome {
     pub span: Span,
     /// What it cost, with everything that it started and that has ended.
     pub cpu: Cpu,
-    /// Connections that went by unseen, by reason; calls of `connect` where inspection is refused.
-    /// Each reason is a caveat in the ledger too.
-    pub unwatched: BTreeMap<Unwatched, u64>,
-    /// The person stopped waiting for processes that the program left behind.
-    pub abandoned: bool,
     /// The first SIGINT, SIGTERM or SIGHUP that reached this process during the run, whatever the
     /// program did at it.
     pub interrupted: Option<i32>,

@@ -20,14 +20,18 @@ pub(crate) struct MeasuredClient {
 }
 
 impl MeasuredClient {
+    fn fail(&mut self, job: &Job<'_>) {
+        self.failed += 1;
+        self.names.push(job.plain_name());
+    }
+
     /// Takes in the result of a variant under `intact watch`, and prints its rows.
     pub(super) fn note_watched(&mut self, job: &Job<'_>, held: anyhow::Result<Vec<Watched>>) {
         let name = job.name();
         let rows = match held {
             Ok(rows) => rows,
             Err(error) => {
-                self.failed += 1;
-                self.names.push(job.plain_name());
+                self.fail(job);
                 return println!("{name}: FAILED: {error:#}");
             }
         };
@@ -70,8 +74,7 @@ impl MeasuredClient {
         if rows.iter().all(Watched::holds) {
             self.fine += 1;
         } else {
-            self.failed += 1;
-            self.names.push(job.plain_name());
+            self.fail(job);
         }
     }
 }
@@ -117,15 +120,13 @@ impl CatalogueRun {
                 println!("{name}: {}", if args.check { "holds" } else { "measured" });
             }
             Ok(differences) => {
-                self.done.failed += 1;
-                self.done.names.push(job.plain_name());
+                self.done.fail(job);
                 for line in differences {
                     println!("{name}: {line}");
                 }
             }
             Err(error) => {
-                self.done.failed += 1;
-                self.done.names.push(job.plain_name());
+                self.done.fail(job);
                 println!("{name}: FAILED: {error:#}");
             }
         }

@@ -47,31 +47,30 @@ pub(crate) fn differences(
         faults,
     } = &claimed.facts;
     let now = &found.facts;
-    let load = |a: &Option<Load>, b: &Option<Load>| is_load(a.as_ref(), b.as_ref());
-    let burst = |a: &Option<Count>, b: &Option<Count>| is_burst(a.as_ref(), b.as_ref());
-    let field = &now.connection_field;
-    lines.of("connection field", connection_field, field, Option::eq);
-    lines.of("plain", plain, &now.plain, load);
-    lines.of("tls", tls, &now.tls, load);
+    lines.of(
+        "connection field",
+        connection_field,
+        &now.connection_field,
+        Option::eq,
+    );
+    lines.of("plain", plain, &now.plain, both(is_load));
+    lines.of("tls", tls, &now.tls, both(is_load));
     lines.of("idle", idle, &now.idle, |a, b| is_idle(*a, *b, idle_for));
     let found_hint = &now.keep_alive_header;
     lines.of("hint", hint, found_hint, |a, b| is_hint(*a, *idle, *b));
     lines.of("stale", stale, &now.stale, |a, b| a == b);
-    lines.of("unread, small", unread_small, &now.unread_small, burst);
-    lines.of("unread, large", unread_large, &now.unread_large, burst);
+    let (small, large) = (&now.unread_small, &now.unread_large);
+    lines.of("unread, small", unread_small, small, both(is_burst));
+    lines.of("unread, large", unread_large, large, both(is_burst));
     lines.of("not found", not_found, &now.not_found, Option::eq);
     lines.of("probes", tcp_keepalive, &now.tcp_keepalive, Option::eq);
     lines.of("cookies", cookies, &now.cookies, Option::eq);
-    let is_same = |a: &Option<Lookups>, b: &Option<Lookups>| is_lookups(*a, *b);
-    lines.of("lookups", lookups, &now.lookups, is_same);
-    lines.of("life", life, &now.life, |a, b| is_life(*a, *b));
-    let is_same =
-        |claimed: &Option<UnderFaults>, found: &Option<UnderFaults>| match (claimed, found) {
-            (Some(claimed), Some(found)) => is_under_faults(claimed, found),
-            // not every client was put under faults
-            (claimed, _) => claimed.is_none(),
-        };
-    lines.of("under faults", faults, &now.faults, is_same);
+    lines.of("lookups", lookups, &now.lookups, both(is_lookups));
+    lines.of("life", life, &now.life, both(is_life));
+    // not every client was put under faults
+    lines.of("under faults", faults, &now.faults, |claimed, found| {
+        claimed.is_none() || both(is_under_faults)(claimed, found)
+    });
     lines.0
 }
 
@@ -93,19 +92,20 @@ impl Differences {
     }
 }
 
-fn is_load(claimed: Option<&Load>, found: Option<&Load>) -> bool {
-    let (Some(claimed), Some(found)) = (claimed, found) else {
-        return claimed.is_none() && found.is_none();
-    };
-    claimed.sequential == found.sequential
-        && is_burst(claimed.concurrent.as_ref(), found.concurrent.as_ref())
+/// Compares values that a client need not have: both are absent, or `is_same`.
+fn both<T>(is_same: impl Fn(&T, &T) -> bool) -> impl Fn(&Option<T>, &Option<T>) -> bool {
+    move |claimed, found| match (claimed, found) {
+        (Some(claimed), Some(found)) => is_same(claimed, found),
+        (claimed, found) => claimed.is_none() && found.is_none(),
+    }
+}
+
+fn is_load(claimed: &Load, found: &Load) -> bool {
+    claimed.sequential == found.sequential && both(is_burst)(&claimed.concurrent, &found.concurrent)
 }
 
 /// Compares counts of connections that depend on timing.
-fn is_burst(claimed: Option<&Count>, found: Option<&Count>) -> bool {
-    let (Some(claimed), Some(found)) = (claimed, found) else {
-        return claimed.is_none() && found.is_none();
-    };
+fn is_burst(claimed: &Count, found: &Count) -> bool {
     // how many of them resume a session depends on timing, too
     let (claims, finds) = (claimed.range(), found.range());
     claims.start().saturating_sub(SLACK_BURST) <= *finds.end()
@@ -114,32 +114,25 @@ fn is_burst(claimed: Option<&Count>, found: Option<&Count>) -> bool {
 }
 
 /// As with idle limits, a short observation confirms only that nothing happened during it.
-fn is_lookups(claimed: Option<Lookups>, found: Option<Lookups>) -> bool {
-    let (Some(claimed), Some(found)) = (claimed, found) else {
-        return claimed == found;
-    };
-    let seconds = |remembered| match remembered {
+fn is_lookups(claimed: &Lookups, found: &Lookups) -> bool {
+    let seconds = |remembered: &DnsCaching| match *remembered {
         DnsCaching::Until { after_s } => Watched::Ended(after_s),
         DnsCaching::Throughout { for_s } => Watched::Lasted(for_s),
     };
-    let is_remembered = match (claimed.dns_cached, found.dns_cached) {
-        (Some(claimed), Some(found)) => seconds(claimed).is_confirmed_by(seconds(found)),
-        (claimed, found) => claimed == found,
-    };
+    let is_remembered = |claimed: &_, found: &_| seconds(claimed).is_confirmed_by(seconds(found));
     // a connection may come back to its pool just after the next request has looked for it
     let is_kept = claimed.kept.abs_diff(found.kept) <= 1;
-    is_kept && claimed.closed == found.closed && is_remembered
+    is_kept
+        && claimed.closed == found.closed
+        && both(is_remembered)(&claimed.dns_cached, &found.dns_cached)
 }
 
-fn is_life(claimed: Option<LifetimeFacts>, found: Option<LifetimeFacts>) -> bool {
-    let seconds = |life| match life {
+fn is_life(claimed: &LifetimeFacts, found: &LifetimeFacts) -> bool {
+    let seconds = |life: &LifetimeFacts| match *life {
         LifetimeFacts::Ended { after_s } => Watched::Ended(after_s),
         LifetimeFacts::Unlimited { for_s } => Watched::Lasted(for_s),
     };
-    match (claimed, found) {
-        (Some(claimed), Some(found)) => seconds(claimed).is_confirmed_by(seconds(found)),
-        (claimed, found) => claimed == found,
-    }
+    seconds(claimed).is_confirmed_by(seconds(found))
 }
 
 /// Results are the same, and a client's limit ends a wait at about the same time.
@@ -275,9 +268,7 @@ mod tests {
                 http: "1.1".to_owned(),
             })
         };
-        let is_same = |claimed: &Option<Count>, found: &Option<Count>| {
-            is_burst(claimed.as_ref(), found.as_ref())
-        };
+        let is_same = both(is_burst);
         let varied = of(1, Some(5));
         assert!(is_same(&varied, &of(8, None)));
         assert!(is_same(&of(2, None), &of(4, Some(9))));

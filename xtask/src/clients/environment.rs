@@ -4,8 +4,8 @@
 //! Nothing is shared between clients, so packages cannot overwrite each other; nothing of it is
 //! committed.
 
-use crate::peers::apt;
-use crate::tool::{self, package_of};
+use crate::peers::install_debian;
+use crate::tool;
 use anyhow::{Context, bail};
 use intact_fix::{Client, Language, Variant};
 use std::ffi::{OsStr, OsString};
@@ -226,20 +226,16 @@ impl Environment {
 
     fn build_rust(&self, client: &Client, variant: &Variant) -> anyhow::Result<PathBuf> {
         let version = client.packages.get(&client.id).map_or("", String::as_str);
-        let rustc = Command::new("rustc").arg("--version").output()?;
-        let rustc = String::from_utf8_lossy(&rustc.stdout).into_owned();
+        let rustc = tool::run(&self.folder, "rustc", &["--version"])?;
         let rust = rustc.split_whitespace().nth(1).unwrap_or_default();
-        let built = Command::new("cargo")
+        let mut cargo = Command::new("cargo");
+        cargo
             .args(["build", "--quiet", "--bin", variant.program()])
             .current_dir(&self.folder)
             .env("CARGO_TARGET_DIR", self.folder.join("target"))
             .env("CLIENT_VERSION", version)
-            .env("RUST_VERSION", rust)
-            .output()
-            .context("cargo")?;
-        if !built.status.success() {
-            bail!("{}", String::from_utf8_lossy(&built.stderr));
-        }
+            .env("RUST_VERSION", rust);
+        tool::output(&mut cargo)?;
         Ok(self.folder.join("target/debug").join(variant.program()))
     }
 }
@@ -347,24 +343,7 @@ fn with(words: &[&str], packages: &[(&str, &str)], separator: &str) -> Vec<Strin
 /// What the clients of the quick set are run with.
 const RUNTIMES: [&str; 7] = ["npm", "python3", "go", "javac", "mvn", "curl", "wget"];
 
-/// Installs those that are missing, by the names of their packages.
+/// Installs those that are missing.
 pub(crate) fn install_runtimes() -> anyhow::Result<()> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_there =
-        |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
-    let missing = RUNTIMES.iter().filter(|program| !is_there(program));
-    let packages: Vec<&str> = missing
-        .filter_map(|program| package_of(program))
-        .flat_map(str::split_whitespace)
-        .collect();
-    if packages.is_empty() {
-        return Ok(());
-    }
-    println!("installing {}", packages.join(", "));
-    apt(&["update", "-qq"])?;
-    apt(&[
-        &["install", "-y", "-qq", "--no-install-recommends"],
-        &packages[..],
-    ]
-    .concat())
+    install_debian(RUNTIMES)
 }

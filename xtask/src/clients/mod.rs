@@ -22,6 +22,7 @@ pub(crate) use environment::install_runtimes;
 pub(crate) use namespace::{Args as NamespaceArgs, run as run_in_namespace};
 pub(crate) use server::Server;
 
+use crate::tool;
 use anyhow::{Context, bail};
 use catalogue_run::{CatalogueRun, read, refresh_snippets, snippet};
 use environment::{Environment, Launch};
@@ -30,12 +31,11 @@ use lock::{Lock, Of};
 use measure::{Bench, Part, Watching};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Measures the clients of the catalogue.
-#[derive(Clone, clap::Args)]
+#[derive(Clone, Default, clap::Args)]
 pub(crate) struct Args {
     /// Clients to measure, or CLIENT/VARIANT; none: all
     names: Vec<String>,
@@ -82,17 +82,10 @@ impl Args {
     /// The check of the catalogue in CI.
     pub(crate) fn quick_check() -> Args {
         Args {
-            names: Vec::new(),
             check: true,
-            show: false,
             quick: true,
-            only: None,
-            full: false,
-            survive: None,
-            watched: false,
-            snippets: false,
-            commands: false,
             jobs: 4,
+            ..Args::default()
         }
     }
 
@@ -100,10 +93,10 @@ impl Args {
     pub(crate) fn watched_check() -> Args {
         Args {
             names: WATCHED.map(str::to_owned).to_vec(),
-            check: false,
+            quick: true,
             watched: true,
             jobs: 2,
-            ..Args::quick_check()
+            ..Args::default()
         }
     }
 }
@@ -401,21 +394,7 @@ fn choose<'a>(catalogue: &'a Catalogue, args: &Args) -> anyhow::Result<Vec<Job<'
 
 /// Builds `intact`, and `xtask` next to it, and returns its path.
 pub(crate) fn build() -> anyhow::Result<PathBuf> {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let built = Command::new(cargo)
-        .args([
-            "build",
-            "--quiet",
-            "--package",
-            "intact",
-            "--package",
-            "xtask",
-        ])
-        .status()
-        .context("cargo build")?;
-    if !built.success() {
-        bail!("cargo build --package intact --package xtask failed");
-    }
+    tool::output(tool::cargo().args(["build", "--quiet", "-p", "intact", "-p", "xtask"]))?;
     let own = std::env::current_exe()?;
     own.ancestors()
         .map(|folder| folder.join("intact"))

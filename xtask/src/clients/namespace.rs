@@ -5,11 +5,12 @@
 //! `cargo xtask namespace` is the process inside the link; the client's program is its child.
 
 use super::environment::Launch;
-use super::name_server::{A, AAAA, NameServer};
+use super::name_server::NameServer;
 use super::peer::{Peer, Script};
 use super::program::Program;
 use anyhow::{Context, bail};
 use intact_link::{Link, LinkEnd, Spec};
+use intact_wire::dns::{A, AAAA};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs;

@@ -4,12 +4,12 @@
 //! The protocol is in clients/README.md. A program that hangs is a result, too: each step has a
 //! deadline, and its unfinished requests count as timeouts.
 
-use crate::tool::package_of;
+use crate::tool::{Process, line, not_started};
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const START: Duration = Duration::from_secs(60);
 
 /// A running client program.
 pub(crate) struct Program {
-    child: Child,
+    child: Process,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
     pub(crate) about: About,
@@ -123,17 +123,9 @@ impl Program {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .with_context(|| {
-                let program = command.get_program().to_string_lossy();
-                match package_of(&program) {
-                    Some(package) => {
-                        format!("{program} is not installed: apt-get install {package}")
-                    }
-                    None => format!("cannot start {}", name(&command)),
-                }
-            })?;
+            .with_context(|| not_started(&command))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            bail!("{} has no input or output", name(&command));
+            bail!("{} has no input or output", line(&command));
         };
         let (sender, lines) = channel();
         std::thread::spawn(move || {
@@ -144,7 +136,7 @@ impl Program {
             }
         });
         let mut program = Program {
-            child,
+            child: Process(child),
             input: Some(input),
             lines,
             about: About {
@@ -152,14 +144,14 @@ impl Program {
                 can: Vec::new(),
             },
         };
-        let line = program.lines.recv_timeout(START).with_context(|| {
+        let ready = program.lines.recv_timeout(START).with_context(|| {
             format!(
                 "{} did not get ready: see stderr.log in its folder",
-                name(&command)
+                line(&command)
             )
         })?;
-        program.about = serde_json::from_str(&line)
-            .with_context(|| format!("{} said {line:?}", name(&command)))?;
+        program.about = serde_json::from_str(&ready)
+            .with_context(|| format!("{} said {ready:?}", line(&command)))?;
         Ok(program)
     }
 
@@ -186,7 +178,7 @@ impl Program {
             Ok(line) => serde_json::from_str(&line)
                 .with_context(|| format!("the program answered {line:?}")),
             Err(RecvTimeoutError::Timeout) => {
-                self.child.kill()?;
+                self.child.0.kill()?;
                 self.input = None;
                 Ok(vec![
                     Outcome::Error("hangs".to_owned());
@@ -207,27 +199,9 @@ impl Program {
             self.lines.recv_timeout(DEADLINE),
             Err(RecvTimeoutError::Disconnected)
         ) {
-            self.child.kill()?;
+            self.child.0.kill()?;
         }
-        self.child.wait()?;
+        self.child.0.wait()?;
         Ok(())
-    }
-}
-
-/// The command's words without its variables.
-fn name(command: &Command) -> String {
-    let words = command.get_args().map(|word| word.to_string_lossy());
-    let mut line = command.get_program().to_string_lossy().into_owned();
-    for word in words {
-        line.push(' ');
-        line.push_str(&word);
-    }
-    line
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -1,5 +1,6 @@
 //! Runs `intact serve` as the peer of a client, and reads the client's connections from its ledger.
 
+use crate::tool::Process;
 use anyhow::{Context, bail};
 use intact_fix::Count;
 use intact_ledger::store::Reader;
@@ -9,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 
 /// A running server with a ledger.
 pub(crate) struct Server {
-    child: Child,
+    child: Process,
     output: BufReader<ChildStdout>,
     ready: Ready,
     folder: tempfile::TempDir,
@@ -50,7 +51,7 @@ impl Server {
             .with_context(|| format!("unexpected output of intact serve {words:?}: {line:?}"))?;
         std::fs::write(folder.path().join("ca.pem"), &ready.ca)?;
         Ok(Server {
-            child,
+            child: Process(child),
             output,
             ready,
             folder,
@@ -82,17 +83,10 @@ impl Server {
 
     /// Ends it and reads its ledger.
     pub(crate) fn end(mut self) -> anyhow::Result<ServerCounts> {
-        drop(self.child.stdin.take());
+        drop(self.child.0.stdin.take());
         std::io::copy(&mut self.output, &mut std::io::sink())?;
-        self.child.wait()?;
+        self.child.0.wait()?;
         ServerCounts::read(&self.folder.path().join("ledger"))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of `clients`.
 
 use super::*;
+use std::process::Command;
 
 #[path = "../../../fixtures/tests/skip.rs"]
 mod skip;

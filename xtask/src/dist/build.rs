@@ -6,7 +6,6 @@ use super::{ROOT, tools::Tools};
 use crate::tool;
 use anyhow::{Context, bail, ensure};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// What the shipped program has beyond the default features. `aws` is left out: its libraries
 /// double the size.
@@ -31,7 +30,7 @@ pub(super) fn program(
         None => ("zigbuild", triple.to_owned()),
     };
     println!("building {} ({triple})", platform.name);
-    let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()));
+    let mut cargo = tool::cargo();
     cargo
         .args([subcommand, "--locked", "-p", "intact", "--profile", profile])
         .args(["--features", FEATURES, "--target", &target])

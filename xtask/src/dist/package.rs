@@ -233,33 +233,18 @@ fn image(stage: &Stage, out: &Path) -> anyhow::Result<PathBuf> {
     ));
     let _ = fs::remove_file(&file);
     let name = format!("localhost/{PACKAGE}:{VERSION}-{arch}");
-    let buildah = |words: &[&str]| {
-        let mut command = packer("buildah", &stage.folder);
-        command.args(["--storage-driver", "vfs"]).args(words);
-        tool::output(&mut command)
+    let buildah = |command: &str, operands: &[&str]| {
+        let mut buildah = packer("buildah", &stage.folder);
+        buildah.args(["--storage-driver", "vfs"]);
+        tool::output(buildah.args(command.split(' ')).args(operands))
     };
     let containerfile = Path::new(ROOT).join("deploy/image/Containerfile");
     let (containerfile, date) = (containerfile.display().to_string(), super::stage::date());
-    buildah(&[
-        "bud",
-        "--isolation",
-        "chroot",
-        "--arch",
-        arch,
-        "--timestamp",
-        &date,
-        "-f",
-        &containerfile,
-        "-t",
-        &name,
-        ".",
-    ])?;
-    buildah(&[
-        "push",
-        &name,
-        &format!("oci-archive:{}:{PACKAGE}:{VERSION}", file.display()),
-    ])?;
-    buildah(&["rmi", &name])?;
+    let built = ["--timestamp", &date, "-f", &containerfile, "-t", &name, "."];
+    buildah(&format!("bud --isolation chroot --arch {arch}"), &built)?;
+    let archive = format!("oci-archive:{}:{PACKAGE}:{VERSION}", file.display());
+    buildah("push", &[&name, &archive])?;
+    buildah("rmi", &[&name])?;
     Ok(file)
 }
 

@@ -1,50 +1,14 @@
 //! The bill of materials: every crate that the shipped program is built from, as CycloneDX 1.5,
 //! from `cargo metadata` and Cargo.lock.
 
+use super::build::FEATURES;
 use super::{PACKAGE, ROOT, VERSION};
-use crate::tool;
+use crate::metadata::{Dependency, Metadata, Node, Package};
 use anyhow::Context;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-    resolve: Resolve,
-}
-
-#[derive(Deserialize)]
-struct Package {
-    id: String,
-    name: String,
-    version: String,
-    license: Option<String>,
-    source: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Resolve {
-    nodes: Vec<Node>,
-}
-
-#[derive(Deserialize)]
-struct Node {
-    id: String,
-    deps: Vec<Dependency>,
-}
-
-#[derive(Deserialize)]
-struct Dependency {
-    pkg: String,
-    dep_kinds: Vec<DependencyKind>,
-}
-
-#[derive(Deserialize)]
-struct DependencyKind {
-    kind: Option<String>,
-}
 
 #[derive(Deserialize)]
 struct Lock {
@@ -60,21 +24,8 @@ struct Locked {
 
 /// Writes the document and returns its file.
 pub(super) fn write(out: &Path) -> anyhow::Result<PathBuf> {
-    let manifest = Path::new(ROOT).join("crates/intact/Cargo.toml");
-    let mut cargo =
-        std::process::Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()));
-    cargo.args([
-        "metadata",
-        "--format-version",
-        "1",
-        "--locked",
-        "--features",
-    ]);
-    cargo
-        .args([super::build::FEATURES, "--manifest-path"])
-        .arg(manifest);
-    let metadata: Metadata =
-        serde_json::from_str(&tool::output(&mut cargo)?).context("cargo metadata")?;
+    let manifest = format!("{ROOT}/crates/intact/Cargo.toml");
+    let metadata = Metadata::read(&["--features", FEATURES, "--manifest-path", &manifest])?;
     let lock = std::fs::read_to_string(Path::new(ROOT).join("Cargo.lock"))?;
     let document = document(&metadata, &toml::from_str(&lock).context("Cargo.lock")?)?;
     let file = out.join(format!("{PACKAGE}-{VERSION}.cdx.json"));

@@ -9,12 +9,12 @@ use super::package::Kind;
 use super::platform::Platform;
 use super::tools::Tools;
 use super::{Artefact, PACKAGE, ROOT};
+use crate::peers::is_installed;
 use crate::tool;
 use anyhow::Context;
 use install::install;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use steps::steps;
 
 /// A program that was installed: the words that start it, and how it came there.
@@ -141,11 +141,6 @@ fn complete_wine(program: &Path, tools: &Tools) -> anyhow::Result<()> {
     let words: Vec<&str> = words.split(' ').chain([source.as_str()]).collect();
     let folder = program.parent().context("a program in a folder")?;
     tool::run(folder, tools.python()?, &words).map(drop)
-}
-
-/// Whether a program is there: it is asked for its version.
-fn is_installed(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok()
 }
 
 /// Inputs of the programs that are tried.

@@ -1,10 +1,12 @@
 //! The names that a Rust file declares: of items, fields, parameters and locals.
 //!
-//! It reads tokens, because a syntax tree would need a parser of the compiler's size. Uses of a
-//! name are not read: a name is wrong where it is declared. Attributes and comments are left out.
+//! Uses of a name are not read: a name is wrong where it is declared. Neither are the rules of a
+//! macro; the arguments of its calls are, where they are expressions.
 
-use ra_ap_rustc_lexer::{FrontmatterAllowed, TokenKind, tokenize};
-use std::ops::Range;
+use syn::parse::{ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::visit::{self, Visit};
+use syn::{Attribute, Block, Expr, Ident, ImplItem, Item, Token, TraitItem};
 
 /// A name that a file declares.
 pub(super) struct Name {
@@ -14,45 +16,95 @@ pub(super) struct Name {
     pub(super) words: String,
 }
 
-/// Keywords that an item's name follows.
-const ITEMS: &[&str] = &[
-    "fn", "struct", "enum", "trait", "type", "mod", "const", "static",
-];
-
-/// Keywords of expressions and patterns. None is a name, and a closure may follow most of them.
-const KEYWORDS: &[&str] = &[
-    "as", "async", "await", "box", "break", "else", "false", "if", "in", "let", "match", "move",
-    "mut", "ref", "return", "self", "static", "super", "true", "unsafe", "crate", "pub", "dyn",
-    "impl", "where", "for", "loop", "while", "const", "fn",
-];
-
-/// The declared names of a Rust file, in order of their offset.
+/// The declared names of a Rust file, in order of their offset. A file that cannot be parsed has
+/// none: the compiler rejects it.
 pub(super) fn of_rust(source: &str) -> Vec<Name> {
-    let tokens = Tokens::of(source);
-    let mut found = Vec::new();
-    for at in 0..tokens.0.len() {
-        match tokens.text(at) {
-            "let" => tokens.bindings(at + 1, &mut found),
-            "for" => {
-                if let Some(end) = tokens.loop_pattern(at + 1) {
-                    tokens.pattern(at + 1..end, &mut found);
-                }
-            }
-            "|" if tokens.begins_closure(at) => tokens.bindings(at + 1, &mut found),
-            "=" if tokens.is_arrow(at) => {
-                tokens.pattern(tokens.arm_start(at)..at, &mut found);
-            }
-            item if ITEMS.contains(&item) => tokens.item(at, &mut found),
+    let statements = |file: ParseStream<'_>| {
+        Attribute::parse_inner(file)?;
+        Block::parse_within(file)
+    };
+    let mut declared = Declared(Vec::new());
+    for statement in statements.parse_str(source).unwrap_or_default() {
+        declared.visit_stmt(&statement);
+    }
+    declared.0.sort_by_key(|name| name.start);
+    declared.0
+}
+
+struct Declared(Vec<Name>);
+
+impl Declared {
+    fn add(&mut self, name: &Ident) {
+        self.0.push(Name {
+            start: name.span().byte_range().start,
+            words: words(&name.to_string()),
+        });
+    }
+}
+
+impl<'ast> Visit<'ast> for Declared {
+    fn visit_item(&mut self, item: &'ast Item) {
+        let name = match item {
+            Item::Struct(item) => Some(&item.ident),
+            Item::Enum(item) => Some(&item.ident),
+            Item::Trait(item) => Some(&item.ident),
+            Item::Type(item) => Some(&item.ident),
+            Item::Mod(item) => Some(&item.ident),
+            Item::Const(item) => Some(&item.ident),
+            Item::Static(item) => Some(&item.ident),
+            _ => None,
+        };
+        name.into_iter().for_each(|name| self.add(name));
+        visit::visit_item(self, item);
+    }
+
+    fn visit_impl_item(&mut self, item: &'ast ImplItem) {
+        match item {
+            ImplItem::Const(item) => self.add(&item.ident),
+            ImplItem::Type(item) => self.add(&item.ident),
             _ => {}
         }
+        visit::visit_impl_item(self, item);
     }
-    found.sort_unstable();
-    found.dedup();
-    let name = |at: usize| Name {
-        start: tokens.0[at].start,
-        words: words(tokens.text(at)),
-    };
-    found.into_iter().map(name).collect()
+
+    fn visit_trait_item(&mut self, item: &'ast TraitItem) {
+        match item {
+            TraitItem::Const(item) => self.add(&item.ident),
+            TraitItem::Type(item) => self.add(&item.ident),
+            _ => {}
+        }
+        visit::visit_trait_item(self, item);
+    }
+
+    fn visit_signature(&mut self, signature: &'ast syn::Signature) {
+        self.add(&signature.ident);
+        visit::visit_signature(self, signature);
+    }
+
+    fn visit_field(&mut self, field: &'ast syn::Field) {
+        field.ident.iter().for_each(|name| self.add(name));
+        visit::visit_field(self, field);
+    }
+
+    fn visit_variant(&mut self, variant: &'ast syn::Variant) {
+        self.add(&variant.ident);
+        visit::visit_variant(self, variant);
+    }
+
+    fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
+        // else a constant or a variant
+        if !pattern.ident.to_string().starts_with(char::is_uppercase) {
+            self.add(&pattern.ident);
+        }
+        visit::visit_pat_ident(self, pattern);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        let arguments = Punctuated::<Expr, Token![,]>::parse_terminated;
+        for argument in call.parse_body_with(arguments).into_iter().flatten() {
+            Declared::visit_expr(self, &argument);
+        }
+    }
 }
 
 /// The words of a name in snake case or camel case.
@@ -73,260 +125,6 @@ fn words(name: &str) -> String {
         words.push(if character == '_' { ' ' } else { character });
     }
     words
-}
-
-struct Token<'s> {
-    start: usize,
-    text: &'s str,
-    is_ident: bool,
-    is_literal: bool,
-}
-
-/// The tokens of a file, without spaces, comments and attributes.
-struct Tokens<'s>(Vec<Token<'s>>);
-
-impl<'s> Tokens<'s> {
-    fn of(source: &'s str) -> Tokens<'s> {
-        let mut tokens: Vec<Token<'s>> = Vec::new();
-        let mut end = 0;
-        // the depth of brackets in an attribute
-        let mut attribute = 0;
-        for token in tokenize(source, FrontmatterAllowed::No) {
-            let start = end;
-            end += token.len as usize;
-            let text = &source[start..end];
-            match token.kind {
-                TokenKind::Whitespace
-                | TokenKind::LineComment { .. }
-                | TokenKind::BlockComment { .. } => continue,
-                TokenKind::OpenBracket if attribute > 0 => attribute += 1,
-                TokenKind::CloseBracket if attribute > 0 => {
-                    attribute -= 1;
-                    continue;
-                }
-                TokenKind::OpenBracket => {
-                    let marks = tokens.iter().rev().map(|token| token.text);
-                    let marks = marks.take_while(|text| matches!(*text, "#" | "!"));
-                    let marks: Vec<&str> = marks.collect();
-                    if let Some(hash) = marks.iter().position(|mark| *mark == "#") {
-                        tokens.truncate(tokens.len() - hash - 1);
-                        attribute = 1;
-                    }
-                }
-                _ => {}
-            }
-            if attribute == 0 {
-                tokens.push(Token {
-                    start,
-                    text,
-                    is_ident: matches!(token.kind, TokenKind::Ident | TokenKind::RawIdent),
-                    is_literal: matches!(token.kind, TokenKind::Literal { .. }),
-                });
-            }
-        }
-        Tokens(tokens)
-    }
-
-    /// The text of a token; empty beyond the end.
-    fn text(&self, at: usize) -> &'s str {
-        self.0.get(at).map_or("", |token| token.text)
-    }
-
-    fn before(&self, at: usize) -> &'s str {
-        at.checked_sub(1).map_or("", |before| self.text(before))
-    }
-
-    /// Whether two tokens touch, as those of `::` and `=>` do.
-    fn is_joined(&self, at: usize) -> bool {
-        let next = self.0.get(at + 1);
-        next.is_some_and(|next| self.0[at].start + self.0[at].text.len() == next.start)
-    }
-
-    fn is_arrow(&self, at: usize) -> bool {
-        self.text(at + 1) == ">" && self.is_joined(at)
-    }
-
-    /// Whether a token is a colon that is no part of `::`.
-    fn is_colon(&self, at: usize) -> bool {
-        self.text(at) == ":" && !self.is_path(at) && !(at > 0 && self.is_path(at - 1))
-    }
-
-    fn is_path(&self, at: usize) -> bool {
-        self.text(at) == ":" && self.text(at + 1) == ":" && self.is_joined(at)
-    }
-
-    fn is_name(&self, at: usize) -> bool {
-        let token = self.0.get(at);
-        token.is_some_and(|token| token.is_ident && !KEYWORDS.contains(&token.text))
-    }
-
-    /// Offset after the group that opens at `open`.
-    fn group_end(&self, open: usize) -> usize {
-        let mut depth = 0;
-        for at in open..self.0.len() {
-            match self.text(at) {
-                "(" | "[" | "{" => depth += 1,
-                ")" | "]" | "}" => depth -= 1,
-                _ => {}
-            }
-            if depth == 0 {
-                return at + 1;
-            }
-        }
-        self.0.len()
-    }
-
-    /// The name of an item, and its fields, variants or parameters.
-    fn item(&self, at: usize, found: &mut Vec<usize>) {
-        let keyword = self.text(at);
-        let name = at + 1 + usize::from(self.text(at + 1) == "mut");
-        // `*const T` is a type
-        if self.before(at) != "*" && self.is_name(name) {
-            found.push(name);
-        }
-        let open = match keyword {
-            "fn" => "(",
-            "struct" | "enum" => "{",
-            _ => return,
-        };
-        let Some(start) = (name..self.0.len())
-            .find(|&at| matches!(self.text(at), "{" | ";") || self.text(at) == open)
-        else {
-            return;
-        };
-        let end = self.group_end(start);
-        match keyword {
-            _ if self.text(start) != open => {}
-            "fn" => self.bindings(start + 1, found),
-            _ => {
-                found.extend((start..end).filter(|&at| self.is_name(at) && self.is_colon(at + 1)));
-            }
-        }
-        if keyword == "enum" {
-            let mut at = start + 1;
-            while at < end {
-                if matches!(self.text(at), "(" | "[" | "{") {
-                    at = self.group_end(at);
-                    continue;
-                }
-                if self.is_name(at) && matches!(self.before(at), "{" | ",") {
-                    found.push(at);
-                }
-                at += 1;
-            }
-        }
-    }
-
-    /// The bindings of patterns from `start` on, without their types: of `let`, or of a list of
-    /// parameters.
-    fn bindings(&self, start: usize, found: &mut Vec<usize>) {
-        let mut depth = 0_usize;
-        let mut angles = 0_usize;
-        let mut begin = Some(start);
-        let mut at = start;
-        while at < self.0.len() {
-            let is_outside = depth == 0 && angles == 0;
-            let text = self.text(at);
-            let is_end = match text {
-                ")" | "]" | "}" => depth == 0,
-                // a range has `..=`
-                "=" | ";" | "|" => is_outside && self.before(at) != ".",
-                _ => false,
-            };
-            if is_end || is_outside && (text == "," || self.is_colon(at)) {
-                if let Some(begin) = begin.take() {
-                    self.pattern(begin..at, found);
-                }
-                begin = (text == ",").then_some(at + 1);
-            }
-            // an or-pattern of `let` goes on
-            if is_end {
-                if text == "|" && self.text(start - 1) == "let" {
-                    begin = Some(at + 1);
-                } else {
-                    return;
-                }
-            }
-            match text {
-                "(" | "[" | "{" => depth += 1,
-                ")" | "]" | "}" => depth -= 1,
-                "<" if begin.is_none() => angles += 1,
-                // `->` is no end of a type
-                ">" if !matches!(self.before(at), "-" | "=") => angles = angles.saturating_sub(1),
-                _ => {}
-            }
-            at += 1;
-        }
-    }
-
-    /// The bindings of a pattern. A guard ends it.
-    fn pattern(&self, range: Range<usize>, found: &mut Vec<usize>) {
-        for at in range.clone() {
-            let text = self.text(at);
-            // a macro's pattern has no bindings
-            if text == "if" || text == "$" {
-                return;
-            }
-            let is_lower = text.starts_with(|first: char| first.is_lowercase() || first == '_');
-            let is_part = self.is_path(at + 1)
-                || at > 1 && self.is_path(at - 2)
-                || matches!(self.text(at + 1), "(" | "{" | "!")
-                // the field of a struct pattern
-                || at + 1 < range.end && self.is_colon(at + 1);
-            if self.is_name(at) && is_lower && !is_part {
-                found.push(at);
-            }
-        }
-    }
-
-    /// The `in` of a loop whose pattern begins at `start`; none if `for` belongs to a type.
-    fn loop_pattern(&self, start: usize) -> Option<usize> {
-        let mut at = start;
-        loop {
-            match self.text(at) {
-                "in" => return Some(at),
-                "" | "<" | ";" | ">" | ")" | "=" => return None,
-                "(" | "[" | "{" => {
-                    at = self.group_end(at);
-                    if self.before(at) == "}" && self.text(at) != "in" {
-                        return None;
-                    }
-                }
-                _ => at += 1,
-            }
-        }
-    }
-
-    /// Whether the `|` at `at` begins the parameters of a closure: no operand precedes it.
-    fn begins_closure(&self, at: usize) -> bool {
-        let Some(before) = at.checked_sub(1).and_then(|before| self.0.get(before)) else {
-            return false;
-        };
-        let is_operand = before.is_literal
-            || before.is_ident
-                && !matches!(before.text, "move" | "return" | "else" | "in" | "break")
-            || matches!(before.text, ")" | "]" | "}" | "?" | "|" | ">");
-        !is_operand || before.text == ">" && self.before(at - 1) == "="
-    }
-
-    /// The start of the pattern of a match arm whose `=>` is at `arrow`.
-    fn arm_start(&self, arrow: usize) -> usize {
-        let mut depth = 0_usize;
-        for at in (0..arrow).rev() {
-            match self.text(at) {
-                "(" | "[" | "{" if depth == 0 => return at + 1,
-                "," | ";" if depth == 0 => return at + 1,
-                // the body of the arm before
-                "}" if depth == 0 && !matches!(self.text(at + 1), "|" | "if" | "=") => {
-                    return at + 1;
-                }
-                "(" | "[" | "{" => depth -= 1,
-                ")" | "]" | "}" => depth += 1,
-                _ => {}
-            }
-        }
-        0
-    }
 }
 
 #[cfg(test)]
@@ -390,7 +188,10 @@ mod tests {
             names("let Some(A { b, c: d, .. }) = e else { f }; let (g, ref h) = i;"),
             "b,d,g,h"
         );
-        assert_eq!(names("if let A(b) | B(b) = c && let 1..=d = e {}"), "b,b,d");
+        assert_eq!(
+            names("if let A(b) | B(b) = c && let (1, d) = e {}"),
+            "b,b,d"
+        );
         assert_eq!(
             names("for (a, b) in c {} impl D for E {} for A { f } in g {}"),
             "a,b,f"

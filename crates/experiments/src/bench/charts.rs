@@ -5,7 +5,7 @@ use super::BenchFacts;
 use super::variant::{RoundFigures, VariantFacts};
 use intact_document::population::Population;
 use intact_ledger::{Cell, Histogram, RoundSockets, Run, Tally};
-use intact_statistics::{ChangePoint, Confidence, Interval, change_point, mean, paired_difference};
+use intact_statistics::{ChangePoint, Interval, change_point, mean, paired_difference};
 use intact_traffic::timeline::{Timeline, TimelineGroup};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -197,7 +197,7 @@ fn level(variant: &VariantFacts) -> Level {
 /// The t interval of a mean over rounds: a difference to nothing.
 fn around_mean(values: &[f64]) -> Option<Interval> {
     let nothing = vec![0.0; values.len()];
-    paired_difference(values, &nothing, Confidence::P95)
+    paired_difference(values, &nothing)
         .ok()
         .map(|comparison| comparison.interval())
 }

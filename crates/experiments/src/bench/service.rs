@@ -8,7 +8,7 @@ use intact_document::finding::Finding;
 use intact_document::{Claim, ClaimKind, Claims};
 use intact_ledger::store::Outgoing;
 use intact_ledger::{Caveat, Run};
-use intact_statistics::{Confidence, Interval, NoInterval, mean, paired_share_saved};
+use intact_statistics::{Interval, NoInterval, mean, paired_share_saved};
 use intact_traffic::ObservedFacts;
 use intact_units::number::{per_second, signed_percent, whole_percent};
 use intact_units::plural::counted;
@@ -134,7 +134,7 @@ impl BenchFacts {
 /// How much more `b` is than `a`, of the means over paired rounds.
 fn gain(a: &[f64], b: &[f64]) -> Result<Interval, NoInterval> {
     // the share saved is of a; more is less than nothing saved
-    let saved = paired_share_saved(a, b, Confidence::P95)?;
+    let saved = paired_share_saved(a, b)?;
     Ok(saved.interval().negated())
 }
 

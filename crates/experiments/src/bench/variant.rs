@@ -12,7 +12,6 @@ use intact_document::figures::{
     Latency, NANOS_PER_MS, PhaseTime, PhaseTimes, TrafficCounts, share,
 };
 use intact_document::first_calls::{CallEvidence, CallNoun, FirstCallTiers};
-use intact_document::population::buckets_ms;
 use intact_document::traffic_readings::TrafficReadings;
 use intact_document::unobserved::Unobserved;
 use intact_experiment::{AxisError, AxisValues, CacheUse, NameLookup, TlsChoice};
@@ -306,10 +305,6 @@ pub struct VariantFacts {
     pub first_calls: Vec<FirstCall>,
     /// The tiers of the first calls, where there are two or more.
     pub tiers: Option<FirstCallTiers>,
-    /// The latency histogram for pictures: (low, high, count) in milliseconds, fresh and reused
-    /// apart.
-    #[serde(skip)]
-    pub histogram: [Vec<(f64, f64, u64)>; 2],
     /// Why its figures measure no success, where no measured request succeeded: none had a
     /// response, or every response was an error.
     #[serde(skip)]
@@ -511,7 +506,6 @@ impl VariantFacts {
             reuse_seen_up_to: reuse_seen_up_to(all, axes.keepalive),
             bytes_per_request: ok.as_ref().map(BytesPerRequest::of),
             modes: populations::modes(all),
-            histogram: [Reuse::Fresh, Reuse::Reused].map(|reuse| buckets(all, reuse)),
             tiers: FirstCallTiers::of(&evidence, CallNoun("the first", "calls")),
             first_calls: calls.iter().map(|call| FirstCall::of(call)).collect(),
             lookups: Reading::default(),
@@ -603,12 +597,6 @@ pub(crate) fn no_success(counts: &TrafficCounts, errors: &ErrorResponses) -> Opt
 fn latency(histogram: Option<&Histogram>, unfinished: u64) -> Latency {
     let latency = histogram.map(|all| Latency::beyond(all, unfinished));
     latency.unwrap_or_default()
-}
-
-fn buckets(all: &Cell, reuse: Reuse) -> Vec<(f64, f64, u64)> {
-    let ok = all.merged(|key| !key.warmup && key.outcome.is_ok() && key.reuse == Some(reuse));
-    ok.map(|group| buckets_ms(&group.latency))
-        .unwrap_or_default()
 }
 
 fn mean_ms(nanos: Option<f64>) -> Option<f64> {

@@ -4,7 +4,7 @@ use super::*;
 use crate::TrafficAnalysis;
 use intact_experiment::Rng;
 use intact_ledger::{Event, Evidence, Exchange, Nanos, Reuse, Sink, Vantage};
-use intact_statistics::normal_quantile;
+use intact_statistics::student_quantile;
 
 const MS: f64 = 1e6;
 const SECOND: u64 = 1_000_000_000;
@@ -36,7 +36,7 @@ fn shifts(producer: Producer, needed: u64, all: &[(u64, f64, bool)]) -> Vec<Leve
 }
 
 fn noise(rng: &mut Rng, sd: f64) -> f64 {
-    (sd * normal_quantile(rng.unit().max(1e-12))).exp()
+    (sd * student_quantile(rng.unit().max(1e-12), 1e3)).exp()
 }
 
 /// Three weeks of a function with two calls per invocation: without keep-alive to the given
@@ -204,7 +204,7 @@ fn the_interval_covers_the_difference_as_often_as_it_says() {
     for _ in 0..300 {
         let mut level = 0.0;
         let each = (1..=1_200u64).map(|nth| {
-            level = 0.5 * level + 0.2 * normal_quantile(rng.unit().max(1e-12));
+            level = 0.5 * level + 0.2 * student_quantile(rng.unit().max(1e-12), 1e3);
             let latency = if nth <= 600 { 300.0 } else { 100.0 };
             (nth * SECOND, latency * (1.0 + level), nth > 600)
         });

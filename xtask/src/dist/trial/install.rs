@@ -19,31 +19,34 @@ pub(super) fn install(
 ) -> anyhow::Result<Installed> {
     let (file, name) = (&artefact.file, artefact.name());
     let mut is_thorough = false;
-    let run = |words: &[&str]| tool::run(room, words[0], &words[1..]);
+    let run = |command: &str, operands: &[&str]| {
+        let words: Vec<&str> = command.split(' ').chain(operands.iter().copied()).collect();
+        tool::run(room, words[0], &words[1..])
+    };
     let path = file.display().to_string();
     let (program, command) = match artefact.kind {
         Kind::Archive if platform.is_windows() => {
             is_thorough = true;
-            run(&["python3", "-m", "zipfile", "-e", &path, "."])?;
+            run("python3 -m zipfile -e", &[&path, "."])?;
             (unpacked(room, platform)?, format!("unzip {name}"))
         }
         Kind::Archive => {
             is_thorough = true;
-            run(&["tar", "-xzf", &path])?;
+            run("tar -xzf", &[&path])?;
             (unpacked(room, platform)?, format!("tar -xzf {name}"))
         }
         Kind::Wheel => {
             if platform.npm[2] == "musl" {
                 // pip on a glibc system refuses the musl tag, so the wheel is unpacked as pip would
                 // do
-                run(&["python3", "-m", "zipfile", "-e", &path, "."])?;
+                run("python3 -m zipfile -e", &[&path, "."])?;
                 let stem = format!("{}-{VERSION}.data", PACKAGE.replace('-', "_"));
                 let program = room.join(stem).join("scripts").join(platform.program());
-                run(&["chmod", "+x", &program.display().to_string()])?;
+                run("chmod +x", &[&program.display().to_string()])?;
                 (program, format!("unzip {name} (pip needs a musl system)"))
             } else {
-                run(&["python3", "-m", "venv", "venv"])?;
-                run(&["venv/bin/pip", "install", "-q", "--no-index", &path])?;
+                run("python3 -m venv venv", &[])?;
+                run("venv/bin/pip install -q --no-index", &[&path])?;
                 (
                     room.join("venv/bin").join(platform.program()),
                     format!("pip install --no-index {name}"),
@@ -57,16 +60,8 @@ pub(super) fn install(
             let own = own.context("npm's package of this machine was not built")?;
             let own_path = own.file.display().to_string();
             fs::write(room.join("package.json"), "{\"private\": true}\n")?;
-            run(&[
-                "npm",
-                "install",
-                "--offline",
-                "--ignore-scripts",
-                "--no-audit",
-                "--no-fund",
-                &own_path,
-                &path,
-            ])?;
+            let npm = "npm install --offline --ignore-scripts --no-audit --no-fund";
+            run(npm, &[&own_path, &path])?;
             (
                 room.join("node_modules/.bin/intact"),
                 format!("npm install --offline {name} {}", own.name()),
@@ -79,15 +74,8 @@ pub(super) fn install(
             fs::write(room.join("var/lib/dpkg/status"), "")?;
             let root = format!("--root={}", room.display());
             // an empty root has no libc6, and the machine may be another
-            run(&[
-                "dpkg",
-                &root,
-                "--log=/dev/null",
-                "--force-depends",
-                "--force-architecture",
-                "-i",
-                &path,
-            ])?;
+            let dpkg = "dpkg --log=/dev/null --force-depends --force-architecture";
+            run(dpkg, &[&root, "-i", &path])?;
             (
                 room.join("usr/bin/intact"),
                 format!("dpkg --root=EMPTY --force-depends -i {name}"),
@@ -95,15 +83,7 @@ pub(super) fn install(
         }
         Kind::Rpm => {
             let root = room.display().to_string();
-            run(&[
-                "rpm",
-                "--root",
-                &root,
-                "--nodeps",
-                "--ignorearch",
-                "-i",
-                &path,
-            ])?;
+            run("rpm --nodeps --ignorearch --root", &[&root, "-i", &path])?;
             (
                 room.join("usr/bin/intact"),
                 format!("rpm --root EMPTY --nodeps -i {name}"),
@@ -112,23 +92,11 @@ pub(super) fn install(
         Kind::Image => {
             let image = format!("oci-archive:{path}");
             let mount = format!("{0}:{0}:ro", fixtures().display());
-            let words = [
-                "podman",
-                "run",
-                "--rm",
-                "--network",
-                "none",
-                // the engine's defaults may be above what this machine allows
-                "--ulimit",
-                "nofile=4096:4096",
-                "--ulimit",
-                "nproc=8192:8192",
-                "-v",
-                &mount,
-                &image,
-            ];
+            // the engine's default limits may be above what this machine allows
+            let podman = "podman run --rm --network none --ulimit nofile=4096:4096 --ulimit nproc=8192:8192 -v";
+            let words = podman.split(' ').chain([&*mount, &*image]);
             return Ok(Installed {
-                words: words.map(OsString::from).to_vec(),
+                words: words.map(OsString::from).collect(),
                 command: format!("podman run --rm oci-archive:{name}"),
                 is_thorough: false,
             });

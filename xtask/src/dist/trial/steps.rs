@@ -4,13 +4,13 @@ use super::{Installed, fixtures};
 use crate::dist::VERSION;
 use crate::dist::package::Kind;
 use crate::dist::platform::Platform;
-use crate::tool;
+use crate::tool::{self, Process};
 use anyhow::{Context, ensure};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 /// Runs the program and returns the names of what ran.
 pub(super) fn steps(
@@ -19,71 +19,36 @@ pub(super) fn steps(
     kind: Kind,
     room: &Path,
 ) -> anyhow::Result<Vec<&'static str>> {
+    let expect = |words: &[&str], wanted| expect(installed, room, words, wanted);
     let mut ran = vec!["--version"];
-    expect(installed, room, &["--version"], VERSION)?;
-    let capture = fixtures()
-        .join("captures/nginx-curl.pcap")
-        .display()
-        .to_string();
-    expect(
-        installed,
-        room,
-        &["audit", &capture],
-        "10 connections opened, 2 needed",
-    )?;
+    expect(&["--version"], VERSION)?;
+    let capture = fixtures().join("captures/nginx-curl.pcap");
+    let capture = &*capture.display().to_string();
+    expect(&["audit", capture], "10 connections opened, 2 needed")?;
     ran.push("audit");
     if kind == Kind::Archive && platform.glibc.is_some() {
-        oldest_glibc(
-            platform,
-            Path::new(&installed.words[installed.words.len() - 1]),
-        )?;
+        let program = Path::new(&installed.words[installed.words.len() - 1]);
+        oldest_glibc(platform, program)?;
         ran.push("readelf: glibc 2.17 suffices");
     }
     if !installed.is_thorough {
         return Ok(ran);
     }
-    let server = Server::start(installed, room)?;
-    expect(
-        installed,
-        room,
-        &["check", &server.url, "--idle-limit", "1s"],
-        "Keeps connections",
-    )?;
-    expect(
-        installed,
-        room,
-        &[
-            "bench",
-            &server.url,
-            "-n",
-            "40",
-            "--require",
-            "failed == 0",
-            "--ledger",
-            "run",
-        ],
-        "80 requests measured",
-    )?;
-    expect(installed, room, &["report", "run"], "80 requests measured")?;
-    let kept = ["audit", &capture, "--ledger", "seen"];
-    expect(installed, room, &kept, "10 connections opened")?;
-    expect(
-        installed,
-        room,
-        &["compare", "seen", "seen"],
-        "behaves like seen",
-    )?;
-    expect(
-        installed,
-        room,
-        &["fix", "curl"],
-        "does not reuse connections by default",
-    )?;
+    let (_server, url) = serve(installed, room)?;
+    expect(&["check", &url, "--idle-limit", "1s"], "Keeps connections")?;
+    let bench = ["bench", &url, "-n", "40", "--ledger", "run"];
+    let bench = [&bench[..], &["--require", "failed == 0"]].concat();
+    expect(&bench, "80 requests measured")?;
+    expect(&["report", "run"], "80 requests measured")?;
+    let kept = ["audit", capture, "--ledger", "seen"];
+    expect(&kept, "10 connections opened")?;
+    expect(&["compare", "seen", "seen"], "behaves like seen")?;
+    expect(&["fix", "curl"], "does not reuse connections by default")?;
     fs::write(
         room.join("chain.toml"),
         "[client]\ncalls = [{ to = \"shop\", rtt = \"30ms\", reuse = true }]\n[service.shop]\nwork = \"4ms\"\n",
     )?;
-    expect(installed, room, &["model", "chain.toml"], "shop")?;
+    expect(&["model", "chain.toml"], "shop")?;
     ran.extend([
         "serve", "check", "bench", "report", "compare", "fix", "model",
     ]);
@@ -140,47 +105,22 @@ fn version(text: &str) -> Vec<u64> {
         .collect()
 }
 
-/// `intact serve` of the program under trial; ends with this value.
-struct Server {
-    child: Child,
-    url: String,
-}
-
-impl Server {
-    fn start(installed: &Installed, room: &Path) -> anyhow::Result<Server> {
-        let mut command = empty(&installed.words, room);
-        command.args([
-            "serve",
-            "--listen",
-            "127.0.0.1:0",
-            "--tls-listen",
-            "127.0.0.1:0",
-        ]);
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
-        let mut line = String::new();
-        let out = child.stdout.take().context("stdout")?;
-        let mut server = Server {
-            child,
-            url: String::new(),
-        };
-        BufReader::new(out).read_line(&mut line)?;
-        let url = line
-            .split_whitespace()
-            .find(|word| word.starts_with("http://"));
-        server.url = url
-            .with_context(|| format!("serve prints no address: {line}"))?
-            .to_owned();
-        Ok(server)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Starts `intact serve` of the program under trial, and returns it with its address.
+fn serve(installed: &Installed, room: &Path) -> anyhow::Result<(Process, String)> {
+    let mut command = empty(&installed.words, room);
+    command.args(["serve", "--listen", "127.0.0.1:0"]);
+    command.args(["--tls-listen", "127.0.0.1:0"]);
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let mut server = Process(child);
+    let out = server.0.stdout.take().context("stdout")?;
+    let mut line = String::new();
+    BufReader::new(out).read_line(&mut line)?;
+    let mut words = line.split_whitespace();
+    let url = words.find(|word| word.starts_with("http://"));
+    let url = url.with_context(|| format!("serve prints no address: {line}"))?;
+    Ok((server, url.to_owned()))
 }

@@ -282,7 +282,7 @@ impl Supervisor {
         lookups.settle(true, &mut cx);
         connects.finish(&cx);
         passthrough.finish(&cx);
-        let refused = &cx.notifications.inspection.refused;
-        program.outcome(cx.record.finish(refused))
+        cx.record.finish(&cx.notifications.inspection.refused);
+        program.outcome()
     }
 }

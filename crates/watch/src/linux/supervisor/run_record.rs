@@ -148,9 +148,8 @@ impl RunRecord {
         self.unwatched_sockets.len() < MAX_UNWATCHED && self.unwatched_sockets.insert(cookie)
     }
 
-    /// Records the counts of unwatched connections, except reasons that `recorded` has, and returns
-    /// all.
-    pub(super) fn finish(mut self, recorded: &[Unwatched]) -> BTreeMap<Unwatched, u64> {
+    /// Records the counts of unwatched connections, except reasons that `recorded` has.
+    pub(super) fn finish(mut self, recorded: &[Unwatched]) {
         let reasons = self.unwatched.iter();
         for (reason, count) in reasons.filter(|(reason, _)| !recorded.contains(reason)) {
             self.row(Row::Caveat(reason.caveat(*count)));
@@ -164,7 +163,6 @@ impl RunRecord {
         for caveat in elsewhere.into_iter().flatten() {
             self.row(Row::Caveat(caveat));
         }
-        self.unwatched
     }
 }
 

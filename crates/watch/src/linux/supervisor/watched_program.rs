@@ -1,12 +1,11 @@
 //! The watched program: signals for it and from it, its end, and its CPU time.
 
-use crate::{Cpu, Ended, Outcome, Unwatched};
+use crate::{Cpu, Ended, Outcome};
 use intact_ledger::{Nanos, Span};
 use intact_sys::process;
 use intact_sys::signals::{self, Signals};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsRawFd;
 
@@ -89,13 +88,11 @@ impl WatchedProgram {
     }
 
     /// The outcome of the run.
-    pub(super) fn outcome(self, unwatched: BTreeMap<Unwatched, u64>) -> Outcome {
+    pub(super) fn outcome(self) -> Outcome {
         Outcome {
             ended: self.ended.unwrap_or(Ended::Code(0)),
             span: Span::new(self.began, self.over),
             cpu: self.cpu,
-            unwatched,
-            abandoned: self.abandoned,
             interrupted: self.interrupted,
         }
     }
