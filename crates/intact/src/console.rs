@@ -12,6 +12,7 @@ use intact_report::terminal::{Length, TerminalOptions, wrap};
 use intact_units::foreign_text;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -81,6 +82,14 @@ pub(crate) fn note_written(page: &str) {
 pub(crate) fn unwritten(problem: impl Display) {
     note(&format!("intact: {problem:#}"));
     INCOMPLETE.store(true, Ordering::Relaxed);
+}
+
+/// Names the file of an option, if it could not be written.
+pub(crate) fn note_unwritten(option: &str, path: &Path, written: Result<(), impl Display>) {
+    if let Err(error) = written {
+        let path = path.display();
+        unwritten(format_args!("{option}: cannot write {path}: {error:#}"));
+    }
 }
 
 /// As [`unwritten`], for an output whose failure was named before.

@@ -106,6 +106,11 @@ impl Failed {
         }
     }
 
+    /// Of a wrapper: our own failure.
+    pub(crate) fn own(error: impl Into<anyhow::Error>) -> Failed {
+        Failed::wrapper(WRAPPER_FAILURE, error)
+    }
+
     /// A wrapper could not do its work.
     pub(crate) fn wrapper(code: u8, error: impl Into<anyhow::Error>) -> Failed {
         Failed {

@@ -115,7 +115,7 @@ pub fn main() -> ExitCode {
     let first = std::env::args_os().nth(1).unwrap_or_default();
     let mut is_wrapper = false;
     let parsed = if cmd::url::is_url(&first) {
-        OfUrl::try_parse().map(|one| cmd::url::run(one.args.into()))
+        OfUrl::try_parse().map(|one| cmd::url::run(one.args))
     } else if first.to_str().is_some_and(OwnProcess::has_subcommand) {
         OwnProcess::try_parse().map(run_own)
     } else {

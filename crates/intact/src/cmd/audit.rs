@@ -85,7 +85,8 @@ TLS without keys is counted in connections, never as 0 % reuse. See docs/referen
 /// Reads the inputs and prints the page.
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    let Some(requirements) = args.gates.begin(DocumentKind::Audit)? else {
+    let conclusion = Conclusion::begin(args.output.clone(), &args.gates, DocumentKind::Audit)?;
+    let Some(conclusion) = conclusion else {
         return Ok(ExitCode::from(exit::FINE));
     };
     let interrupt = Interrupt::listen()?;
@@ -124,11 +125,6 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         }),
     };
     let document = Document::new(run, Parts::Observed(Box::new(parts)));
-    let conclusion = Conclusion {
-        output: &args.output,
-        gates: &args.gates,
-        requirements: &requirements,
-    };
     if args.ladder.is_none() {
         let kept = conclusion.write(&document)?;
         return Ok(exit_code(interrupt.signal(), true, kept));

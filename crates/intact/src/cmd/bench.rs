@@ -9,6 +9,7 @@ mod flame;
 #[path = "bench/no_flame.rs"]
 mod flame;
 mod grpc;
+mod measurement;
 #[cfg(not(all(feature = "live", unix)))]
 mod no_view;
 mod scenario;
@@ -17,19 +18,16 @@ mod service;
 mod view;
 pub(super) mod watched_service;
 
-use super::builtin::{Builtin, Ready};
-use super::conclusion::{Conclusion, print};
+use super::builtin::Ready;
 use super::link;
 use super::on_link::{self, Near};
-use super::output_files::OutputFiles;
 use super::production;
-use super::recording::Recording;
+use super::recording::Recorded;
 use super::resolver;
 use super::run_header;
 use super::serve;
 use crate::console;
 use crate::exit::{self, Failed};
-use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 pub(crate) use args::{Args, http_version, time};
 use args::{Coalesce, Io, RowChoice, Switch, on};
@@ -37,14 +35,12 @@ pub(super) use flame::FlameGraphs;
 use intact_bench::{Bench, BenchError, IoChoice, Length, RowPolicy, Target};
 use intact_client::Clock;
 use intact_client::tls::Verify;
-use intact_document::requirement::DocumentKind;
 use intact_experiment::{Axes, CacheUse, TlsChoice, Variation};
 use intact_experiments::bench::{BenchFacts, Charts};
 use intact_findings::{BenchParts, Document, Parts};
-use intact_ledger::{Caveat, Producer, Protocol, Rows, Vantage};
-use intact_report::documents;
-use intact_report::page::Page;
+use intact_ledger::{Caveat, Protocol, Rows, Tally};
 use intact_units::plural::counted;
+use measurement::Measurement;
 #[cfg(not(all(feature = "live", unix)))]
 pub(super) use no_view::{BenchView, Shown};
 use serde::{Deserialize, Serialize};
@@ -105,21 +101,29 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
 }
 
 /// Measures from this process. `near`: the link on whose client side the process is.
-pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> {
+pub(super) fn measure(config: &Config, near: Option<Near>) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    if args.scenario.scenario.is_some() {
-        return scenario::measure(config, near);
-    }
-    if args.service.is_any() {
-        return service::measure(config);
-    }
-    if args.capacity.is_any() {
-        return capacity::measure(config, near);
-    }
-    let Some(requirements) = args.gates.begin(DocumentKind::Bench)? else {
+    let Some(mut measurement) = Measurement::begin(config, near)? else {
         return Ok(ExitCode::from(exit::FINE));
     };
-    let interrupt = Interrupt::listen()?;
+    let measured = if args.scenario.scenario.is_some() {
+        scenario::measure(args, &mut measurement)
+    } else if args.service.is_any() {
+        service::measure(args, &measurement)
+    } else if args.capacity.is_any() {
+        capacity::measure(args, &mut measurement)
+    } else {
+        measure_variants(config, &mut measurement)
+    };
+    measurement.conclude(&measured?)
+}
+
+/// Runs the variants side by side.
+fn measure_variants(
+    config: &Config,
+    measurement: &mut Measurement<'_>,
+) -> Result<Document, Failed> {
+    let args = &config.options;
     // read first: a wrong folder is found out before anything is sent
     let baseline = args
         .baseline
@@ -132,66 +136,44 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
         production::behaviour(folder, host.as_deref())
     });
     let production = production.transpose()?;
-    let builtin = match (&args.url, &near) {
-        (None, None) => Some(Builtin::start(server_config(args))?),
-        _ => None,
-    };
-    let ready = near.as_ref().and_then(Near::ready);
-    let ready = ready.or(builtin.as_ref().map(Builtin::ready));
+    if args.url.is_none() {
+        measurement.start_server()?;
+    }
+    let ready = measurement.ready();
     let bench = bench(args, config.short, ready)?;
-    let mut head = run_header::head(Producer::Bench, Vantage::Client, &config.words);
-    bench.describe(&mut head);
-    if ready.is_some() {
-        head.subject = None;
-    }
-    match &near {
-        Some(near) => near.describe(&mut head),
-        None if config.demonstration => {
-            head.subject = Some("the built-in server on plain loopback, 0 ms away".to_owned());
-        }
-        None => {}
-    }
-    let files = OutputFiles::of(args.ledger.clone(), args.csv.clone());
+    let head = measurement.head(|head| bench.describe(head));
     let server = args.server_pid.or(ready.map(|ready| ready.pid));
     let flame = args.flamegraph.as_deref();
     let flame = flame.map(|path| FlameGraphs::start(path, server));
     let flame = flame.transpose()?;
-    let mut recording =
-        Recording::start(head, &files, interrupt.clone(), bench.gauge(), args.live)?;
+    let mut recording = measurement.record(head, bench.gauge())?;
     recording.flame = flame;
     let mut tally = bench
         .run(Clock::start(), &mut recording)
         .map_err(usage_or_own)?;
-    let caveats = near.as_mut().map(Near::caveats).transpose()?;
-    let recorded = recording.finish(&mut tally, caveats.unwrap_or_default());
-    let run = &recorded.run;
-    let mut facts =
-        BenchFacts::new(run, &tally, &recorded.first).context("the axes of this run")?;
-    if let Some(then) = baseline {
-        compare_with(&mut facts, &then);
-    }
-    if let Some(production) = production {
-        facts.compare_with_production(production);
-    }
-    let charts = Charts::new(run, &tally, &facts, &recorded.timeline);
-    let next = config
-        .demonstration
-        .then(|| documents::demonstration(&facts));
-    let parts = BenchParts { facts, charts };
-    let document = Document::new(recorded.run, Parts::Bench(Box::new(parts)));
-    let conclusion = Conclusion {
-        output: &args.output,
-        gates: &args.gates,
-        requirements: &requirements,
-    };
-    let print = |page: &Page<'_>, length| {
-        print(page, length);
-        if let Some(next) = next {
-            let paper = console::paper(length);
-            console::print_written(&intact_report::terminal::write_sections(&[next], paper));
+    let recorded = recording.finish(&mut tally, measurement.caveats()?);
+    document(recorded, &tally, |facts| {
+        if let Some(then) = baseline {
+            compare_with(facts, &then);
         }
-    };
-    Ok(conclusion.finish_with(&document, interrupt.signal(), print)?)
+        if let Some(production) = production {
+            facts.compare_with_production(production);
+        }
+    })
+}
+
+/// The document of variants; `add` completes their facts.
+fn document(
+    recorded: Recorded,
+    tally: &Tally,
+    add: impl FnOnce(&mut BenchFacts),
+) -> Result<Document, Failed> {
+    let run = &recorded.run;
+    let mut facts = BenchFacts::new(run, tally, &recorded.first).context("the axes of this run")?;
+    add(&mut facts);
+    let charts = Charts::new(run, tally, &facts, &recorded.timeline);
+    let parts = BenchParts { facts, charts };
+    Ok(Document::new(recorded.run, Parts::Bench(Box::new(parts))))
 }
 
 /// The host of a URL, for the destination of production that is the same.

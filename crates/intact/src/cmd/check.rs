@@ -172,11 +172,12 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     if args.chain.is_wanted() {
         return chain::run(&args, &words);
     }
-    let Some(requirements) = args.gates.begin(DocumentKind::Check)? else {
+    let conclusion = Conclusion::begin(args.output.clone(), &args.gates, DocumentKind::Check)?;
+    let Some(conclusion) = conclusion else {
         return Ok(ExitCode::from(exit::FINE));
     };
     let interrupt = Interrupt::listen()?;
-    let (gates, output) = (args.gates.clone(), args.output.clone());
+    let output = args.output.clone();
     let files = OutputFiles::of(args.ledger.clone(), None);
     let (capture, wanted) = capture(&args)?;
     let (config, drain) = check_config(args)?;
@@ -212,11 +213,6 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     let mut facts = CheckFacts::new(&profile, &rows);
     facts.add_caveats(caveats);
     let document = Document::new(head, Parts::Check(Box::new(facts)));
-    let conclusion = Conclusion {
-        output: &output,
-        gates: &gates,
-        requirements: &requirements,
-    };
     let print = |page: &Page<'_>, length: Length| {
         console::print_written(&match (&printed, &document.parts) {
             (Some(profile), Parts::Check(facts)) => {

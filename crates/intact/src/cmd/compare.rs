@@ -138,7 +138,8 @@ Exit code: 0; 1 when a requirement failed; a program's own when it fails, after 
 /// Runs or reads, then prints the page.
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    let Some(requirements) = args.gates.begin(DocumentKind::Compare)? else {
+    let conclusion = Conclusion::begin(args.output.clone(), &args.gates, DocumentKind::Compare)?;
+    let Some(conclusion) = conclusion else {
         return Ok(ExitCode::from(exit::FINE));
     };
     let (run, facts, ended) = match (args.ledgers.is_empty(), args.programs.is_empty()) {
@@ -163,11 +164,6 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         (false, false) => return Err(usage("either programs or ledgers, not both")),
     };
     let document = Document::new(run, Parts::Compare(Box::new(facts)));
-    let conclusion = Conclusion {
-        output: &(&args.output).into(),
-        gates: &args.gates,
-        requirements: &requirements,
-    };
     match ended {
         Some(code) => {
             conclusion.write(&document)?;

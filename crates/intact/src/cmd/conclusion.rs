@@ -5,8 +5,8 @@ use super::gates::Gates;
 use super::json::{self, JsonTarget};
 use super::page::ReportFiles;
 use crate::console;
-use crate::exit;
-use intact_document::requirement::{self, Requirement};
+use crate::exit::{self, Failed};
+use intact_document::requirement::{self, DocumentKind, Requirement};
 use intact_findings::Document;
 use intact_report::page::Page;
 use intact_report::terminal::Length;
@@ -36,11 +36,11 @@ pub(crate) struct FileOutput {
     report: ReportFiles,
 }
 
-impl From<&FileOutput> for Output {
-    fn from(files: &FileOutput) -> Output {
+impl From<FileOutput> for Output {
+    fn from(files: FileOutput) -> Output {
         Output {
-            json: files.json.clone().map(JsonTarget::File),
-            report: files.report.clone(),
+            json: files.json.map(JsonTarget::File),
+            report: files.report,
         }
     }
 }
@@ -53,13 +53,28 @@ impl Output {
 }
 
 /// Where the results of a document go.
-pub(crate) struct Conclusion<'a> {
-    pub(crate) output: &'a Output,
-    pub(crate) gates: &'a Gates,
-    pub(crate) requirements: &'a [Requirement],
+pub(crate) struct Conclusion {
+    output: Output,
+    gates: Gates,
+    requirements: Vec<Requirement>,
 }
 
-impl Conclusion<'_> {
+impl Conclusion {
+    /// Reads the requirements before anything runs; `None` where `help` was asked for and is
+    /// printed.
+    pub(crate) fn begin(
+        output: impl Into<Output>,
+        gates: &Gates,
+        document: DocumentKind,
+    ) -> Result<Option<Conclusion>, Failed> {
+        let requirements = gates.begin(document)?;
+        Ok(requirements.map(|requirements| Conclusion {
+            output: output.into(),
+            gates: gates.clone(),
+            requirements,
+        }))
+    }
+
     /// Writes the JSON, prints the page unless JSON takes standard output, writes the files of
     /// `--report` and what a CI reads. Returns whether all gates pass. What cannot be written is
     /// named, and the rest is written all the same.
@@ -77,7 +92,7 @@ impl Conclusion<'_> {
         json::deliver(self.output.json.as_ref(), || {
             intact_report::json::document(document)
         })?;
-        let verdicts = requirement::evaluate(self.requirements, document.facts());
+        let verdicts = requirement::evaluate(&self.requirements, document.facts());
         page.requirements.clone_from(&verdicts);
         if !self.output.is_json() {
             print(&page, self.output.report.length());

@@ -106,10 +106,7 @@ impl Gates {
                 least,
                 missing.as_deref(),
             );
-            if let Err(error) = private_file::write(path, text) {
-                let path = path.display();
-                console::unwritten(format_args!("--junit: cannot write {path}: {error}"));
-            }
+            console::note_unwritten("--junit", path, private_file::write(path, text));
         }
         if let Some(ci) = ci() {
             for line in annotations::lines(ci, verdicts, facts.findings()) {

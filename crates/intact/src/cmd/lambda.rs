@@ -34,7 +34,7 @@ use intact_watch::FaultConfig;
 use on_link::LinkFreeze;
 use recording::Recording;
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -75,19 +75,19 @@ pub(super) fn run_on_link(config: &Config, near: Near) -> Result<ExitCode, Faile
 
 fn measure(config: &Config, mut on_link: Option<LinkFreeze>) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
-    let Some(requirements) = args.gates.begin(document(args))? else {
+    let conclusion = Conclusion::begin(args.output.clone(), &args.gates, document(args))?;
+    let Some(conclusion) = conclusion else {
         return Ok(ExitCode::from(exit::FINE));
     };
     let turns = turns(args)?;
     let plan = plan(args)?;
     let freeze = freeze(args)?;
-    let interrupt = Interrupt::listen().map_err(own)?;
+    let interrupt = Interrupt::listen().map_err(Failed::own)?;
     let mut run = head(config, turns.iter().map(|turn| turn.variant.clone()));
     if let Some(LinkFreeze { near, .. }) = &on_link {
         near.describe(&mut run);
     }
-    let mut recording = Recording::start(&run, args).map_err(own)?;
+    let mut recording = Recording::start(&run, args).map_err(Failed::own)?;
     for caveat in plan.caveats(freeze == Freeze::Machine) {
         recording.record(Event::Caveat(&caveat));
     }
@@ -98,31 +98,22 @@ fn measure(config: &Config, mut on_link: Option<LinkFreeze>) -> Result<ExitCode,
     };
     invoke(args, &run, &turns, &plan, gate, &interrupt, &mut recording)?;
     if let Some(LinkFreeze { near, .. }) = &mut on_link {
-        for caveat in near.caveats().map_err(own)? {
+        for caveat in near.caveats().map_err(Failed::own)? {
             recording.record(Event::Caveat(&caveat));
         }
     }
     let (facts, faults) = recording.finish();
     if let Some(path) = &args.csv {
         let rows = intact_report::invocations::csv(&run, &facts.invocations);
-        let file = private_file::create(path);
-        if let Err(error) = file.and_then(|mut file| file.write_all(rows.as_bytes())) {
-            let path = path.display();
-            console::unwritten(format_args!("--csv: cannot write {path}: {error}"));
-        }
+        console::note_unwritten("--csv", path, private_file::write(path, rows));
     }
     let parts = match faults {
         None => Parts::Lambda(Box::new(facts)),
         Some(faults) => Parts::Fault(Box::new(faults)),
     };
     let document = Document::new(run, parts);
-    let conclusion = Conclusion {
-        output: &args.output,
-        gates: &args.gates,
-        requirements: &requirements,
-    };
     let finished = conclusion.finish(&document, interrupt.signal());
-    finished.map_err(own)
+    finished.map_err(Failed::own)
 }
 
 /// The configuration of what follows the connections of an environment.
@@ -278,9 +269,7 @@ fn plan(args: &Args) -> Result<Plan, Failed> {
         concurrency: args.concurrency,
         watcher: match args.watch {
             OnOff::Off => None,
-            OnOff::On => {
-                Some(watcher().map_err(|error| Failed::wrapper(exit::WRAPPER_FAILURE, error))?)
-            }
+            OnOff::On => Some(watcher().map_err(Failed::own)?),
         },
     })
 }

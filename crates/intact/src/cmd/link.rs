@@ -119,7 +119,6 @@ impl From<Args> for Config {
 
 /// Runs the command to its end; its exit code is ours.
 pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
-    let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let started = Timestamp::now();
     let link = Arc::new(start(&config.spec, config.resolver)?);
     let control = config
@@ -127,7 +126,7 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
         .map(|path| Control::open(path, &link))
         .transpose()
         .map_err(Failed::usage)?;
-    let far = ServerSide::start(&link, config.server).map_err(own)?;
+    let far = ServerSide::start(&link, config.server).map_err(Failed::own)?;
     console::note_lines(&document::beginning(&link, far.environment()));
     let mut command = Command::new(&config.command[0]);
     command.args(&config.command[1..]);
@@ -136,12 +135,10 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     }
     link.enter(intact_link::LinkEnd::Client, &mut command);
     let ended = ChildProcess::start(&mut command)?.wait()?;
-    let account = link
-        .account()
-        .map_err(|error| own(anyhow::Error::from(error)))?;
+    let account = link.account().map_err(Failed::own)?;
     drop(control);
     let environment = far.environment().to_vec();
-    let server = far.end().map_err(own)?;
+    let server = far.end().map_err(Failed::own)?;
     console::note_lines(&document::end(&link, &account, server.as_ref()));
     if let Some(path) = &config.json {
         let mut head = of_words(Producer::Link, Vantage::OnPath, started, &config.words);
@@ -153,7 +150,7 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
             server,
         };
         let document = Document::new(head, &link, account, done);
-        json::write(path, || document.json()).map_err(own)?;
+        json::write(path, || document.json()).map_err(Failed::own)?;
     }
     Ok(ExitCode::from(ended.exit_code()))
 }

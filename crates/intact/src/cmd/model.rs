@@ -100,10 +100,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let forecast = Forecast::new(&chain, counting, draw);
     if let Some(path) = &args.mermaid {
         let diagram = intact_report::mermaid(&documents::sequence_of(&forecast.sequence));
-        if let Err(error) = private_file::write(path, diagram) {
-            let path = path.display();
-            console::unwritten(format_args!("--mermaid: cannot write {path}: {error}"));
-        }
+        console::note_unwritten("--mermaid", path, private_file::write(path, diagram));
     }
     let to = args.json.as_ref();
     json::deliver(to, || {

@@ -116,10 +116,7 @@ impl PageFile {
                 file.and_then(|mut file| file.write_all(text.as_bytes()))
             }
         };
-        if let Err(error) = written {
-            let path = self.path.display();
-            console::unwritten(format_args!("--report: cannot write {path}: {error}"));
-        }
+        console::note_unwritten("--report", &self.path, written);
         Ok(())
     }
 }

@@ -27,27 +27,6 @@ pub(crate) struct Args {
     reach: ConnectOptions,
 }
 
-/// What is looked at, and how it is reached.
-pub(crate) struct Config {
-    url: String,
-    headers: Vec<String>,
-    remedies: bool,
-    expect: Expect,
-    reach: ConnectOptions,
-}
-
-impl From<Args> for Config {
-    fn from(args: Args) -> Config {
-        Config {
-            url: args.url,
-            headers: args.headers,
-            remedies: args.remedies,
-            expect: args.expect,
-            reach: args.reach,
-        }
-    }
-}
-
 /// Whether a word in the place of a command is a URL and no misspelt command: it has a scheme, a
 /// port, a path or a domain.
 pub(crate) fn is_url(word: &OsStr) -> bool {
@@ -57,28 +36,28 @@ pub(crate) fn is_url(word: &OsStr) -> bool {
 }
 
 /// Runs both, with the options that both have.
-pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
-    ServerUrl::parse(&config.url).map_err(Failed::usage)?;
+pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
+    ServerUrl::parse(&args.url).map_err(Failed::usage)?;
     let next = format!(
         "\nNext: `intact check {0}` waits for the idle limit; `intact watch -- YOUR PROGRAM` shows whether it reuses its connections",
-        intact_ledger::redact::url(&config.url)
+        intact_ledger::redact::url(&args.url)
     );
-    let mut options = check::Args::of_url(config.url.clone());
+    let mut options = check::Args::of_url(args.url.clone());
     options.no_idle = true;
-    options.headers.clone_from(&config.headers);
-    options.expect = config.expect;
-    options.reach = config.reach.clone();
+    options.headers.clone_from(&args.headers);
+    options.expect = args.expect;
+    options.reach = args.reach.clone();
     let checked = check::run(options.into())?;
     if checked != ExitCode::from(exit::FINE) {
         return Ok(checked);
     }
     console::print("\n");
     let mut options = bench::Args::defaults();
-    options.url = Some(config.url);
-    options.axes.remedies = config.remedies;
-    options.request.headers = config.headers;
-    options.request.expect = config.expect;
-    options.reach = config.reach;
+    options.url = Some(args.url);
+    options.axes.remedies = args.remedies;
+    options.request.headers = args.headers;
+    options.request.expect = args.expect;
+    options.reach = args.reach;
     let mut short = bench::Config::from(options);
     short.short = true;
     let done = bench::run(short)?;

@@ -139,15 +139,15 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         true => DocumentKind::Fault,
         false => DocumentKind::Watch,
     };
-    let Some(requirements) = args.gates.begin(document)? else {
+    let conclusion = Conclusion::begin(args.output.clone(), &args.gates, document)?;
+    let Some(conclusion) = conclusion else {
         return Ok(ExitCode::from(exit::FINE));
     };
     let subjects = subjects(args)?;
     resolver::enter(args.resolver)?;
     if args.faults.is_any() {
-        return faults::run(config, &requirements);
+        return faults::run(config, &conclusion);
     }
-    let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let clock = Clock::start();
     let mut head = head(config);
     head.add_evidence(match &subjects {
@@ -155,7 +155,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         Some(_) => intact_watch::followed_evidence(),
     });
     let mut recording =
-        Observing::start(TrafficAnalysis::new(&head), &head, &args.files).map_err(own)?;
+        Observing::start(TrafficAnalysis::new(&head), &head, &args.files).map_err(Failed::own)?;
     let measuring = args.processor.start(&args.pid)?;
     let (code, cpu) = match &subjects {
         None => {
@@ -189,13 +189,8 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     }
     let charts = observed.pictures(&head);
     let document = Document::observed(head, facts, charts);
-    let conclusion = Conclusion {
-        output: &(&args.output).into(),
-        gates: &args.gates,
-        requirements: &requirements,
-    };
     let finished = conclusion.finish_after(&document, code, args.quiet);
-    finished.map_err(own)
+    finished.map_err(Failed::own)
 }
 
 /// What is followed instead of a command, if anything is.
@@ -247,8 +242,7 @@ fn run_command(
     clock: Clock,
     recording: &mut Observing<TrafficAnalysis>,
 ) -> Result<(Outcome, Option<String>), Failed> {
-    let key = run_header::fingerprint_key()
-        .map_err(|error| Failed::wrapper(exit::WRAPPER_FAILURE, error))?;
+    let key = run_header::fingerprint_key().map_err(Failed::own)?;
     let mut config = intact_watch::Config::new(args.command.clone(), key);
     config.mode = mode(args);
     config.keys = key_logging(args.keys);
@@ -263,11 +257,10 @@ fn run_command(
     ) {
         logging.node_options = Some(options.clone());
     }
-    let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let control = args
         .windows
         .then(|| intact_watch::without_signals(Control::start));
-    let control = control.transpose().map_err(own)?;
+    let control = control.transpose().map_err(Failed::own)?;
     if let Some(control) = &control {
         config.environment.push(control.environment());
         config.marker = control.marker();

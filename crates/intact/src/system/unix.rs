@@ -30,7 +30,8 @@ pub(crate) fn survive_full_files() {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Files that are made from here on are for their owner alone.
+/// Files that are made from here on are for their owner alone: queues of a campaign hold header
+/// fields, stores hold what servers sent.
 #[cfg(feature = "fleet")]
 pub(crate) fn make_private_files() {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));

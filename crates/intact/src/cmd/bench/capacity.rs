@@ -2,28 +2,21 @@
 //! choose.
 
 use super::capacity_options::CapacityPlan;
-use super::{Config, bench_config, server_config, usage_or_own};
-use crate::cmd::builtin::Builtin;
-use crate::cmd::conclusion::Conclusion;
-use crate::cmd::on_link::Near;
-use crate::cmd::output_files::OutputFiles;
+use super::measurement::Measurement;
+use super::{Args, bench_config, usage_or_own};
 use crate::cmd::recording::Recording;
-use crate::cmd::run_header;
 use crate::console;
-use crate::exit::{self, Failed};
-use crate::interrupt::Interrupt;
+use crate::exit::Failed;
 use anyhow::anyhow;
 use intact_bench::{Bench, BenchObserver, LoadObserver, LoadTurn, LoadWindow, Position};
 use intact_client::Clock;
-use intact_document::requirement::DocumentKind;
 use intact_experiment::{RateSearch, SearchStep};
 use intact_experiments::capacity::{CapacityFacts, Recovery, judge};
 use intact_findings::{Document, Parts};
-use intact_ledger::{Caveat, LoadPurpose, Producer, Row, Run, Tally, Vantage};
+use intact_ledger::{Caveat, LoadPurpose, Row, Run, Tally};
 use intact_units::duration;
 use intact_units::number::per_second;
 use intact_units::plural::counted;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// Time without traffic after a step that missed the conditions, so that the next one finds no
@@ -36,20 +29,13 @@ const LEAD_IN: u32 = 5;
 /// The least length of that part.
 const LEAST_LEAD_IN: Duration = Duration::from_millis(300);
 
-/// Searches, and prints the page. `near`: the link on whose client side the process is.
-pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> {
-    let args = &config.options;
-    let Some(requirements) = args.gates.begin(DocumentKind::Capacity)? else {
-        return Ok(ExitCode::from(exit::FINE));
-    };
+/// Searches.
+pub(super) fn measure(args: &Args, measurement: &mut Measurement<'_>) -> Result<Document, Failed> {
     let plan = CapacityPlan::new(args)?;
-    let interrupt = Interrupt::listen()?;
-    let builtin = match (&args.url, &near) {
-        (None, None) => Some(Builtin::start(server_config(args))?),
-        _ => None,
-    };
-    let ready = near.as_ref().and_then(Near::ready);
-    let ready = ready.or(builtin.as_ref().map(Builtin::ready));
+    if args.url.is_none() {
+        measurement.start_server()?;
+    }
+    let ready = measurement.ready();
     let url = args.url.clone().or(ready.map(|ready| ready.url()));
     let url = url.ok_or_else(|| Failed::usage(anyhow!("name a URL")))?;
     let bench_config = bench_config(&plan.arguments(args), false, url, ready)?;
@@ -57,23 +43,11 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
     plan.check_polite(args, is_local)?;
     let bench = Bench::new(bench_config).map_err(usage_or_own)?;
     announce(&plan, bench.variants().len());
-    let mut head = run_header::head(Producer::Bench, Vantage::Client, &config.words);
-    bench.describe(&mut head);
-    head.capacity = Some(plan.terms.clone());
-    if ready.is_some() {
-        head.subject = None;
-    }
-    if let Some(near) = &near {
-        near.describe(&mut head);
-    }
-    let files = OutputFiles::of(args.ledger.clone(), args.csv.clone());
-    let recording = Recording::start(
-        head.clone(),
-        &files,
-        interrupt.clone(),
-        bench.gauge(),
-        false,
-    )?;
+    let head = measurement.head(|head| {
+        bench.describe(head);
+        head.capacity = Some(plan.terms.clone());
+    });
+    let recording = measurement.record(head.clone(), bench.gauge())?;
     let mut director = Director::new(&plan, head, recording);
     let mut tally = bench
         .run_steps(Clock::start(), &mut director)
@@ -83,9 +57,8 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
         mut caveats,
         ..
     } = director;
-    if let Some(near) = &mut near {
-        caveats.extend(near.caveats()?);
-    } else if is_local {
+    caveats.extend(measurement.caveats()?);
+    if is_local && !measurement.is_on_link() {
         caveats.push(Caveat::new(
             "same-machine",
             "client and server share this machine's processors: the server alone may carry more",
@@ -93,13 +66,10 @@ pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCod
     }
     let recorded = recording.finish(&mut tally, caveats);
     let facts = CapacityFacts::new(&recorded.run, &tally);
-    let document = Document::new(recorded.run, Parts::Capacity(Box::new(facts)));
-    let conclusion = Conclusion {
-        output: &args.output,
-        gates: &args.gates,
-        requirements: &requirements,
-    };
-    Ok(conclusion.finish(&document, interrupt.signal())?)
+    Ok(Document::new(
+        recorded.run,
+        Parts::Capacity(Box::new(facts)),
+    ))
 }
 
 /// What will be sent, before it is.

@@ -46,10 +46,7 @@ impl FlameGraphs {
     /// Ends it and draws.
     pub(in crate::cmd) fn finish(self, run: &Run) {
         let profile = self.sampling.finish();
-        if let Err(error) = draw(&profile, run, &self.path) {
-            let path = self.path.display();
-            console::unwritten(format_args!("--flamegraph: cannot write {path}: {error:#}"));
-        }
+        console::note_unwritten("--flamegraph", &self.path, draw(&profile, run, &self.path));
     }
 }
 

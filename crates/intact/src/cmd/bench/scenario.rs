@@ -1,25 +1,19 @@
 //! `intact bench --scenario`: simulated clients, as a definition in JavaScript or TOML describes
 //! them.
 
-use super::{Args, Config, bench_config};
-use crate::cmd::builtin::{Builtin, Ready};
-use crate::cmd::conclusion::Conclusion;
+use super::measurement::Measurement;
+use super::{Args, bench_config};
+use crate::cmd::builtin::Ready;
 use crate::cmd::json;
-use crate::cmd::on_link::Near;
-use crate::cmd::output_files::OutputFiles;
-use crate::cmd::recording::Recording;
-use crate::cmd::run_header;
 use crate::console;
 use crate::exit::{self, Failed};
-use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use intact_bench::{Arrival, Scenario, ScenarioSize};
 use intact_client::Clock;
-use intact_document::requirement::DocumentKind;
 use intact_experiment::Arrivals;
 use intact_experiments::scenario::ScenarioFacts;
 use intact_findings::{Document, Parts};
-use intact_ledger::{Producer, Vantage, input_file};
+use intact_ledger::input_file;
 use intact_scenario::{LARGEST_FILE, Language, Plan};
 use intact_units::Quantity::{Share, Time};
 use intact_units::duration;
@@ -49,46 +43,25 @@ pub(super) fn print_plan(args: &Args) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(exit::FINE))
 }
 
-/// Runs the clients, and prints the page. `near`: the link on whose client side the process is.
-pub(super) fn measure(config: &Config, mut near: Option<Near>) -> Result<ExitCode, Failed> {
-    let args = &config.options;
-    let Some(requirements) = args.gates.begin(DocumentKind::Scenario)? else {
-        return Ok(ExitCode::from(exit::FINE));
-    };
-    let interrupt = Interrupt::listen()?;
+/// Runs the clients.
+pub(super) fn measure(args: &Args, measurement: &mut Measurement<'_>) -> Result<Document, Failed> {
     let (file, plan) = read(args)?;
-    let has_target = args.url.is_some() || plan.named_target().is_some();
-    let builtin = match (has_target, &near) {
-        (false, None) => Some(Builtin::start(super::server_config(args))?),
-        _ => None,
-    };
-    let ready = near.as_ref().and_then(Near::ready);
-    let ready = ready.or(builtin.as_ref().map(Builtin::ready));
-    let scenario = scenario(args, &file, plan, ready, None)?;
+    if args.url.is_none() && plan.named_target().is_none() {
+        measurement.start_server()?;
+    }
+    let scenario = scenario(args, &file, plan, measurement.ready(), None)?;
     announce(scenario.size());
-    let mut head = run_header::head(Producer::Bench, Vantage::Client, &config.words);
-    scenario.describe(&mut head);
-    if ready.is_some() {
-        head.subject = None;
-    }
-    if let Some(near) = &near {
-        near.describe(&mut head);
-    }
-    let files = OutputFiles::of(args.ledger.clone(), args.csv.clone());
-    let mut recording = Recording::start(head, &files, interrupt.clone(), scenario.gauge(), false)?;
+    let head = measurement.head(|head| scenario.describe(head));
+    let mut recording = measurement.record(head, scenario.gauge())?;
     let mut tally = scenario
         .run(Clock::start(), &mut recording)
         .map_err(super::usage_or_own)?;
-    let caveats = near.as_mut().map(Near::caveats).transpose()?;
-    let recorded = recording.finish(&mut tally, caveats.unwrap_or_default());
+    let recorded = recording.finish(&mut tally, measurement.caveats()?);
     let facts = ScenarioFacts::new(&recorded.run, &tally, &recorded.first);
-    let document = Document::new(recorded.run, Parts::Scenario(Box::new(facts)));
-    let conclusion = Conclusion {
-        output: &args.output,
-        gates: &args.gates,
-        requirements: &requirements,
-    };
-    Ok(conclusion.finish(&document, interrupt.signal())?)
+    Ok(Document::new(
+        recorded.run,
+        Parts::Scenario(Box::new(facts)),
+    ))
 }
 
 /// The name of the definition's file, and its plan.

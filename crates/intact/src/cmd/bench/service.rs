@@ -3,31 +3,26 @@
 //! balanced random order.
 
 use super::args::{Args, Switch, time};
+use super::measurement::Measurement;
 use super::watched_service::{ServiceJob, WatchedService};
-use super::{Config, bench_config, usage_or_own};
-use crate::cmd::conclusion::Conclusion;
-use crate::cmd::output_files::OutputFiles;
+use super::{bench_config, usage_or_own};
 use crate::cmd::recording::Recording;
 use crate::cmd::run_header;
 use crate::console;
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use intact_bench::{Bench, BenchObserver, Length, Position};
 use intact_client::{Clock, ServerUrl};
-use intact_document::requirement::DocumentKind;
 use intact_experiment::order;
-use intact_experiments::bench::{BenchFacts, Charts, OutgoingRound};
-use intact_findings::{BenchParts, Document, Parts};
+use intact_experiments::bench::OutgoingRound;
+use intact_findings::Document;
 use intact_ledger::store::Outgoing;
-use intact_ledger::{
-    Caveat, Cell, ConnectionId, Producer, Round, Row, Tally, Vantage, Variant, redact,
-};
+use intact_ledger::{Caveat, Cell, ConnectionId, Round, Row, Tally, Variant, redact};
 use intact_units::foreign_text::escape;
 use serde::{Deserialize, Serialize};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 /// The time of each service over all rounds, unless `-z` says otherwise.
@@ -61,13 +56,8 @@ impl ServiceOptions {
     }
 }
 
-/// Benches the services, and prints the page.
-pub(super) fn measure(config: &Config) -> Result<ExitCode, Failed> {
-    let args = &config.options;
-    let Some(requirements) = args.gates.begin(DocumentKind::Bench)? else {
-        return Ok(ExitCode::from(exit::FINE));
-    };
-    let interrupt = Interrupt::listen()?;
+/// Benches the services.
+pub(super) fn measure(args: &Args, measurement: &Measurement<'_>) -> Result<Document, Failed> {
     let services = &args.service.service;
     let url = args.url.clone().unwrap_or_default();
     let address = address(&url)?;
@@ -92,18 +82,12 @@ pub(super) fn measure(config: &Config) -> Result<ExitCode, Failed> {
         )));
     };
     let variant = variant.clone();
-    let mut head = run_header::head(Producer::Bench, Vantage::Client, &config.words);
-    bench.describe(&mut head);
-    head.variants = variants(&variant, services);
-    head.varied = vec!["service".to_owned()];
-    let files = OutputFiles::of(args.ledger.clone(), args.csv.clone());
-    let recording = Recording::start(
-        head.clone(),
-        &files,
-        interrupt.clone(),
-        bench.gauge(),
-        false,
-    )?;
+    let head = measurement.head(|head| {
+        bench.describe(head);
+        head.variants = variants(&variant, services);
+        head.varied = vec!["service".to_owned()];
+    });
+    let recording = measurement.record(head.clone(), bench.gauge())?;
     let mut run = ServiceRounds {
         args,
         address,
@@ -114,7 +98,7 @@ pub(super) fn measure(config: &Config) -> Result<ExitCode, Failed> {
         services: services.len(),
         outgoing: Vec::new(),
         ledgers: Ledgers::of(args.ledger.as_deref())?,
-        interrupt: interrupt.clone(),
+        interrupt: measurement.interrupt.clone(),
         turns: (0, rounds * services.len() as u32),
     };
     let seed = head.seed.unwrap_or_default();
@@ -126,19 +110,7 @@ pub(super) fn measure(config: &Config) -> Result<ExitCode, Failed> {
         ..
     } = run;
     let recorded = recording.finish(&mut tally, Vec::new());
-    let run = &recorded.run;
-    let mut facts =
-        BenchFacts::new(run, &tally, &recorded.first).context("the axes of this run")?;
-    facts.add_services(&outgoing);
-    let charts = Charts::new(run, &tally, &facts, &recorded.timeline);
-    let parts = BenchParts { facts, charts };
-    let document = Document::new(recorded.run, Parts::Bench(Box::new(parts)));
-    let conclusion = Conclusion {
-        output: &args.output,
-        gates: &args.gates,
-        requirements: &requirements,
-    };
-    Ok(conclusion.finish(&document, interrupt.signal())?)
+    super::document(recorded, &tally, |facts| facts.add_services(&outgoing))
 }
 
 /// Where the service listens.

@@ -41,7 +41,6 @@ pub(crate) struct ServiceJob {
 
 /// Runs the service to its end. The ledger is complete before the exit.
 pub(crate) fn run_as_child(job: &ServiceJob) -> Result<ExitCode, Failed> {
-    let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let words = ["intact".to_owned(), "watch".to_owned(), job.command.clone()];
     let mut head = run_header::head(Producer::Watch, Vantage::OnPath, &words);
     head.rows = Rows::All;
@@ -49,8 +48,8 @@ pub(crate) fn run_as_child(job: &ServiceJob) -> Result<ExitCode, Failed> {
     head.subject = Some(intact_ledger::redact::line(&job.command));
     let files = OutputFiles::of(Some(job.ledger.clone()), None);
     let mut recording =
-        Observing::start(TrafficAnalysis::new(&head), &head, &files).map_err(own)?;
-    let key = run_header::fingerprint_key().map_err(own)?;
+        Observing::start(TrafficAnalysis::new(&head), &head, &files).map_err(Failed::own)?;
+    let key = run_header::fingerprint_key().map_err(Failed::own)?;
     let line = shell_line(&job.command);
     let command = ["sh".into(), "-c".into(), line.into()].to_vec();
     let mut config = intact_watch::Config::new(command, key);

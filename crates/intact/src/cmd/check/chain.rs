@@ -158,7 +158,8 @@ impl Files for Disk {
 
 /// Compares the limits and prints the page.
 pub(super) fn run(args: &Args, words: &[String]) -> Result<ExitCode, Failed> {
-    let Some(requirements) = args.gates.begin(DocumentKind::Chain)? else {
+    let conclusion = Conclusion::begin(args.output.clone(), &args.gates, DocumentKind::Chain)?;
+    let Some(conclusion) = conclusion else {
         return Ok(ExitCode::from(exit::FINE));
     };
     let interrupt = Interrupt::listen()?;
@@ -169,10 +170,5 @@ pub(super) fn run(args: &Args, words: &[String]) -> Result<ExitCode, Failed> {
     let names: Vec<&str> = hops.iter().map(|hop| hop.name.as_str()).collect();
     run.subject = Some(names.join(" -> "));
     let document = Document::new(run, Parts::Chain(Box::new(facts)));
-    let conclusion = Conclusion {
-        output: &args.output,
-        gates: &args.gates,
-        requirements: &requirements,
-    };
     Ok(conclusion.finish(&document, interrupt.signal())?)
 }

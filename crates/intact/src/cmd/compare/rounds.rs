@@ -31,18 +31,17 @@ pub(super) fn of_programs(
 ) -> Result<(Run, CompareFacts, Option<u8>), Failed> {
     let args = &config.options;
     let programs = programs::parse(&args.programs, &args.env)?;
-    let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let run = described(config, &programs);
     let recording = Observing::start(Comparison::new(&run), &run, &args.files);
     let mut rounds = Rounds {
         args,
         programs: &programs,
         clock: Clock::start(),
-        recording: recording.map_err(own)?,
-        config: intact_watch::Config::new(Vec::new(), fingerprint_key().map_err(own)?),
+        recording: recording.map_err(Failed::own)?,
+        config: intact_watch::Config::new(Vec::new(), fingerprint_key().map_err(Failed::own)?),
         failures: BTreeMap::new(),
         sampler: sampler(args, programs.len())?,
-        bar: bar(args, programs.len()).map_err(own)?,
+        bar: bar(args, programs.len()).map_err(Failed::own)?,
     };
     let ended = rounds.all(run.seed.unwrap_or(0));
     rounds.bar.finish_and_clear();
@@ -202,13 +201,12 @@ impl Rounds<'_> {
             .stdout(Stdio::null())
             .status()
             .context("--prepare: sh cannot be run");
-        let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
-        let status = status.map_err(own)?;
+        let status = status.map_err(Failed::own)?;
         if status.success() {
             return Ok(());
         }
         let line = redact::line(line);
-        Err(own(anyhow!("--prepare failed ({status}): {line}")))
+        Err(Failed::own(anyhow!("--prepare failed ({status}): {line}")))
     }
 
     /// The code to end with, if the comparison ends here.

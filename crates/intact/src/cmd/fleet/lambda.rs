@@ -2,11 +2,12 @@
 //! policy counts deliveries; what is to come back is answered as `batchItemFailures`.
 
 use super::measure::Measurer;
-use super::secrets::{WorkerSecrets, keep_files_private};
+use super::secrets::WorkerSecrets;
 use super::{open_store, own};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
+use crate::system;
 use anyhow::Context;
 use intact_fleet::{FailureAction, MessageHandler, MessageOutcome, Store};
 use lambda_runtime::{LambdaEvent, service_fn};
@@ -63,7 +64,7 @@ struct Failure {
 
 /// Serves invocations until the platform ends the process.
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    keep_files_private();
+    system::make_private_files();
     let name = std::env::var("AWS_LAMBDA_LOG_STREAM_NAME")
         .unwrap_or_else(|_| format!("lambda-{}", std::process::id()));
     let work = Arc::new(Mutex::new(Work {

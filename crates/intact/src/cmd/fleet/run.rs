@@ -1,13 +1,14 @@
 //! `intact fleet run`: fills the queue, keeps local workers alive until all messages are processed,
 //! reports.
 
-use super::secrets::{WorkerSecrets, keep_files_private};
+use super::secrets::WorkerSecrets;
 use super::{STORE, Shown, load, open_store, own, report, work};
 use crate::cmd::internal::{self, Job};
 use crate::cmd::{progress, run_header};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
+use crate::system;
 use anyhow::{Context, anyhow};
 use intact_fleet::{Counts, Ending, Plan, Queue, Store, StoreError};
 use std::path::{Path, PathBuf};
@@ -60,7 +61,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
     if workers > 0 {
         check_secrets(&plan)?;
     }
-    keep_files_private();
+    system::make_private_files();
     let dir = args
         .dir
         .clone()

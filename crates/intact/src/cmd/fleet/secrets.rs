@@ -1,5 +1,4 @@
-//! Where a worker reads the secrets that targets refer to (its environment, and its files), and how
-//! the files of a campaign are kept from other users.
+//! Where a worker reads the secrets that targets refer to: its environment, and its files.
 
 use intact_fleet::{ReadSecret, Reference};
 use std::fs::File;
@@ -23,13 +22,6 @@ impl ReadSecret for WorkerSecrets {
             }
         }
     }
-}
-
-/// From here on every file and folder that this process makes is its user's alone: queues hold
-/// header fields, stores hold what servers sent. Nothing else is started by these commands that
-/// would mind.
-pub(super) fn keep_files_private() {
-    crate::system::make_private_files();
 }
 
 fn read(path: &str) -> std::io::Result<String> {

@@ -1,12 +1,13 @@
 //! `intact fleet work`: one worker.
 
 use super::measure::Measurer;
-use super::secrets::{WorkerSecrets, keep_files_private};
+use super::secrets::WorkerSecrets;
 use super::{open_queue, open_store, own};
 use crate::cmd::internal::Control;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
+use crate::system;
 use clap::ValueEnum;
 use intact_fleet::{FailureAction, MessageHandler, MessageOutcome, Queue, SqliteQueue, Worker};
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use std::time::Duration;
 const WAIT: Duration = Duration::from_secs(1);
 
 /// A worker.
-#[derive(Clone, clap::Args)]
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(
     after_help = "Examples:\n  intact fleet work --queue sqlite:here/queue.sqlite --store here/store\n  intact fleet work --queue sqs://rig --store s3://bucket/rig"
 )]
@@ -39,10 +40,8 @@ pub(crate) struct Args {
 /// All that a worker depends on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Config {
-    queue: String,
-    store: String,
-    name: Option<String>,
-    until: Until,
+    /// The options.
+    options: Args,
     /// Which messages it takes; absent: all of the queue.
     share: Option<Share>,
 }
@@ -68,27 +67,23 @@ impl Share {
 }
 
 impl From<Args> for Config {
-    fn from(args: Args) -> Config {
-        Config {
-            queue: args.queue,
-            store: args.store,
-            name: args.name,
-            until: args.until,
-            share: None,
-        }
+    fn from(options: Args) -> Config {
+        let share = None;
+        Config { options, share }
     }
 }
 
 impl Config {
     /// A worker of `intact fleet run`: it ends when the queue is empty.
     pub(super) fn of_worker(queue: &str, store: &str, name: &str, share: Share) -> Config {
-        Config {
+        let options = Args {
             queue: queue.to_owned(),
             store: store.to_owned(),
             name: Some(name.to_owned()),
             until: Until::Empty,
-            share: Some(share),
-        }
+        };
+        let share = Some(share);
+        Config { options, share }
     }
 }
 
@@ -109,13 +104,14 @@ pub(crate) fn run_as_child(config: &Config, mut parent: Control) -> Result<ExitC
     work(config, &interrupt, false)
 }
 
-fn work(args: &Config, interrupt: &Interrupt, reports: bool) -> Result<ExitCode, Failed> {
-    keep_files_private();
+fn work(config: &Config, interrupt: &Interrupt, reports: bool) -> Result<ExitCode, Failed> {
+    let args = &config.options;
+    system::make_private_files();
     let name = args.name.clone().unwrap_or_else(|| {
         let host = host_name();
         format!("{host}-{}", std::process::id())
     });
-    let mut queue = match &args.share {
+    let mut queue = match &config.share {
         // a worker sends nothing, so that it sets no deliveries
         Some(share) => share.open(&args.queue, 0)?,
         None => open_queue(&args.queue)?,

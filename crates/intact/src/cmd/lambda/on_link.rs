@@ -6,7 +6,7 @@ use crate::cmd::internal::{self, Job};
 use crate::cmd::link::{self, Server, ServerSide};
 use crate::cmd::on_link::{self, Asked, Near, Surroundings};
 use crate::console;
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use anyhow::Context;
 use intact_lambda::FreezeHook;
 use intact_link::Spec;
@@ -17,20 +17,19 @@ use std::process::ExitCode;
 /// Runs a function on the client side of a link, with a server on the other; the exit code of its
 /// process.
 pub(super) fn run(spec: &Spec, server: Server, config: Config) -> Result<ExitCode, Failed> {
-    let own = |error: anyhow::Error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let link = link::start(spec, None).inspect_err(|_| {
         console::note("without --link the function runs and is stopped between invocations all the same; not emulated are then the round trip and the network that does not respond for it");
     })?;
-    let far = ServerSide::start(&link, server).map_err(own)?;
+    let far = ServerSide::start(&link, server).map_err(Failed::own)?;
     console::note_lines(&document::beginning(&link, far.environment()));
-    let mut command = internal::command().map_err(own)?;
+    let mut command = internal::command().map_err(Failed::own)?;
     for (name, value) in far.environment() {
         command.env(name, value);
     }
     let job = Job::Lambda(Box::new(config), Surroundings::of(&link, None));
-    let code = on_link::run_job(&link, command, &job, own, |_| {})?;
-    let served = far.end().map_err(own)?;
-    let account = link.account().context("the link").map_err(own)?;
+    let code = on_link::run_job(&link, command, &job, Failed::own, |_| {})?;
+    let served = far.end().map_err(Failed::own)?;
+    let account = link.account().context("the link").map_err(Failed::own)?;
     console::note_lines(&document::end(&link, &account, served.as_ref()));
     Ok(code)
 }

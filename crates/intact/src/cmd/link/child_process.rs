@@ -18,7 +18,7 @@ impl ChildProcess {
     pub(crate) fn start(command: &mut Command) -> Result<ChildProcess, Failed> {
         let signals = system::hold_signals()
             .context("cannot listen for signals")
-            .map_err(|error| Failed::wrapper(exit::WRAPPER_FAILURE, error))?;
+            .map_err(Failed::own)?;
         let child = command
             .spawn()
             .map_err(|error| not_started(command, &error))?;
@@ -32,7 +32,7 @@ impl ChildProcess {
         self.signals.end();
         let status = status
             .context("cannot wait for the command")
-            .map_err(|error| Failed::wrapper(exit::WRAPPER_FAILURE, error))?;
+            .map_err(Failed::own)?;
         Ok(match (status.code(), system::ended_by(status)) {
             (Some(code), _) => CommandEnd::Code(code as u8),
             (None, signal) => CommandEnd::Signal(signal.unwrap_or(0) as u8),

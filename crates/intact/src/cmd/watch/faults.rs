@@ -14,7 +14,6 @@ use crate::cmd::{progress, run_header};
 use crate::exit::{self, Failed};
 use anyhow::anyhow;
 use indicatif::ProgressBar;
-use intact_document::requirement::Requirement;
 use intact_findings::{Document, Parts};
 use intact_ledger::{Event, FaultEnd, FaultEvent, Producer, Rows, Run, Sink, Vantage};
 use intact_servers::fault::{AXIS, FaultAnalysis};
@@ -40,7 +39,7 @@ impl FaultArgs {
 }
 
 /// Runs the program under its faults, then prints the card to standard error.
-pub(super) fn run(config: &Config<Args>, requirements: &[Requirement]) -> Result<ExitCode, Failed> {
+pub(super) fn run(config: &Config<Args>, conclusion: &Conclusion) -> Result<ExitCode, Failed> {
     let args = &config.options;
     if args.mode == How::Passthrough {
         let words = "--fault needs the relay: leave --mode passthrough out";
@@ -50,29 +49,24 @@ pub(super) fn run(config: &Config<Args>, requirements: &[Requirement]) -> Result
         let words = "--fault runs the program several times: measure processor time without it";
         return Err(Failed::usage(anyhow!(words)));
     }
-    let own = |error| Failed::wrapper(exit::WRAPPER_FAILURE, error);
     let planned = args.faults.options.planned()?;
     let head = head(config, &planned);
-    let key = run_header::fingerprint_key().map_err(own)?;
+    let key = run_header::fingerprint_key().map_err(Failed::own)?;
     let mut runs = Runs {
         args,
         clock: Clock::start(),
-        recording: Observing::start(FaultAnalysis::new(&head), &head, &args.files).map_err(own)?,
+        recording: Observing::start(FaultAnalysis::new(&head), &head, &args.files)
+            .map_err(Failed::own)?,
         config: intact_watch::Config::new(args.command.clone(), key),
-        bar: bar(args, planned.len()).map_err(own)?,
+        bar: bar(args, planned.len()).map_err(Failed::own)?,
     };
     let ended = runs.all(&planned);
     runs.bar.finish_and_clear();
     let code = ended?;
     let facts = runs.recording.finish().facts();
     let document = Document::new(head, Parts::Fault(Box::new(facts)));
-    let conclusion = Conclusion {
-        output: &(&args.output).into(),
-        gates: &args.gates,
-        requirements,
-    };
     let finished = conclusion.finish_after(&document, code, args.quiet);
-    finished.map_err(own)
+    finished.map_err(Failed::own)
 }
 
 /// The header: a variant for each run.

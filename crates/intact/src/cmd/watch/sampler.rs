@@ -55,11 +55,8 @@ impl Sampler {
             one.took.work = shares(&profile.shares(number + 1));
         }
         facts.gaps = profile.gaps.iter().map(words).collect();
-        if let Some(path) = flamegraph
-            && let Err(error) = draw(&[(title, &profile)], path)
-        {
-            let path = path.display();
-            console::unwritten(format_args!("--flamegraph: cannot write {path}: {error:#}"));
+        if let Some(path) = flamegraph {
+            console::note_unwritten("--flamegraph", path, draw(&[(title, &profile)], path));
         }
     }
 }
@@ -121,10 +118,7 @@ impl ProgramSampler {
     pub(in crate::cmd) fn draw(&self, names: &[&str], path: &Path) {
         let graphs = names.iter().copied().zip(&self.profiles);
         let graphs: Vec<(&str, &Profile)> = graphs.collect();
-        if let Err(error) = draw(&graphs, path) {
-            let path = path.display();
-            console::unwritten(format_args!("--flamegraph: cannot write {path}: {error:#}"));
-        }
+        console::note_unwritten("--flamegraph", path, draw(&graphs, path));
     }
 }
 
