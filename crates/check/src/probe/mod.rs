@@ -30,7 +30,7 @@ use crate::prober::{Prober, StopReason};
 use crate::server_process::ServerProcess;
 use intact_client::{CONNECTION_FIELDS, Clock, HAS_HTTP3, RequestSpec};
 use intact_ledger::server_profile::{ServerProfile, Skipped};
-use intact_ledger::{Event, Method, Protocol};
+use intact_ledger::{Event, Method, Protocol, kinds};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -48,74 +48,40 @@ const GONE: &str = "the server stopped accepting connections";
 /// The body of an additional request whose method has a body.
 const EXTRA_BODY: &str = "{}";
 
-/// A stage of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProbeKind {
-    /// The lookup of the name.
-    Names,
-    /// The first request.
-    Contact,
-    /// HTTP and TLS versions.
-    Versions,
-    /// Fresh and reused connections compared.
-    Waterfall,
-    /// Handshake, tickets, resumption, early data.
-    Tls,
-    /// Other methods.
-    Methods,
-    /// The packets of one exchange per version.
-    Packets,
-    /// Requests on one connection.
-    Requests,
-    /// Idle timeouts.
-    Idle,
-    /// Requests shortly before and after the idle timeout.
-    Race,
-    /// The idle timeout while other connections idle.
-    Held,
-    /// The maximum age of a connection.
-    Age,
-    /// The end of the server's process.
-    Drain,
+kinds! {
+    /// A stage of a check.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ProbeKind, name {
+        /// The lookup of the name.
+        Names = "names",
+        /// The first request.
+        Contact = "first request",
+        /// HTTP and TLS versions.
+        Versions = "versions",
+        /// Fresh and reused connections compared.
+        Waterfall = "fresh against reused",
+        /// Handshake, tickets, resumption, early data.
+        Tls = "TLS",
+        /// Other methods.
+        Methods = "methods",
+        /// The packets of one exchange per version.
+        Packets = "packets",
+        /// Requests on one connection.
+        Requests = "requests per connection",
+        /// Idle timeouts.
+        Idle = "idle limits",
+        /// Requests shortly before and after the idle timeout.
+        Race = "race at the idle limit",
+        /// The idle timeout while other connections idle.
+        Held = "idle limit next to others",
+        /// The maximum age of a connection.
+        Age = "maximum age",
+        /// The end of the server's process.
+        Drain = "drain",
+    }
 }
 
 impl ProbeKind {
-    /// All stages, in order.
-    pub const ALL: [ProbeKind; 13] = [
-        ProbeKind::Names,
-        ProbeKind::Contact,
-        ProbeKind::Versions,
-        ProbeKind::Waterfall,
-        ProbeKind::Tls,
-        ProbeKind::Methods,
-        ProbeKind::Packets,
-        ProbeKind::Requests,
-        ProbeKind::Idle,
-        ProbeKind::Race,
-        ProbeKind::Held,
-        ProbeKind::Age,
-        ProbeKind::Drain,
-    ];
-
-    /// The name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            ProbeKind::Names => "names",
-            ProbeKind::Contact => "first request",
-            ProbeKind::Versions => "versions",
-            ProbeKind::Waterfall => "fresh against reused",
-            ProbeKind::Tls => "TLS",
-            ProbeKind::Methods => "methods",
-            ProbeKind::Packets => "packets",
-            ProbeKind::Requests => "requests per connection",
-            ProbeKind::Idle => "idle limits",
-            ProbeKind::Race => "race at the idle limit",
-            ProbeKind::Held => "idle limit next to others",
-            ProbeKind::Age => "maximum age",
-            ProbeKind::Drain => "drain",
-        }
-    }
-
     /// The part of the budget that the stage uses.
     fn part(self) -> Part {
         match self {
@@ -183,7 +149,7 @@ pub struct Check {
 impl Check {
     /// Validates a configuration.
     pub fn new(config: Config) -> Result<Check, ConfigError> {
-        let http = config.http.unwrap_or(Protocol::Http11);
+        let http = config.http.unwrap_or_default();
         if http == Protocol::Http3 && !HAS_HTTP3 {
             return Err(ConfigError::Http3("this build has no HTTP/3"));
         }
@@ -257,7 +223,7 @@ impl Check {
                 .at_most(self.config.requests_per_s)
                 .within(self.time_limit()),
             profile: ServerProfile::default(),
-            http: self.config.http.unwrap_or(Protocol::Http11),
+            http: self.config.http.unwrap_or_default(),
             peer: None,
             capture,
             server,
