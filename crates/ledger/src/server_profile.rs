@@ -66,7 +66,7 @@ pub struct ServerProfile {
 }
 
 /// The first request.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstRequest {
     /// The probed URL after redirects, without its query.
@@ -162,7 +162,7 @@ pub struct NameAnswer {
 }
 
 /// One HTTP version over one TLS version, or over none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VersionResult {
     /// The HTTP version.

@@ -50,7 +50,7 @@ impl Nanos {
 }
 
 /// A time interval with start and end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "(Nanos, Nanos)", into = "(Nanos, Nanos)")]
 pub struct Span {

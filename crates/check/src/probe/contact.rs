@@ -104,16 +104,8 @@ fn ask(context: &mut ProbeContext<'_>, http: Protocol) -> Result<FirstResponse, 
 fn describe(context: &ProbeContext<'_>, met: &FirstResponse) -> FirstRequest {
     let mut contact = FirstRequest {
         url: crate::config::bare(&context.plans.address),
-        outcome: Outcome::Ok,
-        detail: None,
-        status: None,
-        server: None,
-        body: 0,
-        by_head: false,
-        followed: Vec::new(),
-        redirect: None,
-        other_scheme: None,
         expect: context.config.expect,
+        ..FirstRequest::default()
     };
     match met {
         FirstResponse::Answered(answered) => {

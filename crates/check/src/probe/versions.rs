@@ -63,18 +63,7 @@ fn try_one(
         http,
         tls,
         asks,
-        outcome: Outcome::Ok,
-        detail: None,
-        status: None,
-        response_version: None,
-        says_kept: None,
-        reused: None,
-        cipher: None,
-        alpn: None,
-        connection: None,
-        keep_alive: None,
-        forbidden: Vec::new(),
-        excess: None,
+        ..VersionResult::default()
     };
     let plan = context.plans.plan(http, tls, false)?;
     let usual = context.prober.patience();
