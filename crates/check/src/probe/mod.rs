@@ -252,8 +252,8 @@ impl Check {
             match done {
                 Ok(()) if stage == ProbeKind::Contact => context.expect_listener(),
                 Ok(()) => {}
-                Err(Ended::Halt(StopReason::Stopped)) => halted = Some("stopped"),
-                Err(Ended::Halt(StopReason::OutOfTime)) => {
+                Err(StopReason::Stopped) => halted = Some("stopped"),
+                Err(StopReason::OutOfTime) => {
                     halted = Some(OUT_OF_TIME);
                     context.skip(
                         stage,
@@ -261,40 +261,16 @@ impl Check {
                         true,
                     );
                 }
-                Err(Ended::Halt(StopReason::Gone)) => {
+                Err(StopReason::Gone) => {
                     halted = Some(GONE);
                     context.skip(stage, &format!("cut off: {GONE}"), true);
                 }
-                Err(Ended::Halt(StopReason::Spent)) => {
-                    context.skip(stage, "the budget is spent", true);
-                }
-                Err(Ended::Halt(StopReason::Own(error))) => return Err(error.into()),
-                Err(Ended::Halt(StopReason::Server(error))) => {
-                    return Err(CheckError::Server(error));
-                }
-                Err(Ended::Config(error)) => return Err(error.into()),
+                Err(StopReason::Spent) => context.skip(stage, "the budget is spent", true),
+                Err(StopReason::Failed(error)) => return Err(error),
             }
         }
         context.profile.requests_sent = context.prober.budget.spent();
         Ok(context.profile)
-    }
-}
-
-/// Why a probe ended early.
-pub(crate) enum Ended {
-    Halt(StopReason),
-    Config(ConfigError),
-}
-
-impl From<StopReason> for Ended {
-    fn from(halt: StopReason) -> Ended {
-        Ended::Halt(halt)
-    }
-}
-
-impl From<ConfigError> for Ended {
-    fn from(error: ConfigError) -> Ended {
-        Ended::Config(error)
     }
 }
 
@@ -317,7 +293,7 @@ pub(crate) struct ProbeContext<'a> {
 }
 
 impl ProbeContext<'_> {
-    fn probe(&mut self, stage: ProbeKind) -> Result<(), Ended> {
+    fn probe(&mut self, stage: ProbeKind) -> Result<(), StopReason> {
         match stage {
             ProbeKind::Names => names::probe(self),
             ProbeKind::Contact => contact::probe(self),
@@ -354,10 +330,9 @@ impl ProbeContext<'_> {
 
     /// Sends a request on a new connection, where an end without an announcement may be the end of
     /// the server: a refused dial shows that.
-    fn look_for_outage(&mut self) -> Result<(), Ended> {
+    fn look_for_outage(&mut self) -> Result<(), StopReason> {
         self.let_end()?;
-        let plan = self.plans.plan(self.http, None, false)?;
-        let Ok(mut line) = self.prober.open(&plan)? else {
+        let Some(mut line) = self.open(self.http)? else {
             return Ok(());
         };
         let asked = self.prober.ask(&mut line, &self.light_request(), None);
@@ -365,14 +340,20 @@ impl ProbeContext<'_> {
         match asked {
             // the dial was accepted, and that is enough
             Ok(_) | Err(StopReason::Spent) => Ok(()),
-            Err(stopped) => Err(stopped.into()),
+            Err(stopped) => Err(stopped),
         }
     }
 
+    /// Opens a connection of this version; `None`: the dial failed, which is recorded.
+    fn open(&mut self, http: Protocol) -> Result<Option<Line>, StopReason> {
+        let plan = self.plans.plan(http, None, false)?;
+        Ok(self.prober.open(&plan)?.ok())
+    }
+
     /// Waits for [`ENDING`].
-    fn let_end(&mut self) -> Result<(), Ended> {
+    fn let_end(&mut self) -> Result<(), StopReason> {
         let until = self.prober.clock.now().after(ENDING.as_nanos() as u64);
-        Ok(self.prober.pause(&mut [], until)?)
+        self.prober.pause(&mut [], until)
     }
 
     /// Why a probe is skipped here.
