@@ -169,34 +169,20 @@ kinds! {
     /// Why a kind was not applied.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-    pub enum FaultObstacle, id {
-        /// The program opened no connection.
-        NoConnection = "no-connection",
-        /// No connection leads to the selected hosts.
-        NoSuchHost = "no-such-host",
-        /// The connections use passthrough: no relay carries them.
-        NotRelayed = "not-relayed",
-        /// They carry no HTTP.
-        NotHttp = "not-http",
-        /// No connection stayed open after its first exchange: each was closed, or its close was
-        /// announced.
-        NeverKept = "never-kept",
-        /// Connections were kept, and none carried a second request.
-        NeverReused = "never-reused",
-        /// The selected connections ended before the selected exchange.
-        TooFewExchanges = "too-few-exchanges",
-        /// The next request came before the connection was idle for long enough.
-        NeverIdle = "never-idle",
-        /// No connection reached the age.
-        NeverSoOld = "never-so-old",
-        /// No response had a body that could be cut.
-        NoBody = "no-body",
-        /// The fault would need bytes within TLS.
-        Encrypted = "encrypted",
-        /// The connections speak HTTP/1.
-        NotHttp2 = "not-http2",
-        /// The program's socket could not be reached to silence it.
-        SocketNotReached = "socket-not-reached",
+    pub enum FaultObstacle, id, words {
+        NoConnection = "no-connection", "the program opened no connection";
+        NoSuchHost = "no-such-host", "no connection goes to the chosen hosts";
+        NotRelayed = "not-relayed", "no relay carries the connections";
+        NotHttp = "not-http", "the connections carry no HTTP";
+        NeverKept = "never-kept", "no connection was kept after a response";
+        NeverReused = "never-reused", "no connection was used for a second request";
+        TooFewExchanges = "too-few-exchanges", "the connections ended before the exchange that the seed chose";
+        NeverIdle = "never-idle", "no connection was idle for long enough";
+        NeverSoOld = "never-so-old", "no connection reached the age";
+        NoBody = "no-body", "no response had a body to cut";
+        Encrypted = "encrypted", "it needs bytes inside TLS";
+        NotHttp2 = "not-http2", "the connections speak HTTP/1";
+        SocketNotReached = "socket-not-reached", "the program's socket could not be silenced";
     }
 }
 

@@ -4,7 +4,8 @@
 //! know a kind.
 
 /// Makes an enum whose rows are `Variant = "name"`, a list of its variants (`ALL`), a method that
-/// returns the name, and `Display`. With `json`, serde reads and writes the same name.
+/// returns the name, and `Display`. With `json`, serde reads and writes the same name. With the
+/// name of a second method, rows are `Variant = "name", "text";`, and the method returns the text.
 #[macro_export]
 macro_rules! kinds {
     (
@@ -18,6 +19,30 @@ macro_rules! kinds {
             $(#[$about])*
             pub enum $kind, $name {
                 $($(#[$row])* #[serde(rename = $text)] $variant = $text,)*
+            }
+        }
+    };
+    (
+        json
+        $(#[$about:meta])*
+        pub enum $kind:ident, $name:ident, $words:ident {
+            $($variant:ident = $text:literal, $description:literal;)*
+        }
+    ) => {
+        $crate::kinds! {
+            json
+            $(#[$about])*
+            pub enum $kind, $name {
+                $(#[doc = concat!("`", $text, "`: ", $description, ".")] $variant = $text,)*
+            }
+        }
+
+        impl $kind {
+            /// A description for users.
+            pub const fn $words(self) -> &'static str {
+                match self {
+                    $($kind::$variant => $description,)*
+                }
             }
         }
     };
