@@ -7,7 +7,7 @@ pub(crate) use dialing::PendingDial;
 
 use crate::budget::Budget;
 use crate::line::{Answered, Line};
-use crate::probe::CheckProgress;
+use crate::probe::{CheckError, CheckProgress};
 use intact_client::{Clock, EventLoop, RequestSpec};
 use intact_ledger::server_profile::Outage;
 use intact_ledger::{Event, Failure, Nanos};
@@ -35,15 +35,13 @@ pub(crate) enum StopReason {
     OutOfTime,
     /// The server refuses connections, after it has responded.
     Gone,
-    /// The event loop failed.
-    Own(io::Error),
-    /// The server's process cannot be signalled or observed.
-    Server(io::Error),
+    /// The check cannot run.
+    Failed(CheckError),
 }
 
-impl From<io::Error> for StopReason {
-    fn from(error: io::Error) -> StopReason {
-        StopReason::Own(error)
+impl<E: Into<CheckError>> From<E> for StopReason {
+    fn from(error: E) -> StopReason {
+        StopReason::Failed(error.into())
     }
 }
 
@@ -174,15 +172,6 @@ impl<'a> Prober<'a> {
         self.exchange(line, request, tag, true)
     }
 
-    /// Waits for the response to a request that was sent as early data.
-    pub(crate) fn hear_early(
-        &mut self,
-        line: &mut Line,
-        request: &RequestSpec,
-    ) -> Result<Answered, StopReason> {
-        self.exchange(line, request, None, false)
-    }
-
     /// Sends a request without waiting; [`Prober::pump`] reads the response. Returns the time of
     /// the send.
     pub(crate) fn begin(
@@ -224,7 +213,8 @@ impl<'a> Prober<'a> {
         Some(answered)
     }
 
-    fn exchange(
+    /// Waits for the outcome of a request; it is sent unless it was sent as early data.
+    pub(crate) fn exchange(
         &mut self,
         line: &mut Line,
         request: &RequestSpec,

@@ -1,47 +1,26 @@
 //! The interface to the process of the server that a drain measures. The caller starts and reaps
 //! the process.
 
+use intact_ledger::kinds;
 use std::io;
 
-/// A signal that asks a server to end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are the signals")]
-pub enum EndSignal {
-    #[default]
-    Term,
-    Int,
-    Quit,
-    Hup,
-    Usr1,
-    Usr2,
-    Winch,
+kinds! {
+    /// A signal that asks a server to end.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "the names are the signals")]
+    pub enum EndSignal, name {
+        #[default]
+        Term = "SIGTERM",
+        Int = "SIGINT",
+        Quit = "SIGQUIT",
+        Hup = "SIGHUP",
+        Usr1 = "SIGUSR1",
+        Usr2 = "SIGUSR2",
+        Winch = "SIGWINCH",
+    }
 }
 
 impl EndSignal {
-    /// All signals that can be sent.
-    pub const ALL: [EndSignal; 7] = [
-        EndSignal::Term,
-        EndSignal::Int,
-        EndSignal::Quit,
-        EndSignal::Hup,
-        EndSignal::Usr1,
-        EndSignal::Usr2,
-        EndSignal::Winch,
-    ];
-
-    /// The name, such as `SIGTERM`.
-    pub fn name(self) -> &'static str {
-        match self {
-            EndSignal::Term => "SIGTERM",
-            EndSignal::Int => "SIGINT",
-            EndSignal::Quit => "SIGQUIT",
-            EndSignal::Hup => "SIGHUP",
-            EndSignal::Usr1 => "SIGUSR1",
-            EndSignal::Usr2 => "SIGUSR2",
-            EndSignal::Winch => "SIGWINCH",
-        }
-    }
-
     /// Parses `TERM` and `SIGTERM`.
     pub fn read(text: &str) -> Option<EndSignal> {
         let bare = |name: &'static str| name.trim_start_matches("SIG");

@@ -235,7 +235,7 @@ impl RequestReadings {
         };
         let mut failed = BTreeMap::new();
         let mut hidden = BTreeMap::new();
-        for &kind in Failure::ALL {
+        for kind in Failure::ALL {
             let count = requests.failed_with(kind);
             let own_dials = unsent(kind);
             let own_lookups = if kind == Failure::Lookup { in_vain } else { 0 };

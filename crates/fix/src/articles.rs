@@ -3,6 +3,7 @@
 
 use crate::catalogue::{Catalogue, Client, Variant};
 use crate::facts::{Count, Measurement};
+use intact_ledger::kinds;
 use serde::{Deserialize, Serialize};
 
 /// A recommendation that articles give.
@@ -23,34 +24,22 @@ pub struct Article {
     pub instead: Option<String>,
 }
 
-/// What following a recommendation changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Connections are reused with it, and not without it.
-    TurnsReuseOn,
-    /// Connections are reused without it, and not with it.
-    TurnsReuseOff,
-    /// Connections are reused either way.
-    ReusesAnyway,
-    /// Connections are reused only by requests that wait for one.
-    WhileRequestsWait,
-    /// Connections are reused in neither case.
-    NoReuseEitherWay,
-    /// One of the two was not measured.
-    NotMeasured,
-}
-
-impl Effect {
-    /// The effect as text.
-    pub fn words(self) -> &'static str {
-        match self {
-            Effect::TurnsReuseOn => "turns reuse on",
-            Effect::TurnsReuseOff => "turns reuse off",
-            Effect::ReusesAnyway => "no effect: it reuses anyway",
-            Effect::WhileRequestsWait => "reuses only while requests wait",
-            Effect::NoReuseEitherWay => "no effect: no reuse either way",
-            Effect::NotMeasured => "not measured",
-        }
+kinds! {
+    /// What following a recommendation changes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Effect, words {
+        /// Connections are reused with it, and not without it.
+        TurnsReuseOn = "turns reuse on",
+        /// Connections are reused without it, and not with it.
+        TurnsReuseOff = "turns reuse off",
+        /// Connections are reused either way.
+        ReusesAnyway = "no effect: it reuses anyway",
+        /// Connections are reused only by requests that wait for one.
+        WhileRequestsWait = "reuses only while requests wait",
+        /// Connections are reused in neither case.
+        NoReuseEitherWay = "no effect: no reuse either way",
+        /// One of the two was not measured.
+        NotMeasured = "not measured",
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::articles::Article;
 use crate::facts::Measurement;
+use intact_ledger::kinds;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -65,54 +66,28 @@ pub struct Client {
     pub variants: Vec<Variant>,
 }
 
-/// What a client is written in or for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Language {
-    /// Node.js.
-    Node,
-    /// Python.
-    Python,
-    /// Go.
-    Go,
-    /// Java.
-    Java,
-    /// Rust.
-    Rust,
-    /// PHP.
-    Php,
-    /// Ruby.
-    Ruby,
-    /// A command.
-    Shell,
-}
-
-impl Language {
-    /// All of them, in the order of the table.
-    pub const ALL: [Language; 8] = [
-        Language::Node,
-        Language::Python,
-        Language::Go,
-        Language::Java,
-        Language::Rust,
-        Language::Php,
-        Language::Ruby,
-        Language::Shell,
-    ];
-
-    /// The word in ids: `node`, `python`, ...
-    pub fn id(self) -> &'static str {
-        match self {
-            Language::Node => "node",
-            Language::Python => "python",
-            Language::Go => "go",
-            Language::Java => "java",
-            Language::Rust => "rust",
-            Language::Php => "php",
-            Language::Ruby => "ruby",
-            Language::Shell => "shell",
-        }
+kinds! {
+    json
+    /// What a client is written in or for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    pub enum Language, id {
+        /// Node.js.
+        Node = "node",
+        /// Python.
+        Python = "python",
+        /// Go.
+        Go = "go",
+        /// Java.
+        Java = "java",
+        /// Rust.
+        Rust = "rust",
+        /// PHP.
+        Php = "php",
+        /// Ruby.
+        Ruby = "ruby",
+        /// A command.
+        Shell = "shell",
     }
 }
 

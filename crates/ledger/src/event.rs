@@ -41,7 +41,7 @@ pub struct RoundSchedule {
 }
 
 /// The bounds and the cost of one round of one variant.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Round {
     /// Index into the run's variants.
@@ -80,13 +80,7 @@ impl Round {
             variant,
             round,
             span,
-            schedule: None,
-            load: None,
-            client_cpu: None,
-            client_threads: None,
-            server_cpu: None,
-            machine: None,
-            sockets: None,
+            ..Round::default()
         }
     }
 }
@@ -124,10 +118,10 @@ pub struct Caveat {
     pub message: String,
     /// Whether traffic is missing from the ledger. Counts are then lower bounds, and a requirement
     /// that a larger count would fail does not pass.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
     /// Every connection is in the ledger: only exchanges are missing.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_connections: bool,
 }
 
@@ -162,11 +156,6 @@ impl Caveat {
             ..Caveat::incomplete(id, words)
         }
     }
-}
-
-/// For serde: a flag with its default.
-fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 /// One thing that happened, borrowed from the producer.

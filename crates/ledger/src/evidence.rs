@@ -4,66 +4,38 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+kinds! {
+json
 /// A kind of fact that a producer observes. The absence of such a fact shows something only where
 /// the producer would have recorded it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Evidence {
+pub enum Evidence, id {
     /// The addresses that lookups resulted in.
-    Addresses,
+    Addresses = "addresses",
     /// What the peers announce about a connection: its end (`Connection: close`, GOAWAY) and its
     /// limits (SETTINGS).
-    Announcements,
+    Announcements = "announcements",
     /// What a client tries without reaching the server: dials and requests that fail on the way.
-    Attempts,
+    Attempts = "attempts",
     /// Whether the client read response bodies to their end.
-    Bodies,
+    Bodies = "bodies",
     /// How long requests take; without it, the times of exchanges only show their order.
-    Durations,
+    Durations = "durations",
     /// How connections end; without it, a connection without a recorded end may have ended.
-    Ends,
+    Ends = "ends",
     /// The user that a request belongs to: hashes of its credential and its cookie.
-    Identities,
+    Identities = "identities",
     /// Every lookup of a name; without it, lookups may be missing.
-    Lookups,
+    Lookups = "lookups",
     /// Whether a request reused its connection.
-    Reuse,
+    Reuse = "reuse",
     /// How long the steps of a connection's setup took.
-    Setup,
+    Setup = "setup",
+}
 }
 
 impl Evidence {
-    /// Every kind, in the order of the ids.
-    pub const ALL: [Evidence; 10] = [
-        Evidence::Addresses,
-        Evidence::Announcements,
-        Evidence::Attempts,
-        Evidence::Bodies,
-        Evidence::Durations,
-        Evidence::Ends,
-        Evidence::Identities,
-        Evidence::Lookups,
-        Evidence::Reuse,
-        Evidence::Setup,
-    ];
-
-    /// The stable id, as in `run.json`.
-    pub const fn id(self) -> &'static str {
-        match self {
-            Evidence::Addresses => "addresses",
-            Evidence::Announcements => "announcements",
-            Evidence::Attempts => "attempts",
-            Evidence::Bodies => "bodies",
-            Evidence::Durations => "durations",
-            Evidence::Ends => "ends",
-            Evidence::Identities => "identities",
-            Evidence::Lookups => "lookups",
-            Evidence::Reuse => "reuse",
-            Evidence::Setup => "setup",
-        }
-    }
-
     fn of_id(id: &str) -> Option<Evidence> {
         Evidence::ALL.into_iter().find(|kind| kind.id() == id)
     }

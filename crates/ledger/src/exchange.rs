@@ -11,57 +11,33 @@ use crate::time::{Nanos, Span};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+kinds! {
+json
 /// The disjoint phases of an exchange, in the order in which they happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum Phase, id {
     /// Waiting for a name lookup.
-    Dns,
+    Dns = "dns",
     /// Waiting for the transport handshake.
-    Connect,
+    Connect = "connect",
     /// Waiting for the TLS handshake.
-    Ssl,
+    Ssl = "ssl",
     /// Waiting for anything else before the request could be sent.
-    Blocked,
+    Blocked = "blocked",
     /// Sending the request.
-    Send,
+    Send = "send",
     /// From the last byte sent to the first byte of the response.
-    Wait,
+    Wait = "wait",
     /// From the end of the response's header section to the first byte of its body, if they arrived
     /// separately.
-    HeadersToBody,
+    HeadersToBody = "headers_to_body",
     /// The rest of the response.
-    Receive,
+    Receive = "receive",
+}
 }
 
 impl Phase {
-    /// All phases in order.
-    pub const ALL: [Phase; 8] = [
-        Phase::Dns,
-        Phase::Connect,
-        Phase::Ssl,
-        Phase::Blocked,
-        Phase::Send,
-        Phase::Wait,
-        Phase::HeadersToBody,
-        Phase::Receive,
-    ];
-
-    /// The key in `phases_ms`.
-    pub fn id(self) -> &'static str {
-        match self {
-            Phase::Dns => "dns",
-            Phase::Connect => "connect",
-            Phase::Ssl => "ssl",
-            Phase::Blocked => "blocked",
-            Phase::Send => "send",
-            Phase::Wait => "wait",
-            Phase::HeadersToBody => "headers_to_body",
-            Phase::Receive => "receive",
-        }
-    }
-
     /// Whether it is a phase of a connection's setup.
     pub fn is_setup(self) -> bool {
         matches!(self, Phase::Dns | Phase::Connect | Phase::Ssl)
@@ -202,7 +178,7 @@ pub struct Identity {
 }
 
 /// One request and its response.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Exchange {
     /// Unique within the run.
@@ -218,7 +194,7 @@ pub struct Exchange {
     pub round: Option<u32>,
     /// Whether it is excluded from steady-state figures: the first exchange on each connection
     /// that was opened at a round's start.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warmup: bool,
     /// The scenario's name for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -307,36 +283,9 @@ impl Exchange {
     pub fn new(id: u64, at: Nanos) -> Exchange {
         Exchange {
             id,
-            connection: None,
-            variant: None,
-            round: None,
-            warmup: false,
-            tag: None,
             at,
             end: at,
-            ordinal: None,
-            reuse: None,
-            stream: None,
-            method: None,
-            target: None,
-            fingerprint: None,
-            status: None,
-            grpc: None,
-            spans: Spans::default(),
-            client_delay: None,
-            scheduling_error: None,
-            retransmissions: None,
-            delayed_acks: None,
-            bytes: ExchangeBytes::default(),
-            body: Body::default(),
-            terms: KeepAliveTerms::default(),
-            close_sent_by: None,
-            close_announced_at: None,
-            outcome: Outcome::Ok,
-            detail: None,
-            retry_of: None,
-            identity: Identity::default(),
-            certainty: Certainty::Exact,
+            ..Exchange::default()
         }
     }
 
@@ -351,11 +300,6 @@ impl Exchange {
     pub fn latency_without_setup(&self) -> u64 {
         self.latency().saturating_sub(self.spans.setup_nanos())
     }
-}
-
-/// For serde: a flag with its default.
-fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 #[cfg(test)]

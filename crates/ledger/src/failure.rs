@@ -1,7 +1,6 @@
 //! The outcomes of dials and exchanges: a network failure is data, counted by kind.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// How an exchange ended.
 #[derive(
@@ -58,68 +57,47 @@ pub enum SetupPhase {
     Ssl,
 }
 
-macro_rules! failures {
-    ($($variant:ident $id:literal $words:literal,)*) => {
-        /// The kinds of failure. Their ids are stable: they are JSON keys and `failed.KIND`
-        /// metrics.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[serde(rename_all = "kebab-case")]
-        #[non_exhaustive]
-        pub enum Failure {
-            $(#[doc = concat!("`", $id, "`: ", $words, ".")] #[serde(rename = $id)] $variant,)*
-        }
-
-        impl Failure {
-            /// Every kind, in the order of a request's path.
-            pub const ALL: &[Failure] = &[$(Failure::$variant,)*];
-
-            /// The stable kebab-case id.
-            pub fn id(self) -> &'static str {
-                match self { $(Failure::$variant => $id,)* }
-            }
-
-            /// A description for users.
-            pub fn words(self) -> &'static str {
-                match self { $(Failure::$variant => $words,)* }
-            }
-        }
-    };
-}
-
-failures! {
-    Lookup "lookup" "the name could not be resolved",
-    Refused "refused" "the connection was refused: nothing listens there",
-    Unreachable "unreachable" "no route to the host or network",
-    NoFreePort "no-free-port" "no free local port (EADDRNOTAVAIL): too many connections in TIME_WAIT",
-    NoFreeFd "no-free-fd" "the process ran out of file descriptors",
-    ConnectTimeout "connect-timeout" "the connection was not established in time",
-    ConnectReset "connect-reset" "the connection was reset while it was set up",
-    Proxy "proxy" "the proxy refused the tunnel",
-    NotTls "not-tls" "the peer does not speak TLS on this port",
-    TlsVersion "tls-version" "no TLS version or cipher in common",
-    TlsAlpn "tls-alpn" "the server did not choose the requested HTTP version",
-    CertificateName "certificate-name" "the certificate is for another name",
-    CertificateExpired "certificate-expired" "the certificate has expired or is not valid yet",
-    CertificateUnknown "certificate-unknown" "the certificate's issuer is not trusted",
-    Certificate "certificate" "the certificate is not acceptable",
-    TlsAlert "tls-alert" "the peer ended the TLS handshake with an alert",
-    Tls "tls" "the TLS stream is broken",
-    Stale "stale" "the peer closed this reused connection before the first byte of the response",
-    Closed "closed" "the connection was closed after the request was sent, before the first byte of the response",
-    Reset "reset" "the connection was reset before the response was complete",
-    Truncated "truncated" "the connection was closed in the middle of the response",
-    Timeout "timeout" "no complete response in time",
-    NotPlain "not-plain" "the server on this port speaks TLS, not plain HTTP: use https://",
-    Malformed "malformed" "the response is not HTTP",
-    TooLarge "too-large" "the header section of the response is larger than the limit",
-    NoProgress "no-progress" "the peer sent bytes that are no part of a response",
-    Refusal "refused-stream" "the server refused the stream (HTTP/2 REFUSED_STREAM or GOAWAY)",
-    StreamReset "stream-reset" "the server reset the stream",
-    UnexpectedStatus "unexpected-status" "a complete response, but not one that --expect allows",
-    GrpcStatus "grpc-status" "a complete response of gRPC with a status other than OK, or without one",
-    ClientClosed "client-closed" "the client closed the connection or reset the stream before the response was complete",
-    Aborted "aborted" "intact cut it off when the run was stopped",
+kinds! {
+    json
+    /// The kinds of failure. Their ids are stable: they are JSON keys and `failed.KIND`
+    /// metrics.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[non_exhaustive]
+    pub enum Failure, id, words {
+        Lookup = "lookup", "the name could not be resolved";
+        Refused = "refused", "the connection was refused: nothing listens there";
+        Unreachable = "unreachable", "no route to the host or network";
+        NoFreePort = "no-free-port", "no free local port (EADDRNOTAVAIL): too many connections in TIME_WAIT";
+        NoFreeFd = "no-free-fd", "the process ran out of file descriptors";
+        ConnectTimeout = "connect-timeout", "the connection was not established in time";
+        ConnectReset = "connect-reset", "the connection was reset while it was set up";
+        Proxy = "proxy", "the proxy refused the tunnel";
+        NotTls = "not-tls", "the peer does not speak TLS on this port";
+        TlsVersion = "tls-version", "no TLS version or cipher in common";
+        TlsAlpn = "tls-alpn", "the server did not choose the requested HTTP version";
+        CertificateName = "certificate-name", "the certificate is for another name";
+        CertificateExpired = "certificate-expired", "the certificate has expired or is not valid yet";
+        CertificateUnknown = "certificate-unknown", "the certificate's issuer is not trusted";
+        Certificate = "certificate", "the certificate is not acceptable";
+        TlsAlert = "tls-alert", "the peer ended the TLS handshake with an alert";
+        Tls = "tls", "the TLS stream is broken";
+        Stale = "stale", "the peer closed this reused connection before the first byte of the response";
+        Closed = "closed", "the connection was closed after the request was sent, before the first byte of the response";
+        Reset = "reset", "the connection was reset before the response was complete";
+        Truncated = "truncated", "the connection was closed in the middle of the response";
+        Timeout = "timeout", "no complete response in time";
+        NotPlain = "not-plain", "the server on this port speaks TLS, not plain HTTP: use https://";
+        Malformed = "malformed", "the response is not HTTP";
+        TooLarge = "too-large", "the header section of the response is larger than the limit";
+        NoProgress = "no-progress", "the peer sent bytes that are no part of a response";
+        Refusal = "refused-stream", "the server refused the stream (HTTP/2 REFUSED_STREAM or GOAWAY)";
+        StreamReset = "stream-reset", "the server reset the stream";
+        UnexpectedStatus = "unexpected-status", "a complete response, but not one that --expect allows";
+        GrpcStatus = "grpc-status", "a complete response of gRPC with a status other than OK, or without one";
+        ClientClosed = "client-closed", "the client closed the connection or reset the stream before the response was complete";
+        Aborted = "aborted", "intact cut it off when the run was stopped";
+    }
 }
 
 /// The delay with which an observer may notice the end of a connection, in addition to the time on
@@ -197,12 +175,6 @@ impl UnansweredRequest {
     }
 }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.id())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_failure_reads_back_from_its_id() {
-        for &kind in Failure::ALL {
+        for kind in Failure::ALL {
             let json = serde_json::to_string(&Outcome::Failed(kind)).unwrap();
             assert_eq!(json, format!("{{\"failed\":\"{}\"}}", kind.id()));
             assert_eq!(

@@ -10,72 +10,41 @@ use crate::connection::ConnectionId;
 use crate::origin::Origin;
 use crate::time::{Nanos, Span};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// The fault on a kept connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum FaultKind {
-    /// FIN while idle: the program can see it before its next request.
-    Stale,
-    /// FIN that crosses the next request, which is not forwarded.
-    FinRace,
-    /// RST while idle.
-    Rst,
-    /// RST within a response.
-    ResetMidResponse,
-    /// FIN right after the header section of a response.
-    EarlyCloseAfterHeaders,
-    /// Silence in both directions after an idle time, as behind a NAT that forgot the flow.
-    NatIdle,
-    /// Silence in both directions from the next request on.
-    BlackHole,
-    /// HTTP/2 GOAWAY, then FIN.
-    Goaway,
-    /// Announced close of connections that reach an age.
-    MaxAge,
-    /// The server ends its direction while idle, and does not close.
-    SlowClose,
-    /// Announced shutdown of the server: `Connection: close` or GOAWAY, then FIN.
-    Drain,
+kinds! {
+    json
+    /// The fault on a kept connection.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    pub enum FaultKind, id {
+        /// FIN while idle: the program can see it before its next request.
+        Stale = "stale",
+        /// FIN that crosses the next request, which is not forwarded.
+        FinRace = "fin-race",
+        /// RST while idle.
+        Rst = "rst",
+        /// RST within a response.
+        ResetMidResponse = "reset-mid-response",
+        /// FIN right after the header section of a response.
+        EarlyCloseAfterHeaders = "early-close-after-headers",
+        /// Silence in both directions after an idle time, as behind a NAT that forgot the flow.
+        NatIdle = "nat-idle",
+        /// Silence in both directions from the next request on.
+        BlackHole = "black-hole",
+        /// HTTP/2 GOAWAY, then FIN.
+        Goaway = "goaway",
+        /// Announced close of connections that reach an age.
+        MaxAge = "max-age",
+        /// The server ends its direction while idle, and does not close.
+        SlowClose = "slow-close",
+        /// Announced shutdown of the server: `Connection: close` or GOAWAY, then FIN.
+        Drain = "drain",
+    }
 }
 
 impl FaultKind {
-    /// All kinds, in the order in which `each` runs them.
-    pub const ALL: [FaultKind; 11] = [
-        FaultKind::Stale,
-        FaultKind::FinRace,
-        FaultKind::Rst,
-        FaultKind::ResetMidResponse,
-        FaultKind::EarlyCloseAfterHeaders,
-        FaultKind::NatIdle,
-        FaultKind::BlackHole,
-        FaultKind::Goaway,
-        FaultKind::MaxAge,
-        FaultKind::SlowClose,
-        FaultKind::Drain,
-    ];
-
-    /// The stable id.
-    pub const fn id(self) -> &'static str {
-        match self {
-            FaultKind::Stale => "stale",
-            FaultKind::FinRace => "fin-race",
-            FaultKind::Rst => "rst",
-            FaultKind::ResetMidResponse => "reset-mid-response",
-            FaultKind::EarlyCloseAfterHeaders => "early-close-after-headers",
-            FaultKind::NatIdle => "nat-idle",
-            FaultKind::BlackHole => "black-hole",
-            FaultKind::Goaway => "goaway",
-            FaultKind::MaxAge => "max-age",
-            FaultKind::SlowClose => "slow-close",
-            FaultKind::Drain => "drain",
-        }
-    }
-
     /// The kind with this id.
     pub fn from_id(id: &str) -> Option<FaultKind> {
         FaultKind::ALL.into_iter().find(|kind| kind.id() == id)
@@ -94,12 +63,6 @@ impl FaultKind {
     /// stall.
     pub fn is_silent(self) -> bool {
         matches!(self, FaultKind::NatIdle | FaultKind::BlackHole)
-    }
-}
-
-impl fmt::Display for FaultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.id())
     }
 }
 
@@ -201,58 +164,25 @@ pub struct FaultStrike {
     pub certainty: Certainty,
 }
 
-/// Why a kind was not applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum FaultObstacle {
-    /// The program opened no connection.
-    NoConnection,
-    /// No connection leads to the selected hosts.
-    NoSuchHost,
-    /// The connections use passthrough: no relay carries them.
-    NotRelayed,
-    /// They carry no HTTP.
-    NotHttp,
-    /// No connection stayed open after its first exchange: each was closed, or its close was
-    /// announced.
-    NeverKept,
-    /// Connections were kept, and none carried a second request.
-    NeverReused,
-    /// The selected connections ended before the selected exchange.
-    TooFewExchanges,
-    /// The next request came before the connection was idle for long enough.
-    NeverIdle,
-    /// No connection reached the age.
-    NeverSoOld,
-    /// No response had a body that could be cut.
-    NoBody,
-    /// The fault would need bytes within TLS.
-    Encrypted,
-    /// The connections speak HTTP/1.
-    NotHttp2,
-    /// The program's socket could not be reached to silence it.
-    SocketNotReached,
-}
-
-impl FaultObstacle {
-    /// The stable id.
-    pub fn id(self) -> &'static str {
-        match self {
-            FaultObstacle::NoConnection => "no-connection",
-            FaultObstacle::NoSuchHost => "no-such-host",
-            FaultObstacle::NotRelayed => "not-relayed",
-            FaultObstacle::NotHttp => "not-http",
-            FaultObstacle::NeverKept => "never-kept",
-            FaultObstacle::NeverReused => "never-reused",
-            FaultObstacle::TooFewExchanges => "too-few-exchanges",
-            FaultObstacle::NeverIdle => "never-idle",
-            FaultObstacle::NeverSoOld => "never-so-old",
-            FaultObstacle::NoBody => "no-body",
-            FaultObstacle::Encrypted => "encrypted",
-            FaultObstacle::NotHttp2 => "not-http2",
-            FaultObstacle::SocketNotReached => "socket-not-reached",
-        }
+kinds! {
+    json
+    /// Why a kind was not applied.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    pub enum FaultObstacle, id, words {
+        NoConnection = "no-connection", "the program opened no connection";
+        NoSuchHost = "no-such-host", "no connection goes to the chosen hosts";
+        NotRelayed = "not-relayed", "no relay carries the connections";
+        NotHttp = "not-http", "the connections carry no HTTP";
+        NeverKept = "never-kept", "no connection was kept after a response";
+        NeverReused = "never-reused", "no connection was used for a second request";
+        TooFewExchanges = "too-few-exchanges", "the connections ended before the exchange that the seed chose";
+        NeverIdle = "never-idle", "no connection was idle for long enough";
+        NeverSoOld = "never-so-old", "no connection reached the age";
+        NoBody = "no-body", "no response had a body to cut";
+        Encrypted = "encrypted", "it needs bytes inside TLS";
+        NotHttp2 = "not-http2", "the connections speak HTTP/1";
+        SocketNotReached = "socket-not-reached", "the program's socket could not be silenced";
     }
 }
 

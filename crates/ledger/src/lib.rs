@@ -11,6 +11,9 @@ pub mod private_file;
 pub mod server_profile;
 pub mod store;
 
+#[macro_use]
+mod kinds;
+
 mod campaign;
 mod certainty;
 mod connection;

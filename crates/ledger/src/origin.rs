@@ -5,29 +5,22 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// The scheme of an origin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Scheme {
-    /// HTTP without TLS.
-    Http,
-    /// HTTP over TLS or QUIC.
-    Https,
-    /// Bytes that are not known to be HTTP.
-    Tcp,
+kinds! {
+    json
+    /// The scheme of an origin.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    pub enum Scheme, as_str {
+        /// HTTP without TLS.
+        Http = "http",
+        /// HTTP over TLS or QUIC.
+        Https = "https",
+        /// Bytes that are not known to be HTTP.
+        Tcp = "tcp",
+    }
 }
 
 impl Scheme {
-    /// The scheme as in a URL.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Scheme::Http => "http",
-            Scheme::Https => "https",
-            Scheme::Tcp => "tcp",
-        }
-    }
-
     /// The default port, if the scheme has one.
     pub fn default_port(self) -> Option<u16> {
         match self {

@@ -16,23 +16,22 @@ pub const OPENED_AHEAD: u64 = 250_000_000;
 /// requests sends them together.
 pub const TOGETHER: u64 = 5_000_000;
 
-/// How an exchange relates to the setup of its connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Reuse {
-    /// It waited for a part of the setup.
-    Fresh,
-    /// It was the first on a connection that was ready before the client needed it.
-    Preconnected,
-    /// An earlier exchange used the same connection, and this one did not wait for the setup.
-    Reused,
+kinds! {
+    json
+    /// How an exchange relates to the setup of its connection.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    pub enum Reuse, as_str {
+        /// It waited for a part of the setup.
+        Fresh = "fresh",
+        /// It was the first on a connection that was ready before the client needed it.
+        Preconnected = "preconnected",
+        /// An earlier exchange used the same connection, and this one did not wait for the setup.
+        Reused = "reused",
+    }
 }
 
 impl Reuse {
-    /// All states, in the order in which pages list them.
-    pub const ALL: [Reuse; 3] = [Reuse::Fresh, Reuse::Preconnected, Reuse::Reused];
-
     /// The state of an exchange that `waited` for a part of the setup or did not, with the position
     /// `ordinal` (from 1) on its connection. `None` if neither the wait nor the position is known.
     pub fn of(waited: bool, ordinal: Option<u32>) -> Option<Reuse> {
@@ -56,15 +55,6 @@ impl Reuse {
     /// Whether an earlier exchange used the connection.
     pub fn is_reused(self) -> bool {
         self == Reuse::Reused
-    }
-
-    /// `fresh`, `preconnected`, `reused`: the name in JSON, CSV and tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Reuse::Fresh => "fresh",
-            Reuse::Preconnected => "preconnected",
-            Reuse::Reused => "reused",
-        }
     }
 }
 

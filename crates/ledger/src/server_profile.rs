@@ -66,7 +66,7 @@ pub struct ServerProfile {
 }
 
 /// The first request.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstRequest {
     /// The probed URL after redirects, without its query.
@@ -162,7 +162,7 @@ pub struct NameAnswer {
 }
 
 /// One HTTP version over one TLS version, or over none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VersionResult {
     /// The HTTP version.
@@ -312,7 +312,7 @@ pub struct Http3Seen {
 }
 
 /// Connections of HTTP/3: a new one, one that resumes its session, and one that sends early data.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Http3Result {
     /// The outcome of the dial, or of the first request.
@@ -394,7 +394,7 @@ pub struct ErrorClose {
 }
 
 /// Requests on one connection until the server ended it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestLimit {
     /// The HTTP version.
@@ -428,7 +428,7 @@ impl RequestLimit {
 }
 
 /// The idle limits.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleLimits {
     /// The HTTP version.

@@ -2,76 +2,45 @@
 
 use crate::chain::{Chain, Http, Tls};
 use crate::predict::{Counting, Reuse, predict};
+use intact_ledger::kinds;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
+kinds! {
 /// A change to the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Remedy {
+pub enum Remedy, words {
     /// Every call reuses a connection.
-    ReuseConnections,
+    ReuseConnections = "reuse connections",
     /// TLS 1.3 in place of 1.2.
-    Tls13,
+    Tls13 = "TLS 1.3 everywhere",
     /// New connections resume a session, with a ticket or a pre-shared key.
-    ResumeSessions,
+    ResumeSessions = "resume TLS sessions",
     /// TLS 1.3 with the request as early data.
-    EarlyData,
+    EarlyData = "TLS 1.3 early data",
     /// HTTP/3 in place of TLS over TCP.
-    Http3,
+    Http3 = "HTTP/3",
     /// Names are resolved once.
-    CacheLookUps,
+    CacheLookUps = "cache lookups",
     /// Services that call no other service are not called: fresh responses come from the client's
     /// cache.
-    CacheResponses,
+    CacheResponses = "responses from a cache, all fresh",
     /// Responses carry no body, because the client's stored one is still valid (304).
-    RevalidateResponses,
+    RevalidateResponses = "304 instead of bodies",
     /// Repeated sequential calls become concurrent.
-    CallAtOnce,
+    CallAtOnce = "repeated calls at once",
     /// Repeated calls become one call.
-    CallOnce,
+    CallOnce = "one call for many",
     /// Half the distance.
-    HalveDistance,
+    HalveDistance = "half the distance",
     /// Services work twice as fast.
-    HalveWork,
+    HalveWork = "services twice as fast",
+}
 }
 
 impl Remedy {
-    /// All remedies.
-    pub const ALL: [Remedy; 12] = [
-        Remedy::ReuseConnections,
-        Remedy::Tls13,
-        Remedy::ResumeSessions,
-        Remedy::EarlyData,
-        Remedy::Http3,
-        Remedy::CacheLookUps,
-        Remedy::CacheResponses,
-        Remedy::RevalidateResponses,
-        Remedy::CallAtOnce,
-        Remedy::CallOnce,
-        Remedy::HalveDistance,
-        Remedy::HalveWork,
-    ];
-
-    /// The text that users see.
-    pub fn words(self) -> &'static str {
-        match self {
-            Remedy::ReuseConnections => "reuse connections",
-            Remedy::Tls13 => "TLS 1.3 everywhere",
-            Remedy::ResumeSessions => "resume TLS sessions",
-            Remedy::EarlyData => "TLS 1.3 early data",
-            Remedy::Http3 => "HTTP/3",
-            Remedy::CacheLookUps => "cache lookups",
-            Remedy::CacheResponses => "responses from a cache, all fresh",
-            Remedy::RevalidateResponses => "304 instead of bodies",
-            Remedy::CallAtOnce => "repeated calls at once",
-            Remedy::CallOnce => "one call for many",
-            Remedy::HalveDistance => "half the distance",
-            Remedy::HalveWork => "services twice as fast",
-        }
-    }
-
     /// The risk of the remedy, or its condition.
     pub fn risk(self) -> Option<&'static str> {
         match self {

@@ -103,7 +103,7 @@ pub fn rule_ids() -> Vec<&'static str> {
 }
 
 /// Everything that a report of a check lays out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckFacts {
     /// A summary in a few sentences, the most important one first.
@@ -192,7 +192,6 @@ impl CheckFacts {
         let error_close = kept_connections::without_other_ends(&mut without.profile, kept);
         let profile = &without.profile;
         let mut facts = CheckFacts {
-            verdict: Claims::default(),
             target: profile.contact.as_ref().map(Target::of),
             names: profile.names.as_ref().map(NamesFacts::of),
             versions: profile.versions.iter().map(VersionFacts::of).collect(),
@@ -219,13 +218,10 @@ impl CheckFacts {
             http2: profile.h2.as_ref().map(Http2Facts::of),
             http3: profile.h3.as_ref().map(Http3Facts::of),
             state: profile.state.clone(),
-            settings: Vec::new(),
-            traffic: TrafficReadings::default(),
             counted: counts(tally),
             skipped: profile.skipped.clone(),
-            findings: Vec::new(),
             caveats: tally.caveats.clone(),
-            errors: ErrorResponses::default(),
+            ..CheckFacts::default()
         };
         facts.read();
         facts.errors = errors(profile, &facts.counted.requests);

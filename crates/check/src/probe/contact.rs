@@ -1,6 +1,6 @@
 //! The first request: whether the server responds, its redirects, and the size of the response.
 
-use super::{Ended, ProbeContext};
+use super::ProbeContext;
 use crate::alt_svc;
 use crate::line::Answered;
 use crate::prober::StopReason;
@@ -15,7 +15,7 @@ const MOST_HOPS: usize = 10;
 /// The body size from which later probes use HEAD, in bytes.
 const LARGE: u64 = 64 * 1024;
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     let mut followed = Vec::new();
     loop {
         let met = meet(context)?;
@@ -70,7 +70,7 @@ enum FirstResponse {
 
 /// Sends one request: over the configured version, else HTTP/1.1, or HTTP/2 if the server supports
 /// no other version.
-fn meet(context: &mut ProbeContext<'_>) -> Result<FirstResponse, Ended> {
+fn meet(context: &mut ProbeContext<'_>) -> Result<FirstResponse, StopReason> {
     let met = ask(context, context.http)?;
     let no_http1 = match &met {
         FirstResponse::Refused(connection) => connection
@@ -86,7 +86,7 @@ fn meet(context: &mut ProbeContext<'_>) -> Result<FirstResponse, Ended> {
     Ok(met)
 }
 
-fn ask(context: &mut ProbeContext<'_>, http: Protocol) -> Result<FirstResponse, Ended> {
+fn ask(context: &mut ProbeContext<'_>, http: Protocol) -> Result<FirstResponse, StopReason> {
     let plan = context.plans.plan(http, None, false)?;
     match context.prober.open(&plan)? {
         Err(failed) => Ok(FirstResponse::Refused(failed)),
@@ -104,16 +104,8 @@ fn ask(context: &mut ProbeContext<'_>, http: Protocol) -> Result<FirstResponse, 
 fn describe(context: &ProbeContext<'_>, met: &FirstResponse) -> FirstRequest {
     let mut contact = FirstRequest {
         url: crate::config::bare(&context.plans.address),
-        outcome: Outcome::Ok,
-        detail: None,
-        status: None,
-        server: None,
-        body: 0,
-        by_head: false,
-        followed: Vec::new(),
-        redirect: None,
-        other_scheme: None,
         expect: context.config.expect,
+        ..FirstRequest::default()
     };
     match met {
         FirstResponse::Answered(answered) => {
@@ -211,14 +203,14 @@ fn may_be_the_other(contact: &FirstRequest) -> bool {
 
 /// Whether the port expects TLS although plain HTTP was requested, or the reverse; absent if
 /// unknown.
-fn other_scheme(context: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
+fn other_scheme(context: &mut ProbeContext<'_>) -> Result<Option<bool>, StopReason> {
     if context.plans.is_secure() {
         return speaks_plain(context);
     }
     speaks_tls(context)
 }
 
-fn speaks_tls(context: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
+fn speaks_tls(context: &mut ProbeContext<'_>) -> Result<Option<bool>, StopReason> {
     let settings = Settings {
         version: None,
         protocol: Protocol::Http11,
@@ -239,7 +231,7 @@ fn speaks_tls(context: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
     }
 }
 
-fn speaks_plain(context: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
+fn speaks_plain(context: &mut ProbeContext<'_>) -> Result<Option<bool>, StopReason> {
     let plan = context.plans.with_client(Protocol::Http11, None)?;
     let Ok(mut line) = context.prober.open(&Arc::new(plan))? else {
         return Ok(None);
@@ -253,7 +245,7 @@ fn speaks_plain(context: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
     match answered {
         Ok(answered) => Ok(Some(answered.is_ok())),
         Err(StopReason::Spent) => Ok(None),
-        Err(halt) => Err(halt.into()),
+        Err(halt) => Err(halt),
     }
 }
 

@@ -2,9 +2,10 @@
 //! new and resumed connections and of early data, the reuse by requests, and the announced limits.
 //! A failed dial is a result, because many networks drop UDP.
 
-use super::{Ended, ProbeContext};
+use super::ProbeContext;
 use crate::line::{Answered, Line};
 use crate::plans::Plans;
+use crate::prober::StopReason;
 use intact_client::tls::Client;
 use intact_client::{HAS_HTTP3, Plan};
 use intact_ledger::server_profile::{
@@ -19,21 +20,14 @@ const DROPPED: Duration = Duration::from_secs(3);
 /// Requests on the first connection.
 const REQUESTS: u32 = 3;
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     let Some(seen) = context.profile.h3.clone().filter(|_| HAS_HTTP3) else {
         return Ok(());
     };
     let client = client(&context.plans)?;
     let mut tried = Http3Result {
-        outcome: Outcome::Ok,
-        detail: None,
-        status: None,
-        answered: 0,
         wanted: REQUESTS,
-        connections: Vec::new(),
-        early_data: None,
-        parameters: None,
-        idle: None,
+        ..Http3Result::default()
     };
     let usual = context.prober.patience();
     context.prober.be_patient_for(usual.min(DROPPED));
@@ -49,7 +43,7 @@ pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
 }
 
 /// A TLS client that resumes its sessions.
-pub(super) fn client(plans: &Plans<'_>) -> Result<Client, Ended> {
+pub(super) fn client(plans: &Plans<'_>) -> Result<Client, StopReason> {
     Ok(plans.client(Protocol::Http3, None, true)?)
 }
 
@@ -58,7 +52,7 @@ pub(super) fn plan(
     plans: &Plans<'_>,
     seen: &Http3Seen,
     client: &Client,
-) -> Result<Arc<Plan>, Ended> {
+) -> Result<Arc<Plan>, StopReason> {
     let mut plan = plans.with_client(Protocol::Http3, Some(client.clone()))?;
     let host = seen.host.as_deref().unwrap_or(&plans.address.host);
     plan.endpoint = plans.endpoint(host, seen.port)?;
@@ -70,7 +64,7 @@ fn try_all(
     seen: &Http3Seen,
     client: &Client,
     tried: &mut Http3Result,
-) -> Result<(), Ended> {
+) -> Result<(), StopReason> {
     let usual = plan(&context.plans, seen, client)?;
     match context.prober.open(&usual)? {
         Ok(line) => converse(context, line, REQUESTS, tried)?,
@@ -112,7 +106,7 @@ fn converse(
     mut line: Line,
     requests: u32,
     tried: &mut Http3Result,
-) -> Result<(), Ended> {
+) -> Result<(), StopReason> {
     let is_first = tried.connections.is_empty();
     let request = context.light_request();
     let mut first = None;
@@ -121,7 +115,7 @@ fn converse(
         let answered = match context.prober.ask(&mut line, &request, None) {
             Ok(answered) => answered,
             Err(stopped) => {
-                done = Err(stopped.into());
+                done = Err(stopped);
                 break;
             }
         };
@@ -197,7 +191,7 @@ pub(super) fn working(context: &ProbeContext<'_>) -> Option<Http3Seen> {
 }
 
 /// A connection that has carried one request, for the idle probe; `None` if HTTP/3 did not work.
-pub(super) fn open_idle(context: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
+pub(super) fn open_idle(context: &mut ProbeContext<'_>) -> Result<Option<Line>, StopReason> {
     let Some(seen) = working(context) else {
         return Ok(None);
     };

@@ -7,10 +7,10 @@
 //! several connections start to idle at slightly different times. Their idle times show this
 //! spread.
 
-use super::{Ended, ProbeContext, close_all, http3, next_request, race};
+use super::{ProbeContext, close_all, http3, next_request, race};
 use crate::line::{Answered, Line};
 use crate::prober::StopReason;
-use intact_ledger::server_profile::{Ended as LineEnd, IdleLimits, IdleWait};
+use intact_ledger::server_profile::{Ended, IdleLimits, IdleWait};
 use intact_ledger::{Failure, Nanos, Outcome, Span};
 use std::time::Duration;
 
@@ -26,14 +26,10 @@ const STAGGER: [Duration; 3] = [
 /// A close this soon after a response is no idle timeout: the connection was not kept.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     context.profile.idle = Some(IdleLimits {
         http: context.http,
-        announced_s: None,
-        between: None,
-        samples: Vec::new(),
-        before_first: None,
-        answers_others: None,
+        ..IdleLimits::default()
     });
     let mut lines = Vec::new();
     let done = measure(context, &mut lines);
@@ -54,9 +50,8 @@ fn limits<'a>(context: &'a mut ProbeContext<'_>) -> Option<&'a mut IdleLimits> {
 }
 
 /// A connection that has carried one request.
-fn open_used(context: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
-    let plan = context.plans.plan(context.http, None, false)?;
-    let Ok(mut line) = context.prober.open(&plan)? else {
+fn open_used(context: &mut ProbeContext<'_>) -> Result<Option<Line>, StopReason> {
+    let Some(mut line) = context.open(context.http)? else {
         return Ok(None);
     };
     let request = context.keeping_request();
@@ -69,7 +64,7 @@ fn open_used(context: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
         }
         Err(halt) => {
             context.prober.close(line);
-            Err(halt.into())
+            Err(halt)
         }
     }
 }
@@ -84,7 +79,7 @@ fn announced_s(line: &Line, answered: &Answered) -> Option<u32> {
     answered.exchange.terms.timeout_s.or_else(in_handshake)
 }
 
-fn measure(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
+fn measure(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), StopReason> {
     lines.extend(open_used(context)?);
     // a connection that is closed immediately blocks no other
     let soon = context.prober.clock.now().after(AT_ONCE.as_nanos() as u64);
@@ -99,10 +94,10 @@ fn measure(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), 
     if others != Some(true) {
         wait(context, lines)?;
         close_all(context, lines);
-        lines.extend(open_unused(context)?);
+        lines.extend(context.open(context.http)?);
         return wait(context, lines);
     }
-    lines.extend(open_unused(context)?);
+    lines.extend(context.open(context.http)?);
     let others = answers_another(context)?;
     note_others(context, others);
     if others == Some(true) {
@@ -121,7 +116,7 @@ fn measure(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), 
 }
 
 /// Opens the other connections, with one request each, while the first ones idle.
-fn open_samples(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
+fn open_samples(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), StopReason> {
     let kept =
         |line: &&Line| line.http.exchanges() > 0 && !line.is_secondary && line.ended().is_none();
     let Some(from) = lines.first().filter(kept).map(|line| line.active_at) else {
@@ -146,15 +141,9 @@ fn note_others(context: &mut ProbeContext<'_>, others: Option<bool>) {
     }
 }
 
-/// A connection that carries nothing.
-fn open_unused(context: &mut ProbeContext<'_>) -> Result<Option<Line>, Ended> {
-    let plan = context.plans.plan(context.http, None, false)?;
-    Ok(context.prober.open(&plan)?.ok())
-}
-
 /// Whether the server responds now on a further connection. Only silence shows that it is blocked:
 /// after any other failure it is unknown.
-fn answers_another(context: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended> {
+fn answers_another(context: &mut ProbeContext<'_>) -> Result<Option<bool>, StopReason> {
     let plan = context.plans.plan(context.http, None, false)?;
     let request = context.keeping_request();
     let usual = context.prober.patience();
@@ -178,7 +167,7 @@ fn answers_another(context: &mut ProbeContext<'_>) -> Result<Option<bool>, Ended
 
 /// Waits until all connections have ended or the limit is reached. Then it sends a request on those
 /// that are left. Records the result, also after Ctrl-C.
-fn wait(context: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended> {
+fn wait(context: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), StopReason> {
     let limit = context.config.idle_limit.as_nanos() as u64;
     let own = lines.iter().filter(|line| !line.is_secondary);
     let Some(latest) = own.map(|line| line.active_at).max() else {
@@ -205,7 +194,7 @@ fn wait(context: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended>
     if let Some(idle) = limits(context) {
         idle.samples.sort_by_key(|waited| waited.span.start);
         // an end with an error response is no idle timeout
-        let is_limit = |ended: LineEnd| ended.error.is_none();
+        let is_limit = |ended: Ended| ended.error.is_none();
         let ended = idle.samples.iter();
         let ended = ended.filter(|waited| waited.ended.is_some_and(is_limit));
         let first = ended.min_by_key(|waited| waited.span.nanos());
@@ -214,7 +203,7 @@ fn wait(context: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), Ended>
         let longest = || waits().max_by_key(|waited| waited.span.nanos());
         idle.between = first.or_else(longest).copied();
     }
-    Ok(done?)
+    done
 }
 
 /// How long a connection was idle until now, or until its end.

@@ -1,18 +1,19 @@
 //! The idle timeout while many other connections idle: some servers close idle connections sooner
 //! under load.
 
-use super::{Ended, ProbeContext, close_all, idle};
+use super::{ProbeContext, close_all, idle};
 use crate::line::Line;
+use crate::prober::StopReason;
 use intact_ledger::server_profile::IdleUnderLoad;
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     let mut lines = Vec::new();
     let done = hold(context, &mut lines);
     close_all(context, &mut lines);
     done
 }
 
-fn hold(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), Ended> {
+fn hold(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), StopReason> {
     let plan = context.plans.plan(context.http, None, false)?;
     let request = context.keeping_request();
     // the last connection is the one to measure
@@ -46,5 +47,5 @@ fn hold(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), End
         connections,
         waited: Some(waited),
     });
-    Ok(done?)
+    done
 }

@@ -3,9 +3,10 @@
 //! Where a connection ended after some requests, another one carries few in a longer time: if it
 //! ends too, the age is the limit.
 
-use super::{Ended, ProbeContext};
+use super::ProbeContext;
 use crate::budget::{AGE, age_requests};
 use crate::line::Line;
+use crate::prober::StopReason;
 use intact_ledger::server_profile::{MaxAge, ServerProfile};
 use intact_ledger::{Side, Span};
 use std::time::Duration;
@@ -31,9 +32,8 @@ fn last_after_idle(profile: &ServerProfile) -> Option<u64> {
     last.map(|one| one.span.nanos()).max()
 }
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
-    let plan = context.plans.plan(context.http, None, false)?;
-    let Ok(mut line) = context.prober.open(&plan)? else {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+    let Some(mut line) = context.open(context.http)? else {
         return Ok(());
     };
     let from = line.active_at;
@@ -57,7 +57,7 @@ fn use_now_and_then(
     context: &mut ProbeContext<'_>,
     line: &mut Line,
     answered: &mut u32,
-) -> Result<(), Ended> {
+) -> Result<(), StopReason> {
     let request = context.keeping_request();
     let (whole, most) = plan(context);
     let pause = pause(context, whole, most);
@@ -68,7 +68,7 @@ fn use_now_and_then(
         }
         *answered += 1;
         if !line.is_usable() {
-            return Ok(context.prober.linger(line, LINGER)?);
+            return context.prober.linger(line, LINGER);
         }
         let next = context.prober.clock.now().after(pause).min(until);
         context.prober.listen(std::slice::from_mut(line), next)?;

@@ -2,8 +2,9 @@
 //! further safe methods (RFC 9110 section 9.2.1) under `--thorough`. A method that is not safe is
 //! sent only if the user names it.
 
-use super::{Ended, ProbeContext};
+use super::ProbeContext;
 use crate::line::Line;
+use crate::prober::StopReason;
 use intact_client::RequestSpec;
 use intact_ledger::Method;
 use intact_ledger::server_profile::MethodResult;
@@ -11,7 +12,7 @@ use intact_ledger::server_profile::MethodResult;
 /// A path that is expected to give 404.
 const NOT_THERE: &str = "/intact-check-a-path-that-is-not-there";
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     let head = context.request.by(Method::HEAD).saying("keep-alive");
     try_one(context, "HEAD", &head)?;
     if context.config.thorough {
@@ -45,9 +46,12 @@ fn thorough(request: &RequestSpec) -> [(&'static str, RequestSpec); 4] {
     ]
 }
 
-fn try_one(context: &mut ProbeContext<'_>, what: &str, request: &RequestSpec) -> Result<(), Ended> {
-    let plan = context.plans.plan(context.http, None, false)?;
-    let Ok(mut line) = context.prober.open(&plan)? else {
+fn try_one(
+    context: &mut ProbeContext<'_>,
+    what: &str,
+    request: &RequestSpec,
+) -> Result<(), StopReason> {
+    let Some(mut line) = context.open(context.http)? else {
         return Ok(());
     };
     let tried = ask_both(context, &mut line, what, request);
@@ -62,7 +66,7 @@ fn ask_both(
     line: &mut Line,
     what: &str,
     request: &RequestSpec,
-) -> Result<MethodResult, Ended> {
+) -> Result<MethodResult, StopReason> {
     let first = context.prober.ask(line, request, None)?.exchange;
     let mut tried = MethodResult {
         what: what.to_owned(),

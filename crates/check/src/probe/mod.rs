@@ -30,7 +30,7 @@ use crate::prober::{Prober, StopReason};
 use crate::server_process::ServerProcess;
 use intact_client::{CONNECTION_FIELDS, Clock, HAS_HTTP3, RequestSpec};
 use intact_ledger::server_profile::{ServerProfile, Skipped};
-use intact_ledger::{Event, Method, Protocol};
+use intact_ledger::{Event, Method, Protocol, kinds};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -48,74 +48,40 @@ const GONE: &str = "the server stopped accepting connections";
 /// The body of an additional request whose method has a body.
 const EXTRA_BODY: &str = "{}";
 
-/// A stage of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProbeKind {
-    /// The lookup of the name.
-    Names,
-    /// The first request.
-    Contact,
-    /// HTTP and TLS versions.
-    Versions,
-    /// Fresh and reused connections compared.
-    Waterfall,
-    /// Handshake, tickets, resumption, early data.
-    Tls,
-    /// Other methods.
-    Methods,
-    /// The packets of one exchange per version.
-    Packets,
-    /// Requests on one connection.
-    Requests,
-    /// Idle timeouts.
-    Idle,
-    /// Requests shortly before and after the idle timeout.
-    Race,
-    /// The idle timeout while other connections idle.
-    Held,
-    /// The maximum age of a connection.
-    Age,
-    /// The end of the server's process.
-    Drain,
+kinds! {
+    /// A stage of a check.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ProbeKind, name {
+        /// The lookup of the name.
+        Names = "names",
+        /// The first request.
+        Contact = "first request",
+        /// HTTP and TLS versions.
+        Versions = "versions",
+        /// Fresh and reused connections compared.
+        Waterfall = "fresh against reused",
+        /// Handshake, tickets, resumption, early data.
+        Tls = "TLS",
+        /// Other methods.
+        Methods = "methods",
+        /// The packets of one exchange per version.
+        Packets = "packets",
+        /// Requests on one connection.
+        Requests = "requests per connection",
+        /// Idle timeouts.
+        Idle = "idle limits",
+        /// Requests shortly before and after the idle timeout.
+        Race = "race at the idle limit",
+        /// The idle timeout while other connections idle.
+        Held = "idle limit next to others",
+        /// The maximum age of a connection.
+        Age = "maximum age",
+        /// The end of the server's process.
+        Drain = "drain",
+    }
 }
 
 impl ProbeKind {
-    /// All stages, in order.
-    pub const ALL: [ProbeKind; 13] = [
-        ProbeKind::Names,
-        ProbeKind::Contact,
-        ProbeKind::Versions,
-        ProbeKind::Waterfall,
-        ProbeKind::Tls,
-        ProbeKind::Methods,
-        ProbeKind::Packets,
-        ProbeKind::Requests,
-        ProbeKind::Idle,
-        ProbeKind::Race,
-        ProbeKind::Held,
-        ProbeKind::Age,
-        ProbeKind::Drain,
-    ];
-
-    /// The name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            ProbeKind::Names => "names",
-            ProbeKind::Contact => "first request",
-            ProbeKind::Versions => "versions",
-            ProbeKind::Waterfall => "fresh against reused",
-            ProbeKind::Tls => "TLS",
-            ProbeKind::Methods => "methods",
-            ProbeKind::Packets => "packets",
-            ProbeKind::Requests => "requests per connection",
-            ProbeKind::Idle => "idle limits",
-            ProbeKind::Race => "race at the idle limit",
-            ProbeKind::Held => "idle limit next to others",
-            ProbeKind::Age => "maximum age",
-            ProbeKind::Drain => "drain",
-        }
-    }
-
     /// The part of the budget that the stage uses.
     fn part(self) -> Part {
         match self {
@@ -183,7 +149,7 @@ pub struct Check {
 impl Check {
     /// Validates a configuration.
     pub fn new(config: Config) -> Result<Check, ConfigError> {
-        let http = config.http.unwrap_or(Protocol::Http11);
+        let http = config.http.unwrap_or_default();
         if http == Protocol::Http3 && !HAS_HTTP3 {
             return Err(ConfigError::Http3("this build has no HTTP/3"));
         }
@@ -257,7 +223,7 @@ impl Check {
                 .at_most(self.config.requests_per_s)
                 .within(self.time_limit()),
             profile: ServerProfile::default(),
-            http: self.config.http.unwrap_or(Protocol::Http11),
+            http: self.config.http.unwrap_or_default(),
             peer: None,
             capture,
             server,
@@ -286,8 +252,8 @@ impl Check {
             match done {
                 Ok(()) if stage == ProbeKind::Contact => context.expect_listener(),
                 Ok(()) => {}
-                Err(Ended::Halt(StopReason::Stopped)) => halted = Some("stopped"),
-                Err(Ended::Halt(StopReason::OutOfTime)) => {
+                Err(StopReason::Stopped) => halted = Some("stopped"),
+                Err(StopReason::OutOfTime) => {
                     halted = Some(OUT_OF_TIME);
                     context.skip(
                         stage,
@@ -295,40 +261,16 @@ impl Check {
                         true,
                     );
                 }
-                Err(Ended::Halt(StopReason::Gone)) => {
+                Err(StopReason::Gone) => {
                     halted = Some(GONE);
                     context.skip(stage, &format!("cut off: {GONE}"), true);
                 }
-                Err(Ended::Halt(StopReason::Spent)) => {
-                    context.skip(stage, "the budget is spent", true);
-                }
-                Err(Ended::Halt(StopReason::Own(error))) => return Err(error.into()),
-                Err(Ended::Halt(StopReason::Server(error))) => {
-                    return Err(CheckError::Server(error));
-                }
-                Err(Ended::Config(error)) => return Err(error.into()),
+                Err(StopReason::Spent) => context.skip(stage, "the budget is spent", true),
+                Err(StopReason::Failed(error)) => return Err(error),
             }
         }
         context.profile.requests_sent = context.prober.budget.spent();
         Ok(context.profile)
-    }
-}
-
-/// Why a probe ended early.
-pub(crate) enum Ended {
-    Halt(StopReason),
-    Config(ConfigError),
-}
-
-impl From<StopReason> for Ended {
-    fn from(halt: StopReason) -> Ended {
-        Ended::Halt(halt)
-    }
-}
-
-impl From<ConfigError> for Ended {
-    fn from(error: ConfigError) -> Ended {
-        Ended::Config(error)
     }
 }
 
@@ -351,7 +293,7 @@ pub(crate) struct ProbeContext<'a> {
 }
 
 impl ProbeContext<'_> {
-    fn probe(&mut self, stage: ProbeKind) -> Result<(), Ended> {
+    fn probe(&mut self, stage: ProbeKind) -> Result<(), StopReason> {
         match stage {
             ProbeKind::Names => names::probe(self),
             ProbeKind::Contact => contact::probe(self),
@@ -388,10 +330,9 @@ impl ProbeContext<'_> {
 
     /// Sends a request on a new connection, where an end without an announcement may be the end of
     /// the server: a refused dial shows that.
-    fn look_for_outage(&mut self) -> Result<(), Ended> {
+    fn look_for_outage(&mut self) -> Result<(), StopReason> {
         self.let_end()?;
-        let plan = self.plans.plan(self.http, None, false)?;
-        let Ok(mut line) = self.prober.open(&plan)? else {
+        let Some(mut line) = self.open(self.http)? else {
             return Ok(());
         };
         let asked = self.prober.ask(&mut line, &self.light_request(), None);
@@ -399,14 +340,20 @@ impl ProbeContext<'_> {
         match asked {
             // the dial was accepted, and that is enough
             Ok(_) | Err(StopReason::Spent) => Ok(()),
-            Err(stopped) => Err(stopped.into()),
+            Err(stopped) => Err(stopped),
         }
     }
 
+    /// Opens a connection of this version; `None`: the dial failed, which is recorded.
+    fn open(&mut self, http: Protocol) -> Result<Option<Line>, StopReason> {
+        let plan = self.plans.plan(http, None, false)?;
+        Ok(self.prober.open(&plan)?.ok())
+    }
+
     /// Waits for [`ENDING`].
-    fn let_end(&mut self) -> Result<(), Ended> {
+    fn let_end(&mut self) -> Result<(), StopReason> {
         let until = self.prober.clock.now().after(ENDING.as_nanos() as u64);
-        Ok(self.prober.pause(&mut [], until)?)
+        self.prober.pause(&mut [], until)
     }
 
     /// Why a probe is skipped here.

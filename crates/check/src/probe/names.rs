@@ -1,6 +1,7 @@
 //! Names: the duration of a lookup, the addresses of both families, their TTL, and the aliases.
 
-use super::{Ended, ProbeContext};
+use super::ProbeContext;
+use crate::prober::StopReason;
 use intact_client::Endpoint;
 use intact_client::dns::{self, NameServers, Patience};
 use intact_ledger::server_profile::{DnsQuery, Found, Names};
@@ -14,7 +15,7 @@ const PATIENCE: Patience = Patience {
     tries: 2,
 };
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     let address = &context.plans.address;
     let endpoint = context
         .config

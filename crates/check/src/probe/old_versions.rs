@@ -1,7 +1,8 @@
 //! Offers TLS 1.0 and 1.1, without a handshake.
 
-use super::{Ended, ProbeContext};
+use super::ProbeContext;
 use crate::old_tls;
+use crate::prober::StopReason;
 use intact_ledger::server_profile::OldTlsResult;
 use intact_ledger::{
     Connection, ConnectionId, DialFailure, Event, Failure, SetupPhase, Span, Tls, TlsVersion,
@@ -9,7 +10,7 @@ use intact_ledger::{
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     let Some(peer) = context.peer.filter(|_| context.plans.is_secure()) else {
         return Ok(());
     };

@@ -1,7 +1,7 @@
 //! Packets: captures one exchange of each HTTP version over the newest TLS version, and one
 //! exchange over each other TLS version. For HTTP/3 it captures a new and a resumed connection.
 
-use super::{Ended, ProbeContext, http3};
+use super::{ProbeContext, http3};
 use crate::capture::Capture;
 use crate::line::Line;
 use crate::prober::StopReason;
@@ -29,11 +29,11 @@ pub(super) fn reason_to_skip(context: &ProbeContext<'_>) -> Option<&'static str>
     context.peer.is_none().then_some("no TCP")
 }
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     let (Some(mut capture), Some(peer)) = (context.capture.take(), context.peer) else {
         return Ok(());
     };
-    capture.begin_tcp(peer.port()).map_err(StopReason::Own)?;
+    capture.begin_tcp(peer.port())?;
     let mut spoken = Vec::new();
     let mut done = Ok(());
     for tried in wanted(context) {
@@ -78,7 +78,7 @@ fn record(
     capture: &mut Capture,
     tried: &VersionResult,
     spoken: &mut Vec<String>,
-) -> Result<(), Ended> {
+) -> Result<(), StopReason> {
     let client = match tried.tls {
         Some(_) => {
             let client = context.plans.client(tried.http, tried.tls, false)?;
@@ -94,7 +94,7 @@ fn record(
     let done = ask_once(context, line, tried);
     if let (Some(local), Some(peer)) = ends {
         let name = name(tried.http, tried.tls);
-        if capture.keep(local, peer, &name).map_err(StopReason::Own)? > 0 {
+        if capture.keep(local, peer, &name)? > 0 {
             spoken.push(name);
         }
     }
@@ -107,11 +107,11 @@ fn record_http3(
     context: &mut ProbeContext<'_>,
     capture: &mut Capture,
     spoken: &mut Vec<String>,
-) -> Result<(), Ended> {
+) -> Result<(), StopReason> {
     let Some(seen) = http3::working(context) else {
         return Ok(());
     };
-    capture.begin_udp(seen.port).map_err(StopReason::Own)?;
+    capture.begin_udp(seen.port)?;
     let client = http3::client(&context.plans)?.with_key_log(capture.secrets());
     let early = client.allowing_early_requests();
     for client in [client, early] {
@@ -132,7 +132,7 @@ fn record_http3(
         answered?;
         await_last(context)?;
         if let (Some(local), Some(peer)) = ends
-            && capture.keep(local, peer, name).map_err(StopReason::Own)? > 0
+            && capture.keep(local, peer, name)? > 0
         {
             spoken.push(name.to_owned());
         }
@@ -141,9 +141,9 @@ fn record_http3(
 }
 
 /// Waits for the last packets.
-fn await_last(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+fn await_last(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     let until = context.prober.clock.now().after(LINGER.as_nanos() as u64);
-    Ok(context.prober.pause(&mut [], until)?)
+    context.prober.pause(&mut [], until)
 }
 
 /// One exchange, the close of its connection, and a wait for the last packets.
@@ -151,7 +151,7 @@ fn ask_once(
     context: &mut ProbeContext<'_>,
     mut line: Line,
     tried: &VersionResult,
-) -> Result<(), Ended> {
+) -> Result<(), StopReason> {
     let request = if tried.asks {
         context.keeping_request()
     } else {

@@ -1,7 +1,8 @@
 //! The race: the outcome of requests sent shortly before and after the server's idle timeout.
 
-use super::{Ended, ProbeContext};
+use super::ProbeContext;
 use crate::line::Line;
+use crate::prober::StopReason;
 use intact_ledger::CloseKind;
 use intact_ledger::server_profile::{IdleWait, Race, RaceAttempt};
 use std::time::Duration;
@@ -37,7 +38,7 @@ fn limit(context: &ProbeContext<'_>) -> Option<(u64, CloseKind)> {
     ended.map(|ended| (span.nanos(), ended.how))
 }
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     let Some((limit, _)) = limit(context) else {
         return Ok(());
     };
@@ -69,7 +70,7 @@ fn open_all(
     context: &mut ProbeContext<'_>,
     lines: &mut Vec<Line>,
     many: usize,
-) -> Result<(), Ended> {
+) -> Result<(), StopReason> {
     let plan = context.plans.plan(context.http, None, false)?;
     let request = context.keeping_request();
     for _ in 0..many {
@@ -90,7 +91,7 @@ fn run(
     lines: &mut [Line],
     after: &[u64],
     race: &mut Race,
-) -> Result<(), Ended> {
+) -> Result<(), StopReason> {
     let request = context.keeping_request();
     for (nth, &idle) in after.iter().enumerate().take(lines.len()) {
         let due = lines[nth].active_at.after(idle);

@@ -1,8 +1,9 @@
 //! Requests per connection: sends requests on one connection until the server ends it, or the
 //! budget is used up.
 
-use super::{Ended, ProbeContext};
+use super::ProbeContext;
 use crate::line::Line;
+use crate::prober::StopReason;
 use intact_ledger::server_profile::RequestLimit;
 use intact_ledger::{Side, Span};
 use std::time::Duration;
@@ -10,20 +11,14 @@ use std::time::Duration;
 /// How long to wait for a close that was announced.
 const LINGER: Duration = Duration::from_secs(1);
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
-    let plan = context.plans.plan(context.http, None, false)?;
-    let Ok(mut line) = context.prober.open(&plan)? else {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+    let Some(mut line) = context.open(context.http)? else {
         return Ok(());
     };
     let mut tried = RequestLimit {
         http: context.http,
-        answered: 0,
         wanted: context.prober.budget.cap,
-        announced: None,
-        last_announced: false,
-        ended: None,
-        failed: None,
-        lasted: None,
+        ..RequestLimit::default()
     };
     let from = line.active_at;
     let done = ask_all(context, &mut line, &mut tried);
@@ -43,7 +38,7 @@ fn ask_all(
     context: &mut ProbeContext<'_>,
     line: &mut Line,
     tried: &mut RequestLimit,
-) -> Result<(), Ended> {
+) -> Result<(), StopReason> {
     let request = context.keeping_request();
     while tried.answered < tried.wanted && line.is_usable() {
         let answered = context.prober.ask(line, &request, None)?;

@@ -1,6 +1,6 @@
 //! TLS: the full handshake, tickets, and whether the server accepts resumption and early data.
 
-use super::{Ended, ProbeContext};
+use super::ProbeContext;
 use crate::line::{Answered, Line};
 use crate::prober::StopReason;
 use intact_client::tls::Client;
@@ -8,7 +8,7 @@ use intact_ledger::server_profile::{EarlyData, TlsResult};
 use intact_ledger::{Handshake, Protocol, Span, TlsVersion};
 use std::sync::Arc;
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
         let spoken = context
             .profile
@@ -36,7 +36,7 @@ fn look_at(
     context: &mut ProbeContext<'_>,
     version: TlsVersion,
     http: Protocol,
-) -> Result<(), Ended> {
+) -> Result<(), StopReason> {
     let client = context.plans.client(http, Some(version), true)?;
     let Some((mut line, full)) = open(context, http, &client)? else {
         return Ok(());
@@ -77,7 +77,7 @@ fn again(
     http: Protocol,
     client: &Client,
     seen: &mut TlsResult,
-) -> Result<(), Ended> {
+) -> Result<(), StopReason> {
     let Some((mut line, ssl)) = open(context, http, client)? else {
         return Ok(());
     };
@@ -100,11 +100,9 @@ fn again(
         (false, true) => EarlyData::Rejected,
         (false, false) => EarlyData::NotOffered,
     });
-    let answered = if accepted {
-        context.prober.hear_early(&mut line, &request)
-    } else {
-        context.prober.ask(&mut line, &request, None)
-    };
+    let answered = context
+        .prober
+        .exchange(&mut line, &request, None, !accepted);
     context.prober.close(line);
     answered?;
     Ok(())
@@ -114,7 +112,7 @@ fn open(
     context: &mut ProbeContext<'_>,
     http: Protocol,
     client: &Client,
-) -> Result<Option<(Line, Span)>, Ended> {
+) -> Result<Option<(Line, Span)>, StopReason> {
     let plan = context.plans.with_client(http, Some(client.clone()))?;
     let Ok(line) = context.prober.open(&Arc::new(plan))? else {
         return Ok(None);
@@ -123,12 +121,9 @@ fn open(
     Ok(ssl.map(|ssl| (line, ssl)))
 }
 
-fn ask(context: &mut ProbeContext<'_>, line: &mut Line) -> Result<Answered, Ended> {
+fn ask(context: &mut ProbeContext<'_>, line: &mut Line) -> Result<Answered, StopReason> {
     let request = context.light_request();
-    context
-        .prober
-        .ask(line, &request, None)
-        .map_err(|halt: StopReason| halt.into())
+    context.prober.ask(line, &request, None)
 }
 
 fn handshake_of(line: &Line) -> Option<Handshake> {

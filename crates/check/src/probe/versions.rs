@@ -2,8 +2,9 @@
 //! version. And 3, if the check uses it. Each sends two requests: the second shows whether the
 //! connection was kept.
 
-use super::{Ended, ProbeContext};
+use super::ProbeContext;
 use crate::line::{Answered, Line};
+use crate::prober::StopReason;
 use intact_client::{CONNECTION_FIELDS, RequestSpec};
 use intact_ledger::server_profile::{Http2Seen, VersionResult};
 use intact_ledger::{Connection, Outcome, Protocol, TlsVersion};
@@ -23,7 +24,7 @@ const TRIED: [(Protocol, bool); 4] = [
 /// The number of requests if a later header block is compared with the first.
 const HTTP2_REQUESTS: usize = 3;
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     let tls: &[Option<TlsVersion>] = if context.plans.is_secure() {
         &[Some(TlsVersion::Tls12), Some(TlsVersion::Tls13)]
     } else {
@@ -58,23 +59,12 @@ fn try_one(
     http: Protocol,
     tls: Option<TlsVersion>,
     asks: bool,
-) -> Result<VersionResult, Ended> {
+) -> Result<VersionResult, StopReason> {
     let mut tried = VersionResult {
         http,
         tls,
         asks,
-        outcome: Outcome::Ok,
-        detail: None,
-        status: None,
-        response_version: None,
-        says_kept: None,
-        reused: None,
-        cipher: None,
-        alpn: None,
-        connection: None,
-        keep_alive: None,
-        forbidden: Vec::new(),
-        excess: None,
+        ..VersionResult::default()
     };
     let plan = context.plans.plan(http, tls, false)?;
     let usual = context.prober.patience();
@@ -87,7 +77,7 @@ fn try_one(
             refused(&failed, &mut tried);
             Ok(())
         }
-        Err(halt) => Err(halt.into()),
+        Err(halt) => Err(halt),
     };
     context.prober.be_patient_for(usual);
     done.map(|()| tried)
@@ -105,7 +95,7 @@ fn converse(
     mut line: Line,
     asks: bool,
     tried: &mut VersionResult,
-) -> Result<(), Ended> {
+) -> Result<(), StopReason> {
     if let Some(tls) = &line.connection().tls {
         tried.cipher = tls.cipher.as_deref().map(str::to_owned);
         tried.alpn = tls.alpn_chosen.as_deref().map(str::to_owned);
@@ -125,7 +115,7 @@ fn ask_all(
     line: &mut Line,
     request: &RequestSpec,
     tried: &mut VersionResult,
-) -> Result<(), Ended> {
+) -> Result<(), StopReason> {
     let first = context.prober.ask(line, request, None)?;
     describe(&first, tried);
     if !first.is_ok() {

@@ -2,8 +2,9 @@
 //! same. The ledger has the times. This probe only causes the exchanges, and passes the responses
 //! to [`super::state`].
 
-use super::{Ended, ProbeContext, state};
+use super::{ProbeContext, state};
 use crate::line::{Answered, Line};
+use crate::prober::StopReason;
 use intact_ledger::server_profile::WATERFALL;
 
 /// Connections.
@@ -11,31 +12,31 @@ const CONNECTIONS: usize = 5;
 /// Requests on each.
 const REQUESTS: usize = 3;
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     let plan = context.plans.plan(context.http, None, false)?;
     let mut answers: Vec<Vec<Answered>> = Vec::new();
+    let mut done = Ok(());
     for _ in 0..CONNECTIONS {
         let Ok(mut line) = context.prober.open(&plan)? else {
             continue;
         };
         let mut on_this = Vec::new();
-        let done = ask_all(context, &mut line, &mut on_this);
+        done = ask_all(context, &mut line, &mut on_this);
         context.prober.close(line);
         answers.push(on_this);
-        if let Err(ended) = done {
-            context.profile.state = Some(state::compare(&answers));
-            return Err(ended);
+        if done.is_err() {
+            break;
         }
     }
     context.profile.state = Some(state::compare(&answers));
-    Ok(())
+    done
 }
 
 fn ask_all(
     context: &mut ProbeContext<'_>,
     line: &mut Line,
     answers: &mut Vec<Answered>,
-) -> Result<(), Ended> {
+) -> Result<(), StopReason> {
     let request = context.keeping_request();
     while answers.len() < REQUESTS && line.is_usable() {
         let answered = context.prober.ask(line, &request, Some(WATERFALL))?;

@@ -3,7 +3,6 @@
 use super::Side;
 use crate::time::Nanos;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// What ended a connection on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -137,43 +136,25 @@ impl Probes {
     }
 }
 
-/// Why connections ended: the classes of tables and JSON (`connections.ended_by`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum EndedBy {
-    /// We, or the watched client, closed it.
-    Client,
-    /// We, or the watched client, closed it because the server sent bytes after a response that
-    /// belong to no response.
-    ExcessBytes,
-    /// The server closed it after an announcement.
-    ServerAnnounced,
-    /// The server closed it without an announcement.
-    Server,
-    /// The server reset it.
-    ServerReset,
-    /// It ended, and the side that ended it is unknown.
-    Unknown,
-}
-
-impl EndedBy {
-    /// The stable id.
-    pub fn id(self) -> &'static str {
-        match self {
-            EndedBy::Client => "client",
-            EndedBy::ExcessBytes => "excess-bytes",
-            EndedBy::ServerAnnounced => "server-announced",
-            EndedBy::Server => "server",
-            EndedBy::ServerReset => "server-reset",
-            EndedBy::Unknown => "unknown",
-        }
-    }
-}
-
-impl fmt::Display for EndedBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.id())
+kinds! {
+    json
+    /// Why connections ended: the classes of tables and JSON (`connections.ended_by`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    pub enum EndedBy, id {
+        /// We, or the watched client, closed it.
+        Client = "client",
+        /// We, or the watched client, closed it because the server sent bytes after a response that
+        /// belong to no response.
+        ExcessBytes = "excess-bytes",
+        /// The server closed it after an announcement.
+        ServerAnnounced = "server-announced",
+        /// The server closed it without an announcement.
+        Server = "server",
+        /// The server reset it.
+        ServerReset = "server-reset",
+        /// It ended, and the side that ended it is unknown.
+        Unknown = "unknown",
     }
 }
 

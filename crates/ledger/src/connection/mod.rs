@@ -38,59 +38,39 @@ pub enum Transport {
     Unix,
 }
 
-/// The protocol of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Protocol {
-    /// HTTP/0.9: no header section; ends with the connection.
-    #[serde(rename = "0.9")]
-    Http09,
-    /// HTTP/1.0.
-    #[serde(rename = "1.0")]
-    Http10,
-    /// HTTP/1.1.
-    #[serde(rename = "1.1")]
-    Http11,
-    /// HTTP/2.
-    #[serde(rename = "2")]
-    Http2,
-    /// HTTP/3.
-    #[serde(rename = "3")]
-    Http3,
-    /// A protocol after an upgrade or CONNECT.
-    #[serde(rename = "tunnel")]
-    Tunnel,
-    /// Redis (RESP).
-    #[serde(rename = "redis")]
-    Redis,
-    /// PostgreSQL.
-    #[serde(rename = "postgresql")]
-    Postgresql,
-    /// MySQL.
-    #[serde(rename = "mysql")]
-    Mysql,
-    /// AMQP.
-    #[serde(rename = "amqp")]
-    Amqp,
+kinds! {
+    json
+    /// The protocol of a connection.
+    #[derive(
+        Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    )]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    pub enum Protocol, as_str {
+        /// HTTP/0.9: no header section; ends with the connection.
+        Http09 = "0.9",
+        /// HTTP/1.0.
+        Http10 = "1.0",
+        /// HTTP/1.1.
+        #[default]
+        Http11 = "1.1",
+        /// HTTP/2.
+        Http2 = "2",
+        /// HTTP/3.
+        Http3 = "3",
+        /// A protocol after an upgrade or CONNECT.
+        Tunnel = "tunnel",
+        /// Redis (RESP).
+        Redis = "redis",
+        /// PostgreSQL.
+        Postgresql = "postgresql",
+        /// MySQL.
+        Mysql = "mysql",
+        /// AMQP.
+        Amqp = "amqp",
+    }
 }
 
 impl Protocol {
-    /// `1.1`, `2`, `redis`: the name in axes, JSON and tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Protocol::Http09 => "0.9",
-            Protocol::Http10 => "1.0",
-            Protocol::Http11 => "1.1",
-            Protocol::Http2 => "2",
-            Protocol::Http3 => "3",
-            Protocol::Tunnel => "tunnel",
-            Protocol::Redis => "redis",
-            Protocol::Postgresql => "postgresql",
-            Protocol::Mysql => "mysql",
-            Protocol::Amqp => "amqp",
-        }
-    }
-
     /// Whether exchanges of one connection overlap, each on a stream of its own.
     pub fn has_streams(self) -> bool {
         matches!(self, Protocol::Http2 | Protocol::Http3)
@@ -189,7 +169,7 @@ pub struct Owner {
 }
 
 /// A connection, or a dial that failed. *Opened* means that the transport was established.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Connection {
     /// Unique within the run.
@@ -236,7 +216,7 @@ pub struct Connection {
     /// observed.
     pub at: Nanos,
     /// It was open before the recording began, so it does not count as opened.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub open_before: bool,
     /// The setup steps.
     #[serde(default)]
@@ -264,26 +244,8 @@ impl Connection {
     pub fn new(id: ConnectionId, at: Nanos) -> Connection {
         Connection {
             id,
-            variant: None,
-            round: None,
-            environment: None,
-            origin: None,
-            local: None,
-            peer: None,
-            owner: None,
-            agent: None,
-            server: None,
-            transport: Transport::Tcp,
-            protocol: None,
-            tls: None,
             at,
-            open_before: false,
-            setup: Setup::default(),
-            other_attempts: 0,
-            failed: None,
-            terms: KeepAliveTerms::default(),
-            closed: None,
-            certainty: Certainty::Exact,
+            ..Connection::default()
         }
     }
 
@@ -295,11 +257,6 @@ impl Connection {
             Some(failure) => failure.phase == SetupPhase::Ssl,
         }
     }
-}
-
-/// For serde: a flag with its default.
-fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 /// For serde: a count with its default.

@@ -3,25 +3,23 @@
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A TLS protocol version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum TlsVersion {
-    /// SSL 3.0.
-    #[serde(rename = "ssl3")]
-    Ssl3,
-    /// TLS 1.0.
-    #[serde(rename = "1.0")]
-    Tls10,
-    /// TLS 1.1.
-    #[serde(rename = "1.1")]
-    Tls11,
-    /// TLS 1.2.
-    #[serde(rename = "1.2")]
-    Tls12,
-    /// TLS 1.3.
-    #[serde(rename = "1.3")]
-    Tls13,
+kinds! {
+    json
+    /// A TLS protocol version.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    pub enum TlsVersion, as_str {
+        /// SSL 3.0.
+        Ssl3 = "ssl3",
+        /// TLS 1.0.
+        Tls10 = "1.0",
+        /// TLS 1.1.
+        Tls11 = "1.1",
+        /// TLS 1.2.
+        Tls12 = "1.2",
+        /// TLS 1.3.
+        Tls13 = "1.3",
+    }
 }
 
 impl TlsVersion {
@@ -35,17 +33,6 @@ impl TlsVersion {
             0x0304 => TlsVersion::Tls13,
             _ => return None,
         })
-    }
-
-    /// The version as text, such as `1.3`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            TlsVersion::Ssl3 => "ssl3",
-            TlsVersion::Tls10 => "1.0",
-            TlsVersion::Tls11 => "1.1",
-            TlsVersion::Tls12 => "1.2",
-            TlsVersion::Tls13 => "1.3",
-        }
     }
 }
 

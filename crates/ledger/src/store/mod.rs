@@ -77,4 +77,11 @@ impl StoreError {
             source,
         }
     }
+
+    fn json(path: &Path) -> impl FnOnce(serde_json::Error) -> StoreError + '_ {
+        move |source| StoreError::Json {
+            path: path.to_owned(),
+            source,
+        }
+    }
 }

@@ -43,10 +43,7 @@ impl Reader {
             ErrorKind::NotFound | ErrorKind::NotADirectory => {
                 StoreError::NotALedger(folder.to_owned())
             }
-            _ => StoreError::Io {
-                path: path.clone(),
-                source,
-            },
+            _ => StoreError::io(&path)(source),
         })?;
         let Ok(Head { schema }) = serde_json::from_slice(&json) else {
             return Err(StoreError::NotALedger(folder.to_owned()));
@@ -57,8 +54,7 @@ impl Reader {
                 schema,
             });
         }
-        let run =
-            serde_json::from_slice(&json).map_err(|source| StoreError::Json { path, source })?;
+        let run = serde_json::from_slice(&json).map_err(StoreError::json(&path))?;
         Ok(Reader {
             folder: folder.to_owned(),
             run,
@@ -91,9 +87,9 @@ impl Reader {
         match input_file::read(&path, LARGEST) {
             Ok(json) => serde_json::from_slice(&json)
                 .map(Some)
-                .map_err(|source| StoreError::Json { path, source }),
+                .map_err(StoreError::json(&path)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(StoreError::Io { path, source }),
+            Err(error) => Err(StoreError::io(&path)(error)),
         }
     }
 

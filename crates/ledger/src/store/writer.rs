@@ -42,10 +42,7 @@ impl Writer {
     /// Adds one event. It is written with the next flush, or after a megabyte of events.
     pub fn append(&mut self, event: Event<'_>) -> Result<(), StoreError> {
         let path = self.folder.join(EVENTS);
-        serde_json::to_writer(&mut self.pending, &event).map_err(|source| StoreError::Json {
-            path: path.clone(),
-            source,
-        })?;
+        serde_json::to_writer(&mut self.pending, &event).map_err(StoreError::json(&path))?;
         self.pending.push(b'\n');
         self.appended += 1;
         if self.pending.len() >= FRAME {
@@ -113,12 +110,7 @@ fn create_folder(folder: &Path) -> std::io::Result<()> {
 /// Writes a temporary file, then renames it, so that a reader sees the old or the new content.
 fn replace(path: &Path, content: &impl serde::Serialize) -> Result<(), StoreError> {
     let temporary = path.with_extension("new");
-    let json = serde_json::to_vec(content).map_err(|source| StoreError::Json {
-        path: path.to_owned(),
-        source,
-    })?;
-    let mut file = private_file::create(&temporary).map_err(StoreError::io(&temporary))?;
-    file.write_all(&json).map_err(StoreError::io(&temporary))?;
-    drop(file);
+    let json = serde_json::to_vec(content).map_err(StoreError::json(path))?;
+    private_file::write(&temporary, json).map_err(StoreError::io(&temporary))?;
     fs::rename(&temporary, path).map_err(StoreError::io(path))
 }

@@ -1,7 +1,7 @@
 //! The counts of one variant and round.
 
 use super::tagged::{self, ClientCounts, TagCell};
-use super::{Connections, Group, GroupKey, add};
+use super::{Connections, Group, GroupKey, add, add_each, group};
 use crate::event::Round;
 use crate::exchange::Exchange;
 use crate::histogram::Histogram;
@@ -52,27 +52,10 @@ impl Cell {
         }
     }
 
-    #[inline]
-    fn group(&mut self, key: GroupKey) -> &mut Group {
-        // a few kinds at most: a scan is faster than a map
-        match self.groups.iter().position(|group| group.key == key) {
-            Some(at) => &mut self.groups[at],
-            None => {
-                self.groups.push(Group::new(key));
-                self.groups.last_mut().expect("one was just pushed")
-            }
-        }
-    }
-
     /// Counts one exchange.
     #[inline]
     pub fn exchange(&mut self, exchange: &Exchange) {
-        self.group(GroupKey {
-            reuse: exchange.reuse,
-            warmup: exchange.warmup,
-            outcome: exchange.outcome,
-        })
-        .record(exchange);
+        group::record(&mut self.groups, exchange);
         if let Some(status) = exchange.status
             && exchange.outcome.is_ok()
         {
@@ -88,22 +71,13 @@ impl Cell {
 
     /// Adds all counts of `other`, whose variant and round are ignored.
     pub fn merge(&mut self, other: &Cell) {
-        for group in &other.groups {
-            self.group(group.key).merge(group);
-        }
+        group::merge(&mut self.groups, &other.groups);
         tagged::merge(&mut self.tags, &other.tags);
         if let Some(clients) = other.clients {
             self.clients.get_or_insert_default().add(clients);
         }
-        let statuses = [
-            (&mut self.status, &other.status),
-            (&mut self.warmup_status, &other.warmup_status),
-        ];
-        for (ours, theirs) in statuses {
-            for (&status, count) in theirs {
-                add(ours.entry(status).or_default(), *count);
-            }
-        }
+        add_each(&mut self.status, &other.status);
+        add_each(&mut self.warmup_status, &other.warmup_status);
         self.connections.merge(&other.connections);
         self.lookups.merge(&other.lookups);
         add(&mut self.lookups_failed, other.lookups_failed);
@@ -114,11 +88,7 @@ impl Cell {
 
     /// See [`super::Tally::sum_of_counts`].
     pub(super) fn sum_of_counts(&self) -> u64 {
-        let groups = self.groups.iter().flat_map(|group| {
-            let bytes = &group.bytes;
-            let bytes = [bytes.request_head, bytes.request_body, bytes.head];
-            bytes.into_iter().chain([group.bytes.body, group.count()])
-        });
+        let groups = self.groups.iter().flat_map(Group::counts);
         let statuses = self.status.values().chain(self.warmup_status.values());
         let lookups = [self.lookups.count(), self.lookups_failed];
         let clients = self.clients.unwrap_or_default();
@@ -141,11 +111,6 @@ impl Cell {
 
     /// The groups for which `keep` returns true, merged into one; its key is that of the first.
     pub fn merged(&self, keep: impl Fn(&GroupKey) -> bool) -> Option<Group> {
-        let mut groups = self.groups.iter().filter(|group| keep(&group.key));
-        let mut all = groups.next()?.clone();
-        for group in groups {
-            all.merge(group);
-        }
-        Some(all)
+        group::merged(&self.groups, keep)
     }
 }

@@ -1,6 +1,6 @@
 //! The connections of one cell.
 
-use super::add;
+use super::{add, add_each};
 use crate::connection::{ClosePoint, Connection, EndedBy, Handshake, Side, TlsVersion};
 use crate::event::Closed;
 use crate::exchange::Exchange;
@@ -71,15 +71,7 @@ impl Connections {
             return;
         }
         if let Some(tls) = &connection.tls {
-            let kind = (tls.version, tls.handshake);
-            match self
-                .handshakes
-                .iter_mut()
-                .find(|(version, handshake, _)| (*version, *handshake) == kind)
-            {
-                Some((_, _, count)) => *count += 1,
-                None => self.handshakes.push((kind.0, kind.1, 1)),
-            }
+            self.add_handshakes(tls.version, tls.handshake, 1);
         }
         let setup = &connection.setup;
         for (histogram, span) in self
@@ -93,6 +85,19 @@ impl Connections {
         }
         if let Some(total) = setup.nanos() {
             self.setup_total.record(total);
+        }
+    }
+
+    fn add_handshakes(
+        &mut self,
+        version: Option<TlsVersion>,
+        handshake: Option<Handshake>,
+        count: u64,
+    ) {
+        let mut known = self.handshakes.iter_mut();
+        match known.find(|(ours, kind, _)| (*ours, *kind) == (version, handshake)) {
+            Some((_, _, ours)) => add(ours, count),
+            None => self.handshakes.push((version, handshake, count)),
         }
     }
 
@@ -156,23 +161,12 @@ impl Connections {
     pub fn merge(&mut self, other: &Connections) {
         add(&mut self.opened, other.opened);
         add(&mut self.unusable, other.unusable);
-        for (&kind, count) in &other.failed {
-            add(self.failed.entry(kind).or_default(), *count);
-        }
+        add_each(&mut self.failed, &other.failed);
         add(&mut self.other_attempts, other.other_attempts);
         for &(version, handshake, count) in &other.handshakes {
-            match self
-                .handshakes
-                .iter_mut()
-                .find(|(ours, kind, _)| (*ours, *kind) == (version, handshake))
-            {
-                Some((_, _, ours)) => add(ours, count),
-                None => self.handshakes.push((version, handshake, count)),
-            }
+            self.add_handshakes(version, handshake, count);
         }
-        for (&by, count) in &other.ended_by {
-            add(self.ended_by.entry(by).or_default(), *count);
-        }
+        add_each(&mut self.ended_by, &other.ended_by);
         self.exchanges.merge(&other.exchanges);
         self.exchanges_until_server_closed
             .merge(&other.exchanges_until_server_closed);

@@ -71,8 +71,48 @@ pub struct Group {
     pub bytes: ExchangeBytes,
 }
 
+/// The group of a kind, created on demand.
+#[inline]
+fn group_of(groups: &mut Vec<Group>, key: GroupKey) -> &mut Group {
+    // a few kinds at most: a scan is faster than a map
+    let at = groups.iter().position(|group| group.key == key);
+    let at = at.unwrap_or_else(|| {
+        groups.push(Group::new(key));
+        groups.len() - 1
+    });
+    &mut groups[at]
+}
+
+/// Counts an exchange in the group of its kind.
+#[inline]
+pub(super) fn record(groups: &mut Vec<Group>, exchange: &Exchange) {
+    let key = GroupKey {
+        reuse: exchange.reuse,
+        warmup: exchange.warmup,
+        outcome: exchange.outcome,
+    };
+    group_of(groups, key).record(exchange);
+}
+
+/// Adds all of `theirs`.
+pub(super) fn merge(ours: &mut Vec<Group>, theirs: &[Group]) {
+    for group in theirs {
+        group_of(ours, group.key).merge(group);
+    }
+}
+
+/// The groups for which `keep` returns true, merged into one; its key is that of the first.
+pub(super) fn merged(groups: &[Group], keep: impl Fn(&GroupKey) -> bool) -> Option<Group> {
+    let mut groups = groups.iter().filter(|group| keep(&group.key));
+    let mut all = groups.next()?.clone();
+    for group in groups {
+        all.merge(group);
+    }
+    Some(all)
+}
+
 impl Group {
-    pub(super) fn new(key: GroupKey) -> Group {
+    fn new(key: GroupKey) -> Group {
         Group {
             key,
             latency: Histogram::new(),
@@ -89,13 +129,20 @@ impl Group {
         self.latency.count()
     }
 
+    /// See [`super::Tally::sum_of_counts`].
+    pub(super) fn counts(&self) -> [u64; 5] {
+        let bytes = &self.bytes;
+        let (head, body) = (bytes.request_head, bytes.request_body);
+        [head, body, bytes.head, bytes.body, self.count()]
+    }
+
     /// The histogram of one phase.
     pub fn phase(&self, phase: Phase) -> &Histogram {
         &self.phases[phase as usize]
     }
 
     #[inline]
-    pub(super) fn record(&mut self, exchange: &Exchange) {
+    fn record(&mut self, exchange: &Exchange) {
         let latency = exchange.latency();
         self.latency.record(latency);
         self.without_setup.record(exchange.latency_without_setup());

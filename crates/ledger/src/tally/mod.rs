@@ -13,11 +13,19 @@ pub use tagged::{ClientCounts, TagCell};
 
 use crate::event::{Caveat, Event, Sink, Sockets};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Adds to a sum of numbers from a ledger of another program. The sum saturates at 2^64.
 #[inline]
 fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
+}
+
+/// Adds counts by key.
+fn add_each<K: Copy + Ord>(sums: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {
+    for (&key, &count) in more {
+        add(sums.entry(key).or_default(), count);
+    }
 }
 
 /// The tally of a run.
@@ -139,7 +147,6 @@ mod tests {
     use crate::failure::{Failure, Outcome};
     use crate::reuse::Reuse;
     use crate::time::Nanos;
-    use std::collections::BTreeMap;
 
     fn exchange(variant: u32, fresh: bool, latency: u64, outcome: Outcome) -> Exchange {
         let mut one = Exchange::new(0, Nanos(0));

@@ -1,6 +1,6 @@
 //! What a scenario adds to a cell: figures by tag, and its simulated clients.
 
-use super::{Group, GroupKey, add};
+use super::{Group, GroupKey, add, add_each, group};
 use crate::exchange::Exchange;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -48,12 +48,7 @@ impl ClientCounts {
 pub(super) fn record(tags: &mut Vec<TagCell>, exchange: &Exchange) {
     let Some(tag) = &exchange.tag else { return };
     let Some(cell) = cell(tags, tag) else { return };
-    cell.group(GroupKey {
-        reuse: exchange.reuse,
-        warmup: exchange.warmup,
-        outcome: exchange.outcome,
-    })
-    .record(exchange);
+    group::record(&mut cell.groups, exchange);
     if let Some(status) = exchange.status.filter(|_| exchange.outcome.is_ok()) {
         *cell.status.entry(status).or_default() += 1;
     }
@@ -65,12 +60,8 @@ pub(super) fn merge(ours: &mut Vec<TagCell>, theirs: &[TagCell]) {
         let Some(cell) = cell(ours, &other.tag) else {
             return;
         };
-        for group in &other.groups {
-            cell.group(group.key).merge(group);
-        }
-        for (&status, count) in &other.status {
-            add(cell.status.entry(status).or_default(), *count);
-        }
+        group::merge(&mut cell.groups, &other.groups);
+        add_each(&mut cell.status, &other.status);
     }
 }
 
@@ -92,15 +83,6 @@ fn cell<'a>(tags: &'a mut Vec<TagCell>, tag: &Arc<str>) -> Option<&'a mut TagCel
 }
 
 impl TagCell {
-    fn group(&mut self, key: GroupKey) -> &mut Group {
-        let at = self.groups.iter().position(|group| group.key == key);
-        let at = at.unwrap_or_else(|| {
-            self.groups.push(Group::new(key));
-            self.groups.len() - 1
-        });
-        &mut self.groups[at]
-    }
-
     /// Packs its histograms.
     pub(super) fn pack(&mut self) {
         self.groups.iter_mut().for_each(Group::pack);
@@ -108,26 +90,13 @@ impl TagCell {
 
     /// See [`super::Tally::sum_of_counts`].
     pub(super) fn counts(&self) -> impl Iterator<Item = u64> + '_ {
-        let groups = self.groups.iter().flat_map(|group| {
-            let bytes = &group.bytes;
-            [
-                bytes.request_head,
-                bytes.request_body,
-                bytes.head,
-                bytes.body,
-                group.count(),
-            ]
-        });
+        let groups = self.groups.iter().flat_map(Group::counts);
         groups.chain(self.status.values().copied())
     }
 
     /// The groups for which `keep` returns true, merged into one.
     pub fn merged(&self, keep: impl Fn(&GroupKey) -> bool) -> Option<Group> {
-        let groups = self.groups.iter().filter(|group| keep(&group.key));
-        groups.cloned().reduce(|mut all, group| {
-            all.merge(&group);
-            all
-        })
+        group::merged(&self.groups, keep)
     }
 }
 

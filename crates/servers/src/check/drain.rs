@@ -24,7 +24,7 @@ const STOPPED: Why = Why::cannot_see("the measurement was stopped before the ser
 
 /// What a server did between the signal and the end of its process. Times are milliseconds after
 /// the signal.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrainFacts {
     /// The signal, such as `SIGTERM`.
@@ -94,7 +94,7 @@ pub struct DrainVersion {
 }
 
 /// How a server's process ended.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrainedProcess {
     /// `ended`, `killed`, `left-behind` or `unknown`.
@@ -108,7 +108,7 @@ pub struct DrainedProcess {
 }
 
 /// The result of a signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProcessEnd {
@@ -119,6 +119,7 @@ pub enum ProcessEnd {
     /// The command's processes ended, and another one goes on serving.
     LeftBehind,
     /// The measurement was stopped before.
+    #[default]
     Unknown,
 }
 
@@ -126,18 +127,8 @@ impl DrainFacts {
     pub(super) fn of(drain: &Drain) -> DrainFacts {
         let mut facts = DrainFacts {
             signal: drain.signal.clone(),
-            in_flight: DrainRequests::default(),
-            kept: DrainRequests::default(),
-            new: DrainRequests::default(),
-            lost: Reading::default(),
-            refused: Reading::default(),
-            announced: Reading::default(),
-            lost_by: BTreeMap::new(),
-            versions: Vec::new(),
-            responded_until_ms: None,
-            accepted_until_ms: None,
-            refused_from_ms: None,
             process: process(drain),
+            ..DrainFacts::default()
         };
         for request in &drain.requests {
             facts.count(drain, request);

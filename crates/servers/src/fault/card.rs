@@ -81,7 +81,7 @@ impl Obstacle {
     /// The reason in words.
     pub fn words(self) -> &'static str {
         match self {
-            Obstacle::Fault(obstacle) => of_fault(obstacle),
+            Obstacle::Fault(obstacle) => obstacle.words(),
             Obstacle::BaselineFailed => "the program failed without a fault",
             Obstacle::NoBaseline => "the run without a fault did not end",
             Obstacle::NotRun => "its run did not end",
@@ -89,26 +89,6 @@ impl Obstacle {
             Obstacle::NoFurtherRequest => "the program sent no further request to it",
             Obstacle::NotUsed => "later requests used other open connections",
         }
-    }
-}
-
-fn of_fault(obstacle: FaultObstacle) -> &'static str {
-    match obstacle {
-        FaultObstacle::NoConnection => "the program opened no connection",
-        FaultObstacle::NoSuchHost => "no connection goes to the chosen hosts",
-        FaultObstacle::NotRelayed => "no relay carries the connections",
-        FaultObstacle::NotHttp => "the connections carry no HTTP",
-        FaultObstacle::NeverKept => "no connection was kept after a response",
-        FaultObstacle::NeverReused => "no connection was used for a second request",
-        FaultObstacle::TooFewExchanges => {
-            "the connections ended before the exchange that the seed chose"
-        }
-        FaultObstacle::NeverIdle => "no connection was idle for long enough",
-        FaultObstacle::NeverSoOld => "no connection reached the age",
-        FaultObstacle::NoBody => "no response had a body to cut",
-        FaultObstacle::Encrypted => "it needs bytes inside TLS",
-        FaultObstacle::NotHttp2 => "the connections speak HTTP/1",
-        FaultObstacle::SocketNotReached => "the program's socket could not be silenced",
     }
 }
 

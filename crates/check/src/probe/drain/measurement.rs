@@ -1,7 +1,7 @@
 //! Measures from the signal to the end of the process. Sends requests on kept and on new
 //! connections at a low rate, and records each outcome.
 
-use super::super::{Ended, ProbeContext};
+use super::super::{CheckError, ProbeContext};
 use super::nanos;
 use crate::line::{Answered, Line};
 use crate::prober::{PendingDial, Prober, StopReason};
@@ -61,7 +61,8 @@ pub(super) struct Measurement {
     /// Dials in progress, each with the index of its record.
     dials: Vec<PendingDial>,
     dialled: Vec<usize>,
-    is_signalled: bool,
+    /// Whether the signal was sent.
+    pub(super) is_signalled: bool,
 }
 
 impl Measurement {
@@ -70,7 +71,7 @@ impl Measurement {
         usual: RequestSpec,
         spoken: &[(Protocol, bool)],
         context: &ProbeContext<'_>,
-    ) -> Result<Measurement, Ended> {
+    ) -> Result<Measurement, StopReason> {
         let mut plans = Vec::new();
         for &(version, _) in spoken {
             plans.push(context.plans.plan(version, None, false)?);
@@ -88,24 +89,24 @@ impl Measurement {
         })
     }
 
-    /// Whether the signal was sent.
-    pub(super) fn is_signalled(&self) -> bool {
-        self.is_signalled
-    }
-
     /// Adds an open connection.
     pub(super) fn add(&mut self, line: Line, http: Protocol, role: DrainRole) {
+        self.add_member(line.connection().at, Some(line), http, role);
+    }
+
+    /// Adds a connection, or one that is dialled `at` this time.
+    fn add_member(&mut self, at: Nanos, line: Option<Line>, http: Protocol, role: DrainRole) {
         self.drain.connections.push(DrainConnection {
             role,
             http,
-            at: line.connection().at,
+            at,
             failed: None,
             announced_at: None,
             last_stream: None,
             ended: None,
         });
         self.members.push(Member {
-            line: Some(line),
+            line,
             sent_at: None,
             due: Nanos(u64::MAX),
         });
@@ -156,7 +157,7 @@ impl Measurement {
         server: &mut dyn ServerProcess,
         signal: EndSignal,
     ) -> Result<(), StopReason> {
-        server.ask_to_end(signal).map_err(StopReason::Server)?;
+        server.ask_to_end(signal).map_err(CheckError::Server)?;
         let at = prober.clock.now();
         self.drain.at = at;
         self.is_signalled = true;
@@ -195,7 +196,7 @@ impl Measurement {
                 break;
             }
             if now >= kill_at && self.drain.process.killed_at.is_none() {
-                server.kill().map_err(StopReason::Server)?;
+                server.kill().map_err(CheckError::Server)?;
                 self.drain.process.killed_at = Some(now);
             }
             prober.observer.waiting(prober.clock.until(kill_at));
@@ -225,7 +226,7 @@ impl Measurement {
 
     /// Records the state of the process. Returns whether a process of its group is left.
     fn look_at(&mut self, server: &mut dyn ServerProcess, now: Nanos) -> Result<bool, StopReason> {
-        let state = server.state().map_err(StopReason::Server)?;
+        let state = server.state().map_err(CheckError::Server)?;
         let process = &mut self.drain.process;
         let by_itself = process.killed_at.is_none();
         if process.status.is_none() && state.ended.is_some() {
@@ -328,24 +329,11 @@ impl Measurement {
         }
         if now >= self.next_new && !self.plans.is_empty() {
             self.next_new = now.after(nanos(period));
-            let plan = &self.plans[self.next_plan % self.plans.len()];
+            let plan = self.plans[self.next_plan % self.plans.len()].clone();
             self.next_plan += 1;
             self.dialled.push(self.drain.connections.len());
-            self.drain.connections.push(DrainConnection {
-                role: DrainRole::New,
-                http: plan.protocol,
-                at: now,
-                failed: None,
-                announced_at: None,
-                last_stream: None,
-                ended: None,
-            });
-            self.members.push(Member {
-                line: None,
-                sent_at: None,
-                due: Nanos(u64::MAX),
-            });
-            self.dials.push(prober.dial(plan));
+            self.add_member(now, None, plan.protocol, DrainRole::New);
+            self.dials.push(prober.dial(&plan));
         }
         Ok(())
     }

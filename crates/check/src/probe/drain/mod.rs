@@ -7,8 +7,9 @@
 
 mod measurement;
 
-use super::{Ended, ProbeContext};
+use super::ProbeContext;
 use crate::line::Line;
+use crate::prober::StopReason;
 use crate::server_process::ServerProcess;
 use intact_client::RequestSpec;
 use intact_ledger::Protocol;
@@ -43,7 +44,7 @@ pub(crate) fn most_requests(limit: Duration) -> u32 {
     per_version(true) + per_version(false) + measurement::turns(limit)
 }
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     let Some(drain) = context.config.drain.clone() else {
         return Ok(());
     };
@@ -70,7 +71,7 @@ pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
     let done = measure(context, &mut measured, slow.as_ref(), &spoken, server);
     measured.close_all(&mut context.prober);
     // nothing was measured before the signal
-    if measured.is_signalled() {
+    if measured.is_signalled {
         context.profile.drain = Some(measured.drain);
     }
     done
@@ -80,7 +81,7 @@ pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), Ended> {
 fn spoken(
     context: &mut ProbeContext<'_>,
     versions: &[Protocol],
-) -> Result<Vec<(Protocol, bool)>, Ended> {
+) -> Result<Vec<(Protocol, bool)>, StopReason> {
     let patience = context.prober.patience();
     let request = context.keeping_request();
     let mut spoken = Vec::new();
@@ -108,22 +109,17 @@ fn measure(
     slow: Option<&RequestSpec>,
     spoken: &[(Protocol, bool)],
     server: &mut dyn ServerProcess,
-) -> Result<(), Ended> {
+) -> Result<(), StopReason> {
     for &(version, keeps) in spoken {
         for (role, one, two) in CONNECTIONS {
             let many = if version.has_streams() { two } else { one };
-            // a connection that the server does not keep can only carry a request in flight
-            let many = if keeps || role == DrainRole::InFlight {
-                many
-            } else {
-                0
+            let many = match role {
+                DrainRole::InFlight if slow.is_some() => 2 * many,
+                // a connection that the server does not keep can only carry a request in flight
+                DrainRole::InFlight => many,
+                _ if keeps => many,
+                _ => 0,
             };
-            let many = many
-                * if role == DrainRole::InFlight && slow.is_some() {
-                    2
-                } else {
-                    1
-                };
             for _ in 0..many {
                 if let Some(line) = line_up(context, version, keeps)? {
                     measured.add(line, version, role);
@@ -142,7 +138,7 @@ fn measure(
         return Ok(());
     };
     measured.signal(&mut context.prober, server, drain.signal)?;
-    Ok(measured.run(&mut context.prober, server)?)
+    measured.run(&mut context.prober, server)
 }
 
 /// Opens a connection of this version. If the server keeps connections, it has carried one request.
@@ -150,9 +146,8 @@ fn line_up(
     context: &mut ProbeContext<'_>,
     version: Protocol,
     keeps: bool,
-) -> Result<Option<Line>, Ended> {
-    let plan = context.plans.plan(version, None, false)?;
-    let Ok(mut line) = context.prober.open(&plan)? else {
+) -> Result<Option<Line>, StopReason> {
+    let Some(mut line) = context.open(version)? else {
         return Ok(None);
     };
     if keeps {
