@@ -71,9 +71,7 @@ impl DestinationKey {
         let name = origin.to_string();
         name.split_once("://").map(|(_, host)| host.to_owned())
     }
-}
 
-impl DestinationKey {
     /// [`DestinationKey::host`] under another name of the host.
     pub(super) fn host_named(&self, name: &Arc<str>) -> Option<String> {
         let origin = self.origin.as_ref()?;
@@ -294,6 +292,12 @@ impl Destinations {
     pub(super) fn count_reason(&mut self, destination: usize, why: OpenReason, sign: Sign) {
         self.counts[destination].why(why, sign);
         self.all.why(why, sign);
+    }
+
+    /// An opening that was counted for one reason had another.
+    pub(super) fn correct_reason(&mut self, destination: usize, was: OpenReason, why: OpenReason) {
+        self.count_reason(destination, was, Sign::Remove);
+        self.count_reason(destination, why, Sign::Add);
     }
 
     /// Counts an exchange on `live`, with the idle time before it; `timed` where its duration is

@@ -162,13 +162,18 @@ pub struct OpenConnection {
 }
 
 impl OpenConnection {
-    /// A connection that was open before and has carried nothing that is known.
-    pub(super) fn from_before(connection: Connection) -> OpenConnection {
+    /// A connection that has carried nothing that is known.
+    pub(super) fn new(
+        connection: Connection,
+        destination: usize,
+        owner: PoolOwner,
+        why: OpenReason,
+    ) -> OpenConnection {
         OpenConnection {
             connection: Box::new(connection),
-            destination: 0,
-            owner: PoolOwner::Unknown,
-            why: OpenReason::Unseen,
+            destination,
+            owner,
+            why,
             exchanges: 0,
             carried_response: false,
             last: None,

@@ -41,12 +41,17 @@ struct Pool {
     spares: VecDeque<(Nanos, Nanos)>,
 }
 
+/// Keeps the latest of what ended.
+fn remember<T>(ended: &mut VecDeque<T>, one: T) {
+    if ended.len() == ENDS {
+        ended.pop_front();
+    }
+    ended.push_back(one);
+}
+
 impl Pool {
     fn end(&mut self, at: Nanos, why: OpenReason) {
-        if self.ended.len() == ENDS {
-            self.ended.pop_front();
-        }
-        self.ended.push_back((at, why));
+        remember(&mut self.ended, (at, why));
     }
 
     /// The end that an opening at `at` replaces: the latest before it.
@@ -354,10 +359,7 @@ impl Pools {
     /// Notes from when until when a connection that ended was idle at last.
     pub(super) fn note_idle(&mut self, owner: (usize, PoolOwner), from: Nanos, to: Nanos) {
         if let Some(pool) = self.pools.get_mut(&owner) {
-            if pool.was_idle.len() == ENDS {
-                pool.was_idle.pop_front();
-            }
-            pool.was_idle.push_back((from, to));
+            remember(&mut pool.was_idle, (from, to));
         }
     }
 
@@ -391,11 +393,8 @@ impl Pools {
         }
         self.spare.insert(connection.id);
         if let Some(pool) = self.pools.get_mut(&(live.destination, live.owner)) {
-            if pool.spares.len() == ENDS {
-                pool.spares.pop_front();
-            }
             let ready = connection.setup.ready().unwrap_or(connection.at);
-            pool.spares.push_back((connection.at, ready));
+            remember(&mut pool.spares, (connection.at, ready));
         }
     }
 

@@ -52,8 +52,7 @@ pub use server_closes_early::{AGE_LIMIT, WHY_RESET};
 
 use crate::Context;
 use intact_document::finding::{Finding, RuleDoc};
-use intact_ledger::Event;
-use intact_ledger::Evidence;
+use intact_ledger::{Event, Evidence, Exchange};
 
 /// A row of the table of rules: what is documented, and the fold that applies it.
 struct RuleRow {
@@ -100,6 +99,19 @@ impl<F: Fn(&mut Attribution<'_>) -> Vec<Finding> + Send> Fold for F {
     fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         self(attribution)
     }
+}
+
+/// Whether an exchange that was read had no byte of a response.
+fn is_without_response(exchange: &Exchange) -> bool {
+    let bytes = &exchange.bytes;
+    let is_empty = bytes.head == 0 && bytes.body == 0;
+    exchange.certainty.is_exact() && exchange.status.is_none() && is_empty
+}
+
+/// Whether a request that is sent again may do what it does twice.
+fn is_unsafe(exchange: &Exchange) -> bool {
+    let method = exchange.method.as_ref();
+    method.is_some_and(|method| !method.is_idempotent())
 }
 
 /// Distinct things that a rule keeps apart for each destination or name.

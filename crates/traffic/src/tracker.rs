@@ -130,17 +130,8 @@ impl Tracker {
         self.note_growth(connection, destination);
         let why = self.reason(connection, destination, owner);
         self.destinations.count_reason(destination, why, Sign::Add);
-        self.pools.add(OpenConnection {
-            connection: Box::new(connection.clone()),
-            destination,
-            owner,
-            why,
-            exchanges: 0,
-            carried_response: false,
-            last: None,
-            waiters: Vec::new(),
-            busy: None,
-        });
+        let live = OpenConnection::new(connection.clone(), destination, owner, why);
+        self.pools.add(live);
         self.explain_spares(connection.id, destination);
         Some(connection.id)
     }
@@ -333,10 +324,9 @@ impl Tracker {
         // not replaced
         let is_spare = close.by == Some(Side::Client) && close.moment == Some(ClosePoint::Unused);
         if is_spare && live.why.is_of_a_request() {
-            let counts = &mut self.destinations;
-            counts.count_reason(live.destination, live.why, Sign::Remove);
+            self.destinations
+                .correct_reason(live.destination, live.why, OpenReason::Unused);
             live.why = OpenReason::Unused;
-            counts.count_reason(live.destination, live.why, Sign::Add);
             self.pools.note_spare(&live);
         }
         if !(replaced || is_spare) {
@@ -392,9 +382,8 @@ impl Tracker {
     /// before that one, when they end.
     fn explain_spares(&mut self, id: ConnectionId, destination: usize) {
         for _ in 0..self.pools.spares_next_to(id) {
-            let counts = &mut self.destinations;
-            counts.count_reason(destination, OpenReason::Unused, Sign::Remove);
-            counts.count_reason(destination, OpenReason::InParallel, Sign::Add);
+            let (unused, other) = (OpenReason::Unused, OpenReason::InParallel);
+            self.destinations.correct_reason(destination, unused, other);
         }
     }
 
@@ -422,8 +411,7 @@ impl Tracker {
         let opened = waiter.connection;
         if let Some(why) = why.filter(|_| !self.pools.was_spare(opened)) {
             self.destinations
-                .count_reason(destination, waiter.why, Sign::Remove);
-            self.destinations.count_reason(destination, why, Sign::Add);
+                .correct_reason(destination, waiter.why, why);
             self.pools.correct(opened, why);
         }
     }

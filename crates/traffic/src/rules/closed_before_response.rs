@@ -1,7 +1,7 @@
 //! `closed-before-response`: the server ended a connection after it had received a request, and did
 //! not respond.
 
-use super::{Attribution, Fold, RuleRow};
+use super::{Attribution, Fold, RuleRow, is_unsafe, is_without_response};
 use crate::Context;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, nanos, requests, statement};
@@ -43,12 +43,7 @@ fn is_closed(exchange: &Exchange) -> bool {
         Outcome::Failed(Failure::Closed | Failure::Reset)
     );
     // an announced end is `lost-in-drain`
-    is_ended
-        && exchange.close_announced_at.is_none()
-        && exchange.certainty.is_exact()
-        && exchange.status.is_none()
-        && exchange.bytes.head == 0
-        && exchange.bytes.body == 0
+    is_ended && exchange.close_announced_at.is_none() && is_without_response(exchange)
 }
 
 impl Fold for ClosedBeforeResponse {
@@ -58,9 +53,7 @@ impl Fold for ClosedBeforeResponse {
         {
             let seen = self.seen.entry(destination).or_default();
             seen.requests += 1;
-            let method = exchange.method.as_ref();
-            let is_unsafe = method.is_some_and(|method| !method.is_idempotent());
-            seen.unsafe_to_repeat += u64::from(is_unsafe);
+            seen.unsafe_to_repeat += u64::from(is_unsafe(exchange));
             seen.longest = seen.longest.max(exchange.latency_without_setup());
         }
     }

@@ -1,7 +1,7 @@
 //! `dead-connection-reused`: requests waited for a response on a connection that carried nothing
 //! any more.
 
-use super::{Attribution, Fold, KEPT, Remedy, RuleRow};
+use super::{Attribution, Fold, KEPT, Remedy, RuleRow, is_without_response};
 use crate::{Context, Counts};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, nanos, requests, statement, timer_nanos};
@@ -143,11 +143,7 @@ fn is_silent(exchange: &Exchange) -> bool {
         exchange.outcome,
         Outcome::Failed(Failure::ClientClosed | Failure::Timeout | Failure::Aborted)
     );
-    gave_up
-        && exchange.certainty.is_exact()
-        && exchange.status.is_none()
-        && exchange.bytes.head == 0
-        && exchange.bytes.body == 0
+    gave_up && is_without_response(exchange)
 }
 
 impl Fold for DeadConnectionReused {

@@ -1,7 +1,7 @@
 //! `lost-in-drain`: the server announced the end of a connection, and requests on it got no
 //! complete response.
 
-use super::{Attribution, Fold, KEPT, RuleRow};
+use super::{Attribution, Fold, KEPT, RuleRow, is_unsafe};
 use crate::Context;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Statement, Value, requests, statement};
@@ -127,7 +127,6 @@ impl Fold for LostInDrain {
         let Some(announced_at) = exchange.close_announced_at.filter(|_| is_cut(exchange)) else {
             return;
         };
-        let method = exchange.method.as_ref();
         let loss = Loss {
             destination,
             connection: exchange.connection,
@@ -135,7 +134,7 @@ impl Fold for LostInDrain {
             waited: exchange.latency(),
             is_late: exchange.at > announced_at,
             is_refused: exchange.outcome.is_refusal(),
-            is_unsafe: method.is_some_and(|method| !method.is_idempotent()),
+            is_unsafe: is_unsafe(exchange),
         };
         self.lose(exchange, loss);
     }

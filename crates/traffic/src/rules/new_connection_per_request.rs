@@ -66,9 +66,11 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
         };
         let mut finding = Finding::by(&RULE.doc, severity, name, said, evidence)
             .costing(claim.cost_ms, claim.share);
-        let mut remedy = Remedy::ShareClient;
-        if let Some((fix, other)) = first.and_then(other_remedy) {
-            remedy = other;
+        let remedy = match first {
+            Some(OpenReason::ClientIdle | OpenReason::ServerHidden) => Remedy::LengthenIdle,
+            _ => Remedy::ShareClient,
+        };
+        if let Some(fix) = first.and_then(other_fix) {
             finding.fix = fix.into();
             if let (Some(idle), Remedy::LengthenIdle) = (counts.client_idle, remedy) {
                 let now = statement!(
@@ -179,44 +181,33 @@ fn is_deliberate(why: OpenReason, counts: &Counts) -> bool {
 
 /// What helps where the client does keep connections, but not for long enough, or does not live for
 /// long enough itself.
-fn other_remedy(why: OpenReason) -> Option<(&'static str, Remedy)> {
-    match why {
-        OpenReason::Unused => Some((
-            "Find what opens connections and closes them without a request: a health check or port probe, a pool that connects ahead, a client that races two addresses",
-            Remedy::ShareClient,
-        )),
-        OpenReason::ClientIdle => Some((
-            "Nothing, if this limit is there to stay below the server's (`stale-reuse`, `idle-timeout-race`). Else let the client keep idle connections for longer than its pauses, and for less than the server does",
-            Remedy::LengthenIdle,
-        )),
-        OpenReason::ClientRenewed => Some((
-            "Nothing, if the client renews connections to follow its name to other addresses (`pinned-to-old-address`). Else let it keep them for longer",
-            Remedy::ShareClient,
-        )),
-        OpenReason::NewProcess => Some((
-            "Make the calls from one process that lives on: connections end with the process that opened them",
-            Remedy::ShareClient,
-        )),
-        OpenReason::ServerHidden => Some((
-            "Find out why the server closes: decrypt the connection (`watch --keys`, `audit --keylog`), or look at the server's limits of requests, age and idle time",
-            Remedy::LengthenIdle,
-        )),
-        OpenReason::Rejected => Some((
-            "Find out why the server closes connections that it has just accepted: a limit of connections or addresses, a crash, another protocol on this port",
-            Remedy::ShareClient,
-        )),
-        OpenReason::ExcessBytes => Some((
-            "Let the server send no bytes after a response: its body is longer than `Content-Length`, or a response to HEAD, 204 or 304 has a body",
-            Remedy::ShareClient,
-        )),
-        OpenReason::GaveUp => Some((
-            "Find out why responses are late, or let the client wait for longer: in HTTP/1.1 a request that it gives up costs the connection",
-            Remedy::ShareClient,
-        )),
-        OpenReason::Broken => Some((
-            "Find out why connections break before anything else",
-            Remedy::ShareClient,
-        )),
-        _ => None,
-    }
+fn other_fix(why: OpenReason) -> Option<&'static str> {
+    Some(match why {
+        OpenReason::Unused => {
+            "Find what opens connections and closes them without a request: a health check or port probe, a pool that connects ahead, a client that races two addresses"
+        }
+        OpenReason::ClientIdle => {
+            "Nothing, if this limit is there to stay below the server's (`stale-reuse`, `idle-timeout-race`). Else let the client keep idle connections for longer than its pauses, and for less than the server does"
+        }
+        OpenReason::ClientRenewed => {
+            "Nothing, if the client renews connections to follow its name to other addresses (`pinned-to-old-address`). Else let it keep them for longer"
+        }
+        OpenReason::NewProcess => {
+            "Make the calls from one process that lives on: connections end with the process that opened them"
+        }
+        OpenReason::ServerHidden => {
+            "Find out why the server closes: decrypt the connection (`watch --keys`, `audit --keylog`), or look at the server's limits of requests, age and idle time"
+        }
+        OpenReason::Rejected => {
+            "Find out why the server closes connections that it has just accepted: a limit of connections or addresses, a crash, another protocol on this port"
+        }
+        OpenReason::ExcessBytes => {
+            "Let the server send no bytes after a response: its body is longer than `Content-Length`, or a response to HEAD, 204 or 304 has a body"
+        }
+        OpenReason::GaveUp => {
+            "Find out why responses are late, or let the client wait for longer: in HTTP/1.1 a request that it gives up costs the connection"
+        }
+        OpenReason::Broken => "Find out why connections break before anything else",
+        _ => return None,
+    })
 }

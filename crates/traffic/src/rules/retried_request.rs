@@ -1,6 +1,6 @@
 //! `retried-request`: the same request was sent again on another connection.
 
-use super::{Attribution, Fold, KEPT, RuleRow};
+use super::{Attribution, Fold, KEPT, RuleRow, is_unsafe};
 use crate::Context;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Statement, Value, requests, statement, text};
@@ -253,14 +253,13 @@ impl Fold for RetriedRequest {
         let request = exchange.fingerprint.map(|one| (one, destination));
         let first = request.and_then(|request| self.repeats(request, exchange, sender));
         if first.is_some() || exchange.retry_of.is_some() {
-            let method = exchange.method.as_ref();
             let retry = Retry {
                 destination,
                 // what its producer calls a retry is one
                 environment: sender.environment.filter(|_| exchange.retry_of.is_none()),
                 between: (first.unwrap_or(exchange.at), exchange.at),
-                is_harmful: method.is_some_and(|method| !method.is_idempotent()),
-                example: method
+                is_harmful: is_unsafe(exchange),
+                example: (exchange.method.as_ref())
                     .zip(exchange.target.as_ref())
                     .map(|(method, target)| format!("{method} {target}")),
             };

@@ -1,6 +1,6 @@
 //! `stale-reuse`: requests were sent onto connections that the server had closed.
 
-use super::{Attribution, Claim, Fold, Remedy, RuleRow};
+use super::{Attribution, Claim, Fold, Remedy, RuleRow, is_unsafe};
 use crate::{Context, OpenReason};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Statement, requests, statement, timer_nanos};
@@ -48,9 +48,7 @@ impl Fold for StaleReuse {
             {
                 let seen = self.seen.entry(destination).or_default();
                 seen.requests += 1;
-                let method = exchange.method.as_ref();
-                seen.unsafe_to_repeat +=
-                    u64::from(method.is_some_and(|method| !method.is_idempotent()));
+                seen.unsafe_to_repeat += u64::from(is_unsafe(exchange));
                 if let Some(gap) = context.gap {
                     let (least, most) = seen.idle.unwrap_or((gap, gap));
                     seen.idle = Some((least.min(gap), most.max(gap)));
