@@ -5,34 +5,35 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 kinds! {
-json
-/// A kind of fact that a producer observes. The absence of such a fact shows something only where
-/// the producer would have recorded it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Evidence, id {
-    /// The addresses that lookups resulted in.
-    Addresses = "addresses",
-    /// What the peers announce about a connection: its end (`Connection: close`, GOAWAY) and its
-    /// limits (SETTINGS).
-    Announcements = "announcements",
-    /// What a client tries without reaching the server: dials and requests that fail on the way.
-    Attempts = "attempts",
-    /// Whether the client read response bodies to their end.
-    Bodies = "bodies",
-    /// How long requests take; without it, the times of exchanges only show their order.
-    Durations = "durations",
-    /// How connections end; without it, a connection without a recorded end may have ended.
-    Ends = "ends",
-    /// The user that a request belongs to: hashes of its credential and its cookie.
-    Identities = "identities",
-    /// Every lookup of a name; without it, lookups may be missing.
-    Lookups = "lookups",
-    /// Whether a request reused its connection.
-    Reuse = "reuse",
-    /// How long the steps of a connection's setup took.
-    Setup = "setup",
-}
+    json
+    /// A kind of fact that a producer observes. The absence of such a fact shows something only
+    /// where the producer would have recorded it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    pub enum Evidence, id {
+        /// The addresses that lookups resulted in.
+        Addresses = "addresses",
+        /// What the peers announce about a connection: its end (`Connection: close`, GOAWAY) and
+        /// its limits (SETTINGS).
+        Announcements = "announcements",
+        /// What a client tries without reaching the server: dials and requests that fail on the
+        /// way.
+        Attempts = "attempts",
+        /// Whether the client read response bodies to their end.
+        Bodies = "bodies",
+        /// How long requests take; without it, the times of exchanges only show their order.
+        Durations = "durations",
+        /// How connections end; without it, a connection without a recorded end may have ended.
+        Ends = "ends",
+        /// The user that a request belongs to: hashes of its credential and its cookie.
+        Identities = "identities",
+        /// Every lookup of a name; without it, lookups may be missing.
+        Lookups = "lookups",
+        /// Whether a request reused its connection.
+        Reuse = "reuse",
+        /// How long the steps of a connection's setup took.
+        Setup = "setup",
+    }
 }
 
 impl Evidence {

@@ -12,29 +12,29 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 kinds! {
-json
-/// The disjoint phases of an exchange, in the order in which they happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Phase, id {
-    /// Waiting for a name lookup.
-    Dns = "dns",
-    /// Waiting for the transport handshake.
-    Connect = "connect",
-    /// Waiting for the TLS handshake.
-    Ssl = "ssl",
-    /// Waiting for anything else before the request could be sent.
-    Blocked = "blocked",
-    /// Sending the request.
-    Send = "send",
-    /// From the last byte sent to the first byte of the response.
-    Wait = "wait",
-    /// From the end of the response's header section to the first byte of its body, if they arrived
-    /// separately.
-    HeadersToBody = "headers_to_body",
-    /// The rest of the response.
-    Receive = "receive",
-}
+    json
+    /// The disjoint phases of an exchange, in the order in which they happen.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    pub enum Phase, id {
+        /// Waiting for a name lookup.
+        Dns = "dns",
+        /// Waiting for the transport handshake.
+        Connect = "connect",
+        /// Waiting for the TLS handshake.
+        Ssl = "ssl",
+        /// Waiting for anything else before the request could be sent.
+        Blocked = "blocked",
+        /// Sending the request.
+        Send = "send",
+        /// From the last byte sent to the first byte of the response.
+        Wait = "wait",
+        /// From the end of the response's header section to the first byte of its body, if they
+        /// arrived separately.
+        HeadersToBody = "headers_to_body",
+        /// The rest of the response.
+        Receive = "receive",
+    }
 }
 
 impl Phase {

@@ -7,37 +7,37 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 kinds! {
-/// A change to the chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Remedy, words {
-    /// Every call reuses a connection.
-    ReuseConnections = "reuse connections",
-    /// TLS 1.3 in place of 1.2.
-    Tls13 = "TLS 1.3 everywhere",
-    /// New connections resume a session, with a ticket or a pre-shared key.
-    ResumeSessions = "resume TLS sessions",
-    /// TLS 1.3 with the request as early data.
-    EarlyData = "TLS 1.3 early data",
-    /// HTTP/3 in place of TLS over TCP.
-    Http3 = "HTTP/3",
-    /// Names are resolved once.
-    CacheLookUps = "cache lookups",
-    /// Services that call no other service are not called: fresh responses come from the client's
-    /// cache.
-    CacheResponses = "responses from a cache, all fresh",
-    /// Responses carry no body, because the client's stored one is still valid (304).
-    RevalidateResponses = "304 instead of bodies",
-    /// Repeated sequential calls become concurrent.
-    CallAtOnce = "repeated calls at once",
-    /// Repeated calls become one call.
-    CallOnce = "one call for many",
-    /// Half the distance.
-    HalveDistance = "half the distance",
-    /// Services work twice as fast.
-    HalveWork = "services twice as fast",
-}
+    /// A change to the chain.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Remedy, words {
+        /// Every call reuses a connection.
+        ReuseConnections = "reuse connections",
+        /// TLS 1.3 in place of 1.2.
+        Tls13 = "TLS 1.3 everywhere",
+        /// New connections resume a session, with a ticket or a pre-shared key.
+        ResumeSessions = "resume TLS sessions",
+        /// TLS 1.3 with the request as early data.
+        EarlyData = "TLS 1.3 early data",
+        /// HTTP/3 in place of TLS over TCP.
+        Http3 = "HTTP/3",
+        /// Names are resolved once.
+        CacheLookUps = "cache lookups",
+        /// Services that call no other service are not called: fresh responses come from the
+        /// client's cache.
+        CacheResponses = "responses from a cache, all fresh",
+        /// Responses carry no body, because the client's stored one is still valid (304).
+        RevalidateResponses = "304 instead of bodies",
+        /// Repeated sequential calls become concurrent.
+        CallAtOnce = "repeated calls at once",
+        /// Repeated calls become one call.
+        CallOnce = "one call for many",
+        /// Half the distance.
+        HalveDistance = "half the distance",
+        /// Services work twice as fast.
+        HalveWork = "services twice as fast",
+    }
 }
 
 impl Remedy {

@@ -188,10 +188,7 @@ fn add_warmup(readings: &mut Readings, variant: &VariantFacts) {
         ("stale".to_owned(), stale.copied().unwrap_or(0)),
     ];
     for (name, more) in kinds.chain(all).filter(|(_, more)| *more > 0) {
-        let measured = match readings.get(&name) {
-            nothing if nothing.why() == Some(&Why::NoTraffic) => Reading::count(0),
-            measured => measured,
-        };
+        let measured = readings.get(&name);
         readings.set(&name, measured.plus(&Reading::count(more)));
     }
 }

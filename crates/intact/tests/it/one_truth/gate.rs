@@ -51,6 +51,9 @@ pub(crate) fn gate_reading(words: &str) -> (Reading, bool) {
         let value = words.split(" is inferred (").next().unwrap_or_default();
         return (Reading::displayed(value), true);
     }
+    if let Some(why) = words.strip_prefix("is unknown, not judged: ") {
+        return (Reading::Unknown(Some(why.to_owned())), true);
+    }
     if let Some(words) = words.strip_prefix("is unknown") {
         return (Reading::Unknown(reason(words)), true);
     }
