@@ -19,7 +19,7 @@ pub(crate) fn sum<'a>(all: impl IntoIterator<Item = &'a TrafficCounts>) -> Traff
     sum
 }
 
-/// The connections of these counts, of which so many were needed.
+/// The connections of these counts, of which `needed` were needed.
 pub(crate) fn connections(counts: &ConnectionCounts, needed: u64) -> Connections {
     let (failed, ended_by) = (counts.failed.iter(), counts.ended_by.iter());
     Connections {

@@ -1,4 +1,5 @@
-//! Means, and the difference between those of two groups of values that are not paired, by Welch's t interval.
+//! Means, and the difference between those of two groups of values that are not paired, by Welch's
+//! t interval.
 
 use super::interval::{CONFIDENCE, Interval};
 use super::{MIN_ROUNDS, student_quantile};

@@ -41,7 +41,8 @@ const QUESTION: u32 = 512;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FilteredCalls {
     /// What a relay has to know of: where the program asks for the addresses of a connection, its
-    /// rules for its own connects, and datagrams that may be questions to a name server, or answers.
+    /// rules for its own connects, and datagrams that may be questions to a name server, or
+    /// answers.
     pub(crate) relayed: bool,
     /// `socket`, `bind` and `listen`: where sockets are made for the program.
     pub(crate) sockets: bool,
