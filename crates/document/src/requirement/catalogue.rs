@@ -104,6 +104,8 @@ pub struct Figure {
     pub needs: &'static [Evidence],
     /// Whether more of it is better, or less; absent where neither is.
     pub better: Option<Better>,
+    /// The head of its column on pages; the name where that is short enough.
+    pub column: &'static str,
     /// Where JSON has it, in the object of a subject: keys between dots. Empty where JSON has it in
     /// no single place.
     pub json: &'static str,
@@ -149,6 +151,11 @@ impl Figure {
 
     const fn needs(mut self, needs: &'static [Evidence]) -> Self {
         self.needs = needs;
+        self
+    }
+
+    const fn column(mut self, column: &'static str) -> Self {
+        self.column = column;
         self
     }
 
@@ -234,6 +241,7 @@ const fn row(
         meaning,
         needs: &[],
         better: None,
+        column: name,
         json: "",
         fixed_by: &[],
     }
@@ -248,23 +256,23 @@ pub static FIGURES: &[Figure] = &[
     row("failed-share", Share, TRAFFIC, "failed exchanges as a share of all; `failed < 0.1 %` is read as this").json("requests.failed_share").less(),
     row("failed.<kind>", Count, TRAFFIC, "exchanges with this kind of failure").of(Parameter::Kind).json("requests.failed").less(),
     row("status.<code>", Count, TRAFFIC, "responses with this status, or of this class").of(Parameter::Status).json("requests.status"),
-    row("connections", Count, TRAFFIC, "connections opened").fixed_by(NO_REUSE).json("connections.opened"),
-    row("connections-failed", Count, TRAFFIC, "connections that could not be opened").json("connections.failures").less().needs(&[Evidence::Attempts]),
+    row("connections", Count, TRAFFIC, "connections opened").column("opened").fixed_by(NO_REUSE).json("connections.opened"),
+    row("connections-failed", Count, TRAFFIC, "connections that could not be opened").column("dials failed").json("connections.failures").less().needs(&[Evidence::Attempts]),
     row("needed", Count, TRAFFIC, "connections that the peak overlap of exchanges needs").json("connections.needed"),
     row("avoidable", Count, TRAFFIC, "connections opened beyond those needed").fixed_by(NO_REUSE).json("avoidable").less(),
     row("reused", Count, TRAFFIC, "exchanges on a connection that was already open").fixed_by(NO_REUSE).json("reused").more().needs(&[Evidence::Reuse]),
     row("reuse", Share, TRAFFIC, "reused exchanges as a share of all; `reused > 80 %` is read as this").fixed_by(NO_REUSE).json("reuse").more().needs(&[Evidence::Reuse]),
-    row("requests-per-connection", Ratio, TRAFFIC, "exchanges for each connection opened").fixed_by(NO_REUSE).json("requests_per_connection").more(),
-    row("throughput", Rate, LOADS, "exchanges completed per second").json("rate_per_s").more(),
-    row("churn", Rate, REQUESTS, "connections opened per second").fixed_by(NO_REUSE).json("churn_per_s").less(),
+    row("requests-per-connection", Ratio, TRAFFIC, "exchanges for each connection opened").column("req/conn").fixed_by(NO_REUSE).json("requests_per_connection").more(),
+    row("throughput", Rate, LOADS, "exchanges completed per second").column("req/s").json("rate_per_s").more(),
+    row("churn", Rate, REQUESTS, "connections opened per second").column("opened/s").fixed_by(NO_REUSE).json("churn_per_s").less(),
     row("typical", Time, &[Bench], "typical latency, by which variants are compared: medians of fresh and reused exchanges of a round, weighted; mean of the rounds").json("typical_ms").less(),
     row("mean", Time, REQUESTS, "mean latency, setup included; unknown if a request timed out").json("latency_ms.mean").less().needs(&[Evidence::Durations]),
     row("p50", Time, REQUESTS, "median latency, setup included; a request that timed out is longer than all others").json("latency_ms.p50").less().needs(&[Evidence::Durations]),
     row("p90", Time, REQUESTS, "90th percentile of the latency, setup included; a request that timed out is longer than all others").json("latency_ms.p90").less().needs(&[Evidence::Durations]),
     row("p99", Time, REQUESTS, "99th percentile of the latency, setup included; a request that timed out is longer than all others").json("latency_ms.p99").less().needs(&[Evidence::Durations]),
-    row("p999", Time, REQUESTS, "99.9th percentile of the latency, setup included; a request that timed out is longer than all others").json("latency_ms.p999").less().needs(&[Evidence::Durations]),
+    row("p999", Time, REQUESTS, "99.9th percentile of the latency, setup included; a request that timed out is longer than all others").column("p99.9").json("latency_ms.p999").less().needs(&[Evidence::Durations]),
     row("max", Time, REQUESTS, "longest latency, setup included; unknown if a request timed out").json("latency_ms.max").less().needs(&[Evidence::Durations]),
-    row("without-setup.mean", Time, REQUESTS, "mean latency without setup").json("latency_without_setup_ms.mean").less().needs(&[Evidence::Durations]),
+    row("without-setup.mean", Time, REQUESTS, "mean latency without setup").column("without setup").json("latency_without_setup_ms.mean").less().needs(&[Evidence::Durations]),
     row("without-setup.p50", Time, REQUESTS, "median latency without setup").json("latency_without_setup_ms.p50").less().needs(&[Evidence::Durations]),
     row("without-setup.p90", Time, REQUESTS, "90th percentile of the latency without setup").json("latency_without_setup_ms.p90").less().needs(&[Evidence::Durations]),
     row("without-setup.p99", Time, REQUESTS, "99th percentile of the latency without setup").json("latency_without_setup_ms.p99").less().needs(&[Evidence::Durations]),
@@ -289,15 +297,15 @@ pub static FIGURES: &[Figure] = &[
     row("client-delay", Share, LOAD, "time that responses waited in the client, as a share of the latency").json("client_delay_ms.share").less(),
     row("cpu-per-request", Time, EXPERIMENTS, "CPU time of the client for each exchange").less(),
     row("server-cpu-per-request", Time, LOAD, "CPU time of the server for each exchange").less(),
-    row("schedule.achieved", Share, &[Bench], "requests completed per second as a share of those that fell due per second (`--rate`)").more(),
-    row("schedule.error", Time, SCHEDULED, "99 % of the requests started within this time after they were due and a connection was free: the client's own lateness (`--rate`)").less(),
-    row("schedule.queued", Share, &[Bench], "requests that were due while every connection was busy, as a share of all (`--rate`)").less(),
+    row("schedule.achieved", Share, &[Bench], "requests completed per second as a share of those that fell due per second (`--rate`)").column("achieved").more(),
+    row("schedule.error", Time, SCHEDULED, "99 % of the requests started within this time after they were due and a connection was free: the client's own lateness (`--rate`)").column("late p99").less(),
+    row("schedule.queued", Share, &[Bench], "requests that were due while every connection was busy, as a share of all (`--rate`)").column("waited").less(),
     row("capacity", Rate, &[Capacity], "highest rate that met the conditions of `--find-max` in fresh runs; its upper bound is the lowest rate that did not").json("capacity_per_s").more(),
     row("recovery", Time, &[Capacity], "from the end of `--overload` until the conditions held again").less(),
     row("throughput-gain", Share, &[Bench], "throughput of a service above that of the first one (`--service`); must hold for the whole interval").more(),
     row("bytes-per-request", Bytes, REQUESTS, "bytes on the wire for each exchange, both ways").less(),
     row("header-bytes-per-request", Bytes, REQUESTS, "bytes of headers for each exchange, both ways").less(),
-    row("resumed-share", Share, TRAFFIC, "TLS connections that resumed a session, as a share of all").fixed_by(NO_RESUMPTION).json("resumed_share").more(),
+    row("resumed-share", Share, TRAFFIC, "TLS connections that resumed a session, as a share of all").column("resumed").fixed_by(NO_RESUMPTION).json("resumed_share").more(),
     row("saved", Time, EXPERIMENTS, "latency, or wall time of a program, saved against the baseline; must hold for the whole interval").more(),
     row("saved-share", Share, EXPERIMENTS, "the same, as a share of the baseline").more(),
     row("unlike", Count, &[Bench, Compare], "aspects of connection use that differ from production (`--like`); aspects that one side does not show are not counted").less(),

@@ -8,7 +8,6 @@ use intact_document::requirement::{Dimension, FIGURES, Figure};
 use intact_document::{Facts, Subject};
 use intact_ledger::Run;
 use intact_reading::Reading;
-use intact_units::Quantity;
 
 /// The verdict, the figures of each subject, what stands out, and how it was measured.
 pub(super) fn page<'a>(run: &'a Run, facts: &'a dyn Facts) -> Page<'a> {
@@ -28,21 +27,16 @@ fn figures(subjects: &[Subject]) -> Table {
     let figures = FIGURES.iter().filter(|figure| figure.parameter.is_none());
     let rows = figures.fold(rows, |rows, figure| {
         let reading = |one: &Subject| cell(figure, &one.readings.get(figure.name));
-        rows.column(figure.name, reading).about(figure.meaning)
+        rows.column(figure.column, reading).about(figure.meaning)
     });
     rows.table()
 }
 
 fn cell(figure: &Figure, reading: &Reading) -> Cell {
-    let quantity: fn(f64) -> Quantity = match figure.dimension {
-        Dimension::Count => |value| Quantity::Count(value as u64),
-        Dimension::Ratio => Quantity::Mean,
-        Dimension::Share => Quantity::Share,
-        Dimension::Time => |nanos| Quantity::Time(nanos / NANOS_PER_MS),
-        Dimension::Rate => Quantity::Rate,
-        Dimension::Bytes => Quantity::Bytes,
-    };
-    Cell::reading(reading, quantity)
+    match figure.dimension {
+        Dimension::Time => Cell::of(figure, &reading.times(1.0 / NANOS_PER_MS)),
+        _ => Cell::of(figure, reading),
+    }
 }
 
 #[cfg(test)]
@@ -109,7 +103,7 @@ mod tests {
         let text = crate::markdown::write(&[page(&run, &two)]);
         for part in [
             "Two things were read",
-            "| subject | connections |",
+            "| subject | opened |",
             "| first | 1,200 | 5.00 ms |",
             "| second | 1,200 | at least 2.00 ms |",
             "the end is missing.",

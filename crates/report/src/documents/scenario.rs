@@ -6,7 +6,7 @@ use super::populations;
 use crate::page::*;
 use intact_experiments::scenario::{ScenarioFacts, SessionFacts, TagFacts};
 use intact_ledger::{Reuse, Run};
-use intact_units::Quantity::{Mean, Rate, Share, Time};
+use intact_units::Quantity::{Mean, Share, Time};
 
 /// A tag with its session.
 type Row<'a> = (&'a SessionFacts, &'a TagFacts);
@@ -115,30 +115,26 @@ fn sessions(sessions: &[SessionFacts]) -> Table {
             one.clients.map(|clients| clients.finished)
         })
         .about("clients that were through with all steps")
-        .column("requests", |one| Cell::count(&one.traffic.requests.total))
-        .if_any("failed", |one| {
-            Cell::failures(&one.traffic.requests.failures)
-        })
-        .ranked(3, "opened", |one| {
-            Cell::count(&one.traffic.connections.opened)
-        })
+        .figure(0, "requests", |one| &one.traffic.requests.total)
+        .failures("failed", |one| &one.traffic.requests.failures)
+        .figure(3, "connections", |one| &one.traffic.connections.opened)
         .about("connections")
-        .if_any("dials failed", |one| {
-            Cell::failures(&one.traffic.connections.failures)
+        .failures("connections-failed", |one| {
+            &one.traffic.connections.failures
         })
-        .ranked(6, "req/conn", |one| {
-            Cell::reading(&one.requests_per_connection, Mean)
+        .figure(6, "requests-per-connection", |one| {
+            &one.requests_per_connection
         })
         .about("mean requests of a connection that ended")
         .column("reused", |one| populations::reuse(&one.traffic.reuse))
         .about(
             "share of requests on a connection that an earlier request of the same client had used",
         )
-        .ranked(4, "mean", |one| Cell::reading(&one.latency_ms.mean, Time))
-        .column("p50", |one| Cell::reading(&one.latency_ms.p50, Time))
-        .ranked(9, "p90", |one| Cell::reading(&one.latency_ms.p90, Time))
-        .ranked(1, "p99", |one| Cell::reading(&one.latency_ms.p99, Time))
-        .ranked(5, "max", |one| Cell::reading(&one.latency_ms.max, Time))
+        .figure(4, "mean", |one| &one.latency_ms.mean)
+        .figure(0, "p50", |one| &one.latency_ms.p50)
+        .figure(9, "p90", |one| &one.latency_ms.p90)
+        .figure(1, "p99", |one| &one.latency_ms.p99)
+        .figure(5, "max", |one| &one.latency_ms.max)
         .full("ended by", |one| by_kind(&one.counted.connections.ended_by))
         .table()
 }
@@ -147,21 +143,21 @@ fn tags(rows: &[Row<'_>]) -> Table {
     Rows::of(rows)
         .column("session", |row| &row.0.name)
         .column("tag", |row| &row.1.tag)
-        .column("requests", |row| Cell::count(&row.1.requests.total))
-        .if_any("failed", |row| Cell::failures(&row.1.requests.failures))
+        .figure(0, "requests", |row| &row.1.requests.total)
+        .failures("failed", |row| &row.1.requests.failures)
         .full("status", |row| {
             let status = row.1.requests.status.iter();
             let status = status.map(|(code, count)| format!("{code} {count}"));
             status.collect::<Vec<String>>().join(", ")
         })
         .column("reused", |row| populations::reuse(&row.1.reuse))
-        .ranked(4, "mean", |row| Cell::reading(&row.1.latency_ms.mean, Time))
-        .column("p50", |row| Cell::reading(&row.1.latency_ms.p50, Time))
-        .ranked(6, "p90", |row| Cell::reading(&row.1.latency_ms.p90, Time))
-        .ranked(1, "p99", |row| Cell::reading(&row.1.latency_ms.p99, Time))
-        .ranked(5, "max", |row| Cell::reading(&row.1.latency_ms.max, Time))
-        .ranked(3, "without setup", |row| {
-            Cell::reading(&row.1.latency_without_setup_ms.mean, Time)
+        .figure(4, "mean", |row| &row.1.latency_ms.mean)
+        .figure(0, "p50", |row| &row.1.latency_ms.p50)
+        .figure(6, "p90", |row| &row.1.latency_ms.p90)
+        .figure(1, "p99", |row| &row.1.latency_ms.p99)
+        .figure(5, "max", |row| &row.1.latency_ms.max)
+        .figure(3, "without-setup.mean", |row| {
+            &row.1.latency_without_setup_ms.mean
         })
         .about("mean latency less the setup of the connection")
         .table()
@@ -205,9 +201,9 @@ fn latency(facts: &ScenarioFacts) -> Section {
 fn client(facts: &ScenarioFacts) -> Section {
     let cpu = |us: Option<f64>| us.map(|us| Time(us / 1e3));
     let table = Rows::of(std::slice::from_ref(facts))
-        .column("req/s", |one| Cell::reading(&one.rate_per_s, Rate))
+        .figure(0, "throughput", |one| &one.rate_per_s)
         .about("complete requests a second")
-        .column("late p99", |one| Cell::reading(&one.scheduling_error_ms.p99, Time))
+        .figure(0, "schedule.error", |one| &one.scheduling_error_ms.p99)
         .about("the client's own lateness: from when a request was due after a wait or an arrival, and a place was free, to its start")
         .column("late", |one| one.scheduling_error_share.map(Share))
         .about("its sum as a share of the latency")

@@ -1,6 +1,7 @@
 //! The cell of a table: a typed value with its marks. Must not format.
 
 use super::{Quantity, Text};
+use intact_document::requirement::{Dimension, Figure};
 use intact_reading::Reading;
 use intact_statistics::Interval;
 use std::fmt;
@@ -75,6 +76,19 @@ impl Cell {
             (false, true) => Value::AtMost(kind(high)).into(),
             (false, false) => Cell::default(),
         }
+    }
+
+    /// What is known of a figure, as its dimension is printed. Times are read in milliseconds.
+    pub fn of(figure: &Figure, reading: &Reading) -> Cell {
+        let kind = match figure.dimension {
+            Dimension::Count => return Cell::count(reading),
+            Dimension::Ratio => Quantity::Mean,
+            Dimension::Share => Quantity::Share,
+            Dimension::Time => Quantity::Time,
+            Dimension::Rate => Quantity::Rate,
+            Dimension::Bytes => Quantity::Bytes,
+        };
+        Cell::reading(reading, kind)
     }
 
     /// What is known of a count.

@@ -1,6 +1,8 @@
 //! Tables: columns over rows of facts. Must not format.
 
 use super::{Cell, Quantity, Text, Value};
+use intact_document::requirement::Figure;
+use intact_reading::Reading;
 
 /// A column.
 pub struct Column {
@@ -112,6 +114,27 @@ impl<'a, T> Rows<'a, T> {
             cells: self.rows.iter().map(|row| cell(row).into()).collect(),
         });
         self
+    }
+
+    /// Adds the column of a row of the table of figures: its head, and how its values are printed.
+    /// Times are read in milliseconds.
+    pub fn figure(
+        self,
+        rank: u8,
+        name: &str,
+        reading: impl Fn(&'a T) -> &'a Reading,
+    ) -> Rows<'a, T> {
+        let Some(figure) = Figure::named(name) else {
+            debug_assert!(false, "no figure is called {name}");
+            return self;
+        };
+        self.ranked(rank, figure.column, |row| Cell::of(figure, reading(row)))
+    }
+
+    /// Adds the column of a figure that counts failures; left out if there are none.
+    pub fn failures(self, name: &str, reading: impl Fn(&'a T) -> &'a Reading) -> Rows<'a, T> {
+        let head = Figure::named(name).map_or(name, |figure| figure.column);
+        self.if_any(head, |row| Cell::failures(reading(row)))
     }
 
     /// Adds a column that only files have.

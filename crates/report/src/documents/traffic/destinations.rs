@@ -6,7 +6,7 @@ use crate::documents::{populations, timeline};
 use crate::page::*;
 use intact_ledger::{Evidence, Run};
 use intact_traffic::{Charts, Destination, ObservedFacts};
-use intact_units::Quantity::{Mean, Rate, Share, Time, Timer};
+use intact_units::Quantity::{Mean, Share, Time, Timer};
 use intact_units::plural::counted;
 
 /// Bars of wasted time.
@@ -21,14 +21,12 @@ pub(super) fn destinations(all: &[Destination]) -> Table {
         .column("requests", |one| {
             inferred(one, Cell::count(&one.figures.traffic.requests.total))
         })
-        .if_any("failed", |one| {
-            Cell::failures(&one.figures.traffic.requests.failures)
+        .failures("failed", |one| &one.figures.traffic.requests.failures)
+        .failures("connections-failed", |one| {
+            &one.figures.traffic.connections.failures
         })
-        .if_any("dials failed", |one| {
-            Cell::failures(&one.figures.traffic.connections.failures)
-        })
-        .column("opened", |one| {
-            Cell::count(&one.figures.traffic.connections.opened)
+        .figure(0, "connections", |one| {
+            &one.figures.traffic.connections.opened
         })
         .about("connections")
         .ranked(1, "needed", |one| {
@@ -123,9 +121,7 @@ fn waste(all: &[Destination]) -> Chart {
 fn setup(all: &[Destination]) -> Table {
     Rows::of(all)
         .column("destination", |one| &one.origin)
-        .column("resumed", |one| {
-            Cell::reading(&one.figures.resumed_share, Share)
-        })
+        .figure(0, "resumed-share", |one| &one.figures.resumed_share)
         .about("share of TLS handshakes that resumed a session")
         .column("lookup", |one| one.figures.setup_mean_ms.dns.map(Time))
         .about("mean")
@@ -135,9 +131,7 @@ fn setup(all: &[Destination]) -> Table {
             one.figures.setup_mean_ms.ssl.map(Time)
         })
         .about("mean")
-        .column("opened/s", |one| {
-            Cell::reading(&one.figures.churn_per_s, Rate)
-        })
+        .figure(0, "churn", |one| &one.figures.churn_per_s)
         .column("server's limit", |one| {
             let gaps = one.figures.idle_gaps.as_ref()?;
             Some(Timer(gaps.server_limit_s? * 1e3))
