@@ -53,7 +53,6 @@ fn fixture() -> &'static Fixture {
                 version: Some(version),
                 protocol: Protocol::Http11,
                 resume: false,
-                verify: Verify::Insecure,
                 certificate: None,
             };
             Arc::new(Plan {
