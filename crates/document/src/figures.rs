@@ -13,6 +13,13 @@ pub const NANOS_PER_MS: f64 = 1e6;
 /// Nanoseconds in a second.
 pub const NANOS_PER_S: f64 = 1e9;
 
+/// Why nothing worked: no request was answered.
+pub const NO_RESPONSE: &str = "no request got a complete response";
+/// Why nothing worked: each dial failed.
+pub const NOT_OPENED: &str = "no connection could be opened";
+/// Why nothing worked: no connection could be used.
+pub const NO_HANDSHAKE: &str = "the TLS handshake of every connection failed";
+
 /// Why a statistic has no value though there were enough exchanges.
 const BEYOND: Why =
     Why::cannot_see("the longest requests were given up before their response was complete");
@@ -60,10 +67,10 @@ impl TrafficCounts {
     pub fn no_response(&self) -> Option<&'static str> {
         let connections = &self.connections;
         match self.requests.ok {
-            0 if self.requests.total > 0 => Some("no request got a complete response"),
+            0 if self.requests.total > 0 => Some(NO_RESPONSE),
             0 if connections.failed.is_empty() || connections.any_usable() => None,
-            0 if connections.opened == 0 => Some("no connection could be opened"),
-            0 => Some("the TLS handshake of every connection failed"),
+            0 if connections.opened == 0 => Some(NOT_OPENED),
+            0 => Some(NO_HANDSHAKE),
             _ => None,
         }
     }
@@ -230,6 +237,15 @@ impl Connections {
         add_counts(&mut self.failed, &other.failed);
         add_counts(&mut self.ended_by, &other.ended_by);
     }
+}
+
+/// Counts by the id of their kind.
+pub fn by_id<K: Copy>(
+    counts: &BTreeMap<K, u64>,
+    id: fn(K) -> &'static str,
+) -> BTreeMap<&'static str, u64> {
+    let counts = counts.iter();
+    counts.map(|(&kind, &count)| (id(kind), count)).collect()
 }
 
 /// Adds counts by their key.

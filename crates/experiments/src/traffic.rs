@@ -1,10 +1,10 @@
 //! Traffic as readings, of our own client and of programs that were observed in several runs; and
 //! what the documents about our own client have in common. Must not compare.
 
-use intact_document::figures::{Connections, ObservedCounts, TrafficCounts, share};
+use intact_document::figures::{Connections, ObservedCounts, TrafficCounts, by_id, share};
 use intact_document::traffic_readings::{CountedTraffic, TrafficReadings};
 use intact_document::unobserved::Unobserved;
-use intact_ledger::{Caveat, Connections as ConnectionCounts};
+use intact_ledger::{Caveat, Connections as ConnectionCounts, EndedBy, Failure};
 use intact_reading::Reading;
 use serde::Serialize;
 
@@ -21,12 +21,11 @@ pub(crate) fn sum<'a>(all: impl IntoIterator<Item = &'a TrafficCounts>) -> Traff
 
 /// The connections of these counts, of which `needed` were needed.
 pub(crate) fn connections(counts: &ConnectionCounts, needed: u64) -> Connections {
-    let (failed, ended_by) = (counts.failed.iter(), counts.ended_by.iter());
     Connections {
         opened: counts.opened,
         unusable: counts.unusable,
-        failed: failed.map(|(kind, &count)| (kind.id(), count)).collect(),
-        ended_by: ended_by.map(|(by, &count)| (by.id(), count)).collect(),
+        failed: by_id(&counts.failed, Failure::id),
+        ended_by: by_id(&counts.ended_by, EndedBy::id),
         needed,
     }
 }

@@ -18,6 +18,8 @@ pub mod schema;
 pub mod terminal;
 
 mod escape;
+#[cfg(test)]
+mod made_facts;
 mod sequence;
 mod svg;
 #[cfg(test)]

@@ -8,11 +8,11 @@ use crate::rules::cost_ms;
 use intact_document::Readings;
 use intact_document::figures::{
     Connections, Latency, NANOS_PER_MS, ObservedCounts, PhaseTime, PhaseTimes, Requests,
-    TrafficCounts, is_zero, resumed_range, share,
+    TrafficCounts, by_id, is_zero, resumed_range, share,
 };
 use intact_document::traffic_readings::{CountedTraffic, TrafficReadings};
 use intact_document::unobserved::Unobserved;
-use intact_ledger::{Evidence, Failure, Group, Handshake, Histogram, Reuse};
+use intact_ledger::{EndedBy, Evidence, Failure, Group, Handshake, Histogram, Reuse};
 use intact_reading::{Reading, Why};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -414,23 +414,20 @@ impl Phases {
 }
 
 fn requests(counts: &Counts) -> Requests {
-    let failed = counts.failed.iter();
     Requests {
         total: counts.requests,
         ok: counts.ok,
-        failed: failed.map(|(kind, &count)| (kind.id(), count)).collect(),
+        failed: by_id(&counts.failed, Failure::id),
         status: counts.status.clone(),
     }
 }
 
 fn connections(counts: &Counts, needed: u64) -> Connections {
-    let failed = counts.dials_failed.iter();
-    let ended_by = counts.ended_by.iter();
     Connections {
         opened: counts.opened,
         unusable: counts.unusable,
-        failed: failed.map(|(kind, &count)| (kind.id(), count)).collect(),
-        ended_by: ended_by.map(|(by, &count)| (by.id(), count)).collect(),
+        failed: by_id(&counts.dials_failed, Failure::id),
+        ended_by: by_id(&counts.ended_by, EndedBy::id),
         needed,
     }
 }

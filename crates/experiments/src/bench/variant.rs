@@ -9,7 +9,8 @@ use crate::likeness::ConnectionBehaviour;
 use crate::traffic::{self, avoidable};
 use intact_document::error_responses::{ErrorResponses, ONLY_ERRORS};
 use intact_document::figures::{
-    Latency, NANOS_PER_MS, PhaseTime, PhaseTimes, TrafficCounts, share,
+    Latency, NANOS_PER_MS, NO_HANDSHAKE, NO_RESPONSE, NOT_OPENED, PhaseTime, PhaseTimes,
+    TrafficCounts, share,
 };
 use intact_document::first_calls::{CallEvidence, CallNoun, FirstCallTiers};
 use intact_document::traffic_readings::TrafficReadings;
@@ -69,9 +70,9 @@ impl Warmup {
         let mut kinds = Failure::ALL.iter().copied();
         let last = kinds.rfind(|kind| self.failed.contains_key(kind.id()));
         last.filter(|_| self.ok == 0).map(|last| match last {
-            last if last < Failure::NotTls => "no connection could be opened",
-            last if last.precedes_the_request() => "the TLS handshake of every connection failed",
-            _ => "no request got a complete response",
+            last if last < Failure::NotTls => NOT_OPENED,
+            last if last.precedes_the_request() => NO_HANDSHAKE,
+            _ => NO_RESPONSE,
         })
     }
 

@@ -42,61 +42,27 @@ fn cell(figure: &Figure, reading: &Reading) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use intact_document::unobserved::Unobserved;
-    use intact_document::{Claim, ClaimKind, Claims, Finding, RuleState};
+    use crate::made_facts::MadeFacts;
+    use intact_document::{Claim, ClaimKind, Claims};
     use intact_ledger::{Caveat, Producer, Vantage};
     use intact_reading::Why;
 
-    struct Two {
-        verdict: Claims,
-        caveats: [Caveat; 1],
-    }
-
-    impl Facts for Two {
-        fn subjects(&self) -> Vec<Subject> {
-            let subject = |name: &str, mean: Reading| {
-                let mut subject = Subject::new(name);
-                subject.readings.set("connections", 1_200);
-                subject.readings.set("mean", mean);
-                subject
-            };
-            let why = Why::cannot_see("no times");
-            vec![
-                subject("first", Reading::known(5e6)),
-                subject("second", Reading::at_least(2e6, why)),
-            ]
-        }
-
-        fn verdict(&self) -> &Claims {
-            &self.verdict
-        }
-
-        fn findings(&self) -> &[Finding] {
-            &[]
-        }
-
-        fn caveats(&self) -> &[Caveat] {
-            &self.caveats
-        }
-
-        fn rules(&self) -> Vec<RuleState> {
-            Vec::new()
-        }
-
-        fn any_success(&self) -> bool {
-            true
-        }
-
-        fn unobserved(&self) -> Unobserved {
-            Unobserved::default()
-        }
-    }
-
     #[test]
     fn a_document_without_a_page_shows_its_verdict_its_readings_and_its_limits() {
-        let two = Two {
+        let subject = |name: &str, mean: Reading| {
+            let mut subject = Subject::new(name);
+            subject.readings.set("connections", 1_200);
+            subject.readings.set("mean", mean);
+            subject
+        };
+        let why = Why::cannot_see("no times");
+        let two = MadeFacts {
+            subjects: vec![
+                subject("first", Reading::known(5e6)),
+                subject("second", Reading::at_least(2e6, why)),
+            ],
             verdict: Claims::ranked([Claim::new(ClaimKind::Opened, 0.0, "Two things were read")]),
-            caveats: [Caveat::new("cut", "the end is missing")],
+            caveats: vec![Caveat::new("cut", "the end is missing")],
         };
         let started = "2026-01-01T00:00:00Z".parse().unwrap();
         let run = Run::new(Producer::Serve, "0", Vantage::Client, started, 1, &[]);

@@ -92,49 +92,22 @@ impl TerminalOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use intact_document::{Claims, Facts, Finding, RuleState, Subject, Unobserved};
-    use intact_ledger::Caveat;
-    use std::sync::LazyLock;
+    use crate::made_facts::MadeFacts;
+    use intact_document::Subject;
 
     /// Variants, of which the last two miss `connections <= 1`, the others meet it.
-    struct Variants(usize);
-
-    impl Facts for Variants {
-        fn subjects(&self) -> Vec<Subject> {
-            let subject = |nth| {
-                let mut subject = Subject::new(format!("variant {nth}"));
-                let is_missed = nth + 2 >= self.0;
-                subject
-                    .readings
-                    .set("connections", if is_missed { 9 } else { 1 });
-                subject
-            };
-            (0..self.0).map(subject).collect()
-        }
-
-        fn verdict(&self) -> &Claims {
-            static NONE: LazyLock<Claims> = LazyLock::new(Claims::default);
-            &NONE
-        }
-
-        fn findings(&self) -> &[Finding] {
-            &[]
-        }
-
-        fn caveats(&self) -> &[Caveat] {
-            &[]
-        }
-
-        fn rules(&self) -> Vec<RuleState> {
-            Vec::new()
-        }
-
-        fn any_success(&self) -> bool {
-            true
-        }
-
-        fn unobserved(&self) -> Unobserved {
-            Unobserved::default()
+    fn made(variants: usize) -> MadeFacts {
+        let subject = |nth| {
+            let mut subject = Subject::new(format!("variant {nth}"));
+            let is_missed = nth + 2 >= variants;
+            subject
+                .readings
+                .set("connections", if is_missed { 9 } else { 1 });
+            subject
+        };
+        MadeFacts {
+            subjects: (0..variants).map(subject).collect(),
+            ..MadeFacts::default()
         }
     }
 
@@ -145,7 +118,7 @@ mod tests {
             height,
             ..TerminalOptions::plain(80)
         };
-        requirements(&[requirement.evaluate(&Variants(variants))], options)
+        requirements(&[requirement.evaluate(&made(variants))], options)
     }
 
     #[test]
