@@ -1,8 +1,7 @@
 //! What is counted of one destination, or of all: plain counters for each, histograms for the first
 //! ones. Must not conclude.
 
-use super::open_connection::{HAND_BACK, OpenConnection, UPGRADE, multiplexes};
-use super::open_reason::OpenReason;
+use super::open_connection::{HAND_BACK, OpenConnection, UPGRADE};
 use crate::overlap::Overlap;
 use intact_document::first_calls::CallEvidence;
 use intact_ledger::{
@@ -64,6 +63,17 @@ impl Sign {
             Sign::Remove => *count = count.saturating_sub(1),
         }
     }
+}
+
+/// What carried an exchange.
+#[derive(Debug, Default)]
+pub(super) struct Carrier<'a> {
+    /// Its connection, where that is open.
+    pub(super) live: Option<&'a mut OpenConnection>,
+    /// Streams that the connection takes at the same time, where it multiplexes.
+    pub(super) streams: Option<u32>,
+    /// How long it had been idle, in nanoseconds.
+    pub(super) gap: Option<u64>,
 }
 
 /// Histograms.
@@ -176,15 +186,11 @@ pub struct Counts {
     pub pids: BTreeSet<u32>,
     /// What was inferred.
     pub inferred: BTreeSet<Arc<str>>,
-    /// Why connections were opened, by [`OpenReason`].
-    pub why: BTreeMap<OpenReason, u64>,
     /// The shortest idle time after which the server closed, in nanoseconds.
     pub server_idle: Option<u64>,
     /// The longest idle time after which a connection still gave a complete response, in
     /// nanoseconds.
     pub longest_reuse: Option<u64>,
-    /// The shortest idle time after which the client closed, in nanoseconds.
-    pub client_idle: Option<u64>,
     /// The shortest `Keep-Alive: timeout` that was announced, in seconds.
     pub announced_timeout_s: Option<u32>,
     /// First and last moment at which something happened.
@@ -310,10 +316,6 @@ impl Counts {
         }
     }
 
-    pub(super) fn why(&mut self, why: OpenReason, sign: Sign) {
-        sign.on(self.why.entry(why).or_default());
-    }
-
     /// Counts an exchange; `timed` where its duration is known.
     pub(super) fn exchange(&mut self, exchange: &Exchange, gap: Option<u64>, timed: bool) {
         self.seen(exchange.at, exchange.end);
@@ -367,12 +369,11 @@ impl Counts {
         }
     }
 
-    /// Counts a reuse after an idle time of `gap` nanoseconds.
-    pub(super) fn reuse_after(&mut self, gap: u64, live: &OpenConnection) {
-        if !multiplexes(&live.connection) {
-            self.single_reuses += 1;
-            self.back_to_back += u64::from(gap <= HAND_BACK);
-        }
+    /// Counts a reuse of a connection that carries one exchange at a time, after an idle time of
+    /// `gap` nanoseconds.
+    pub(super) fn reuse_after(&mut self, gap: u64) {
+        self.single_reuses += 1;
+        self.back_to_back += u64::from(gap <= HAND_BACK);
     }
 
     /// Enters an exchange into what runs at once, where it ended at any time in a step of the
@@ -380,28 +381,21 @@ impl Counts {
     pub(super) fn overlap(
         &mut self,
         exchange: &Exchange,
-        live: Option<&mut OpenConnection>,
+        carrier: &mut Carrier<'_>,
         time_step: Option<u64>,
     ) {
         self.is_coarse |= time_step.is_some();
-        let end = exchange.end.after(time_step.unwrap_or(0));
-        // a client that gives up a request is ahead of the observer of its close
-        let end = match exchange.outcome {
-            Outcome::Failed(Failure::ClientClosed) => Nanos(end.0.saturating_sub(HAND_BACK)),
-            _ => end,
-        };
-        let span = Span::new(exchange.at, end);
-        match live {
-            Some(live) if multiplexes(&live.connection) => {
+        let span = occupied(exchange, time_step.unwrap_or(0));
+        match (carrier.streams, &mut carrier.live) {
+            (Some(each), _) => {
                 self.streams.add(span);
-                let each = live.streams();
                 self.streams_each = Some(self.streams_each.map_or(each, |least| least.min(each)));
             }
-            Some(live) => live
+            (None, Some(live)) => live
                 .occupy(span)
                 .into_iter()
                 .for_each(|one| self.single.add(one)),
-            None => self.single.add(span),
+            (None, None) => self.single.add(span),
         }
     }
 
@@ -425,13 +419,9 @@ impl Counts {
             detail.per_connection.record(carried);
         }
         let idle = live.last.as_ref().map(|last| close.at.since(last.end));
-        if let (Some(idle), Some(ClosePoint::Idle)) = (idle, close.moment) {
-            let shortest = match close.by {
-                Some(Side::Server) => &mut self.server_idle,
-                Some(Side::Client) => &mut self.client_idle,
-                None => return,
-            };
-            *shortest = Some(shortest.map_or(idle, |least| least.min(idle)));
+        let is_idle = close.moment == Some(ClosePoint::Idle) && close.by == Some(Side::Server);
+        if let (Some(idle), true) = (idle, is_idle) {
+            self.server_idle = Some(self.server_idle.map_or(idle, |least| least.min(idle)));
         }
     }
 
@@ -448,9 +438,11 @@ impl Counts {
     }
 
     /// The connections that the peak overlap needs next to those that were open before the
-    /// recording, `open` being those inside which nothing was seen so far.
+    /// recording. `busy` is the most connections that were busy at the same time, and `open` are
+    /// those inside which nothing was seen so far.
     pub(super) fn needed<'a>(
         &self,
+        busy: u64,
         open: impl Iterator<Item = &'a OpenConnection>,
         end: Nanos,
     ) -> u64 {
@@ -462,7 +454,8 @@ impl Counts {
                 .add(Span::new(live.connection.at, end));
         }
         let unseen = lifetimes.as_ref().unwrap_or(&self.lifetimes).peak();
-        let at_once = self.single.peak() + self.streams.peak().div_ceil(streams_each) + unseen;
+        let single = self.single.peak().max(busy);
+        let at_once = single + self.streams.peak().div_ceil(streams_each) + unseen;
         let environments = self.environments.values().filter(|opened| **opened > 0);
         // no other request can use a connection that changed to another protocol
         let upgraded = self.status.get(&UPGRADE).copied().unwrap_or_default();
@@ -523,6 +516,17 @@ impl Counts {
             self.inferred.insert(reason.clone());
         }
     }
+}
+
+/// When an exchange occupied its connection, where it ended at any time in a step of the clock.
+pub(super) fn occupied(exchange: &Exchange, time_step: u64) -> Span {
+    let end = exchange.end.after(time_step);
+    // a client that gives up a request is ahead of the observer of its close
+    let end = match exchange.outcome {
+        Outcome::Failed(Failure::ClientClosed) => Nanos(end.0.saturating_sub(HAND_BACK)),
+        _ => end,
+    };
+    Span::new(exchange.at, end)
 }
 
 /// Counts a name, where it is known or there is room.

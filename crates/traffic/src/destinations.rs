@@ -1,9 +1,8 @@
 //! Which destination a connection belongs to, and the counts of each. Bounded memory. Must not know
 //! pools.
 
-use super::destination::{Counts, Sign};
+use super::destination::{Carrier, Counts, Sign};
 use super::open_connection::{OpenConnection, client_address};
-use super::open_reason::OpenReason;
 use intact_ledger::{
     Caveat, Close, Connection, ConnectionBytes, Exchange, Origin, Run, Scheme, Transport, Vantage,
 };
@@ -277,10 +276,8 @@ impl Destinations {
         self.unread += u64::from(is_unread);
         if destination != live.destination {
             self.count(live.destination, &live.connection, Sign::Remove);
-            self.count_reason(live.destination, live.why, Sign::Remove);
             live.destination = destination;
             self.count(destination, &live.connection, Sign::Add);
-            self.count_reason(destination, live.why, Sign::Add);
         }
     }
 
@@ -289,33 +286,22 @@ impl Destinations {
         self.all.connection(connection, self.vantage, sign);
     }
 
-    pub(super) fn count_reason(&mut self, destination: usize, why: OpenReason, sign: Sign) {
-        self.counts[destination].why(why, sign);
-        self.all.why(why, sign);
-    }
-
-    /// An opening that was counted for one reason had another.
-    pub(super) fn correct_reason(&mut self, destination: usize, was: OpenReason, why: OpenReason) {
-        self.count_reason(destination, was, Sign::Remove);
-        self.count_reason(destination, why, Sign::Add);
-    }
-
-    /// Counts an exchange on `live`, with the idle time before it; `timed` where its duration is
-    /// known.
+    /// Counts an exchange; `timed` where its duration is known.
     pub(super) fn count_exchange(
         &mut self,
         destination: usize,
         exchange: &Exchange,
-        mut live: Option<&mut OpenConnection>,
-        gap: Option<u64>,
+        mut carrier: Carrier<'_>,
         timed: bool,
     ) {
-        self.counts[destination].overlap(exchange, live.as_deref_mut(), self.time_step);
-        self.counts[destination].exchange(exchange, gap, timed);
-        self.all.exchange(exchange, gap, timed);
-        if let (Some(gap), Some(live), true) = (gap, live, timed) {
-            self.counts[destination].reuse_after(gap, live);
-            self.all.reuse_after(gap, live);
+        let counts = &mut self.counts[destination];
+        counts.overlap(exchange, &mut carrier, self.time_step);
+        let gap = carrier.gap;
+        for counts in [counts, &mut self.all] {
+            counts.exchange(exchange, gap, timed);
+            if let (Some(gap), None, true) = (gap, carrier.streams, timed) {
+                counts.reuse_after(gap);
+            }
         }
     }
 

@@ -196,7 +196,8 @@ impl ObservedFacts {
 /// The findings of all rules, the worst and most expensive first. Destinations are limited, and
 /// with them the findings.
 fn findings(tracker: &Tracker, rules: &[Rule]) -> Vec<Finding> {
-    let mut attribution = Attribution::new(tracker);
+    let causes = tracker.causes();
+    let mut attribution = Attribution::new(tracker, &causes);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in rules {
         findings.extend(rule.findings(&mut attribution));

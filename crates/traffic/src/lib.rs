@@ -12,19 +12,21 @@ mod charts;
 mod destination;
 mod destinations;
 mod distributions;
-mod evictions;
 mod facts;
 mod figures;
+mod history;
 mod inputs;
 mod level_shift;
 mod lookups;
 mod loss;
 mod next_steps;
 mod open_connection;
+mod open_connections;
 mod open_reason;
 mod over_time;
 mod overlap;
-mod pools;
+mod pool_cause;
+mod pool_replay;
 pub mod rules;
 mod subjects;
 pub mod timeline;
@@ -150,8 +152,8 @@ impl Sink for TrafficAnalysis {
             Event::Closed(end) => {
                 closed = tracker.closed(end);
                 Context {
-                    destination: closed.map(|live| live.destination),
-                    live: closed,
+                    destination: closed.as_ref().map(|live| live.destination),
+                    live: closed.as_ref(),
                     ..Context::default()
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::open_reason::OpenReason;
 use intact_ledger::{
-    Connection, ConnectionId, Exchange, Failure, Nanos, Outcome, Protocol, Run, Side, Span, Vantage,
+    Connection, Exchange, Failure, Nanos, Outcome, Protocol, Run, Side, Span, Vantage,
 };
 use std::net::IpAddr;
 
@@ -116,29 +116,6 @@ pub(super) fn announced_by(exchange: &Exchange) -> Option<Side> {
     exchange.close_sent_by.or(before)
 }
 
-/// An opening next to a connection that seemed idle; the next exchange on that one confirms it, or
-/// shows that it was busy.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PendingOpen {
-    pub(super) at: Nanos,
-    pub(super) connection: ConnectionId,
-    /// Its reason so far.
-    pub(super) why: OpenReason,
-    pub(super) tries: u8,
-}
-
-impl PendingOpen {
-    /// The opening of this connection, with the reason that it has so far.
-    pub(super) fn of(live: &OpenConnection) -> PendingOpen {
-        PendingOpen {
-            at: live.connection.at,
-            connection: live.connection.id,
-            why: live.why,
-            tries: 0,
-        }
-    }
-}
-
 /// An open connection.
 #[derive(Clone, Debug)]
 pub struct OpenConnection {
@@ -148,15 +125,12 @@ pub struct OpenConnection {
     pub destination: usize,
     /// Who has the client end.
     pub owner: PoolOwner,
-    /// Why it was opened.
-    pub why: OpenReason,
     /// Exchanges that ended on it, without those that the server refused to process.
     pub exchanges: u64,
     /// Whether one of them had a complete response.
     pub carried_response: bool,
     /// The exchange that ended last.
     pub last: Option<Last>,
-    pub(super) waiters: Vec<PendingOpen>,
     /// The exchange that was entered last into what runs at once.
     pub(super) busy: Option<Span>,
 }
@@ -167,17 +141,14 @@ impl OpenConnection {
         connection: Connection,
         destination: usize,
         owner: PoolOwner,
-        why: OpenReason,
     ) -> OpenConnection {
         OpenConnection {
             connection: Box::new(connection),
             destination,
             owner,
-            why,
             exchanges: 0,
             carried_response: false,
             last: None,
-            waiters: Vec::new(),
             busy: None,
         }
     }
@@ -237,23 +208,16 @@ impl OpenConnection {
             .is_some_and(|last| last.close_sent_by.is_some())
     }
 
-    /// Since when it could be used again, if it has carried something and may carry more.
-    pub(super) fn idle_since(&self) -> Option<Nanos> {
-        let last = self.last.as_ref()?;
-        let is_usable = last.close_sent_by.is_none() && last.ok && !last.is_upgrade();
-        is_usable.then_some(last.end)
-    }
-
     /// Whether several exchanges may be on it at once.
     pub fn multiplexes(&self) -> bool {
         multiplexes(&self.connection)
     }
+}
 
-    /// Streams that it takes at once.
-    pub fn streams(&self) -> u32 {
-        let announced = self.connection.terms.max_streams;
-        announced.unwrap_or(STREAMS).max(1)
-    }
+/// Streams that a connection takes at the same time, where it multiplexes.
+pub(super) fn streams(connection: &Connection) -> Option<u32> {
+    let announced = connection.terms.max_streams.unwrap_or(STREAMS);
+    multiplexes(connection).then_some(announced.max(1))
 }
 
 /// Whether a connection carries several exchanges at once.

@@ -6,7 +6,7 @@ use intact_ledger::{Close, CloseKind, ClosePoint, Protocol, Side};
 
 /// A close so soon after an exchange, in nanoseconds, is not the end of an idle time; used where
 /// the producer does not say.
-pub(super) const AT_ONCE: u64 = 100_000_000;
+const AT_ONCE: u64 = 100_000_000;
 
 /// Exchanges on a connection from which on a client that closes it renews it, rather than not to
 /// keep it.
@@ -54,6 +54,7 @@ whys! {
     ClientAtOnce "after the client had closed the last one right after a response",
     ClientRenewed "after the client had closed the last one right after a response, when it had carried many requests",
     ClientIdle "after the client had closed the last one while it was idle",
+    PerCall "after the client had closed the last one just before",
     Evicted "after the client had closed the last one while it was idle, when it opened one to another destination",
     GaveUp "after the client had closed the last one before its response was complete",
     Broken "after the last one had broken",
@@ -130,21 +131,11 @@ impl OpenReason {
         }
     }
 
-    /// Whether an opening for this reason is one that no request needed, if the connection carries
-    /// none until its end.
-    pub(super) fn is_of_a_request(self) -> bool {
-        use OpenReason::{Growth, IdleExisted, NewProcess, OtherProcess, StreamsFree};
-        matches!(
-            self,
-            Growth | IdleExisted | StreamsFree | OtherProcess | NewProcess
-        )
-    }
-
     /// Whether the connection was never idle in the sense that something else could have used it.
     pub(super) fn is_at_once(self) -> bool {
         use OpenReason::{
             AfterError, Broken, ClientAnnounced, ClientAtOnce, ClientRenewed, ExcessBytes, GaveUp,
-            NotKept, ServerAnnouncedAtOnce, Undrained, Upgraded,
+            NotKept, PerCall, PoolFull, ServerAnnouncedAtOnce, Undrained, Upgraded,
         };
         matches!(
             self,
@@ -158,6 +149,8 @@ impl OpenReason {
                 | Upgraded
                 | NotKept
                 | GaveUp
+                | PerCall
+                | PoolFull
                 | Broken
         )
     }
@@ -186,11 +179,9 @@ mod tests {
             connection: Box::new(connection),
             destination: 0,
             owner: PoolOwner::Unknown,
-            why: OpenReason::Growth,
             exchanges: 0,
             carried_response: false,
             last: None,
-            waiters: Vec::new(),
             busy: None,
         };
         if let Some(last) = last {

@@ -3,16 +3,17 @@
 //! conclude.
 
 use super::caveats::Caveats;
-use super::destination::Sign;
-use super::destinations::{Destinations, shows_origin};
-use super::evictions::{Evictions, Moment};
+use super::destination::{Carrier, Sign, occupied};
+use super::destinations::Destinations;
+use super::history::{End, History, Use};
 use super::lookups::LookupCounts;
-use super::open_connection::{HAND_BACK, OpenConnection, PendingOpen, PoolOwner, announced_by};
+use super::open_connection::{OpenConnection, PoolOwner, UPGRADE, announced_by, streams};
+use super::open_connections::OpenConnections;
 use super::open_reason::OpenReason;
-use super::pools::Pools;
+use super::pool_cause::{Causes, busy_at_once};
 use intact_ledger::{
-    Caveat, ClosePoint, Closed, Connection, ConnectionId, Evidence, Exchange, Failure, Lookup,
-    Nanos, Outcome, Run, Side, Sockets, Vantage,
+    Caveat, ClosePoint, Closed, Connection, ConnectionId, Evidence, Exchange, Lookup, Nanos, Run,
+    Side, Sockets, Span, Vantage,
 };
 use std::collections::VecDeque;
 
@@ -45,10 +46,8 @@ pub struct Tracker {
     /// The last moment of an event.
     pub now: Nanos,
     caveats: Caveats,
-    pools: Pools,
-    evictions: Evictions,
-    /// The connection that closed last, for exchanges that are recorded afterwards.
-    just_closed: Option<Box<OpenConnection>>,
+    open: OpenConnections,
+    history: History,
     /// The last failed dials with their destinations, the newest first: a request that waited for
     /// a dial belongs there.
     failed_dials: VecDeque<(ConnectionId, usize)>,
@@ -63,9 +62,8 @@ impl Tracker {
             sockets: Vec::new(),
             now: Nanos(0),
             caveats: Caveats::default(),
-            pools: Pools::default(),
-            evictions: Evictions::default(),
-            just_closed: None,
+            open: OpenConnections::default(),
+            history: History::default(),
             failed_dials: VecDeque::new(),
         }
     }
@@ -77,31 +75,35 @@ impl Tracker {
 
     /// An open connection.
     pub fn live(&self, id: ConnectionId) -> Option<&OpenConnection> {
-        self.pools.get(id)
+        self.open.get(id)
     }
 
     /// The connections that are open.
     pub(crate) fn open(&self) -> impl Iterator<Item = &OpenConnection> {
-        self.pools.connections()
+        self.open.all()
     }
 
     /// The connections that each destination's peak overlap needs.
     pub fn needed(&self) -> Vec<u64> {
         let counts = &self.destinations.counts;
         let mut open: Vec<Vec<&OpenConnection>> = vec![Vec::new(); counts.len()];
-        for live in self.pools.connections() {
+        for live in self.open.all() {
             open[live.destination].push(live);
         }
-        let each = counts.iter().zip(open);
-        each.map(|(counts, open)| counts.needed(open.into_iter(), self.now))
-            .collect()
+        let busy = busy_at_once(&self.history);
+        let each = counts.iter().zip(open).enumerate();
+        each.map(|(at, (counts, open))| {
+            let busy = busy.get(&at).copied().unwrap_or(0);
+            counts.needed(busy, open.into_iter(), self.now)
+        })
+        .collect()
     }
 
     /// Open connections to each destination whose content could not be read so far. One that
     /// carries plain HTTP is readable, so it is unused.
     pub fn opaque(&self) -> Vec<u64> {
         let mut opaque = vec![0; self.destinations.counts.len()];
-        for live in self.pools.connections().filter(|live| live.exchanges == 0) {
+        for live in self.open.all().filter(|live| live.exchanges == 0) {
             let connection = &live.connection;
             let is_readable = connection.protocol.is_some() && connection.tls.is_none();
             opaque[live.destination] += u64::from(!is_readable);
@@ -113,8 +115,19 @@ impl Tracker {
     pub(super) fn caveats(&self) -> Vec<Caveat> {
         let mut caveats = self.caveats.all();
         caveats.extend(self.destinations.caveats());
-        caveats.extend(self.pools.caveat());
+        caveats.extend(self.open.caveat());
+        caveats.extend(self.history.caveat());
         caveats
+    }
+
+    /// Why connections were opened.
+    pub(crate) fn causes(&self) -> Causes {
+        let mut causes = Causes::of(&self.history);
+        let counts = self.destinations.counts.iter().zip(self.needed());
+        for (destination, (counts, needed)) in counts.enumerate() {
+            causes.absorb(destination, counts.opened.saturating_sub(needed));
+        }
+        causes
     }
 
     pub(super) fn opened(&mut self, connection: &Connection) -> Option<ConnectionId> {
@@ -127,18 +140,15 @@ impl Tracker {
             return None;
         }
         let owner = PoolOwner::of(connection, &self.run);
-        self.note_growth(connection, destination);
-        let why = self.reason(connection, destination, owner);
-        self.destinations.count_reason(destination, why, Sign::Add);
-        let live = OpenConnection::new(connection.clone(), destination, owner, why);
-        self.pools.add(live);
-        self.explain_spares(connection.id, destination);
+        let live = OpenConnection::new(connection.clone(), destination, owner);
+        self.history.open(&live, self.run.sees(Evidence::Ends));
+        self.open.add(live);
         Some(connection.id)
     }
 
     pub(super) fn revised(&mut self, connection: &Connection) -> Option<ConnectionId> {
         self.now = self.now.max(connection.at);
-        let mut live = self.pools.take(connection.id)?;
+        let live = self.open.get_mut(connection.id)?;
         let destination = if live.exchanges == 0 {
             self.destinations.of(connection)
         } else {
@@ -148,40 +158,34 @@ impl Tracker {
             .count(live.destination, &live.connection, Sign::Remove);
         self.destinations.count(destination, connection, Sign::Add);
         if connection.failed.is_some() {
-            self.destinations
-                .count_reason(live.destination, live.why, Sign::Remove);
+            self.history.forget(connection.id);
+            self.open.remove(connection.id);
             return None;
         }
-        let is_moved = destination != live.destination;
-        if is_moved {
-            self.destinations
-                .count_reason(live.destination, live.why, Sign::Remove);
+        if destination != live.destination {
             live.destination = destination;
             live.owner = PoolOwner::of(connection, &self.run);
-            self.note_growth(connection, destination);
-            live.why = self.reason(connection, destination, live.owner);
-            self.destinations
-                .count_reason(destination, live.why, Sign::Add);
         }
         *live.connection = connection.clone();
-        match is_moved {
-            true => self.pools.put_first(live),
-            false => self.pools.put(live),
-        }
-        self.explain_spares(connection.id, destination);
+        self.history.revise(live);
         Some(connection.id)
     }
 
     /// Gives an open connection what it had carried before its record began.
     pub(super) fn restore(&mut self, id: ConnectionId, before: OpenConnection) {
-        if let Some(live) = self.pools.take(id) {
-            self.pools.put(OpenConnection {
-                exchanges: before.exchanges,
-                carried_response: before.carried_response,
-                last: before.last,
-                ..live
-            });
+        let Some(live) = self.open.get_mut(id) else {
+            return;
+        };
+        if let Some(last) = &before.last {
+            let one = Use {
+                span: Span::new(last.end, last.end),
+                is_reusable: last.ok,
+            };
+            self.history.carry(id, one, None);
         }
+        live.exchanges = before.exchanges;
+        live.carried_response = before.carried_response;
+        live.last = before.last;
     }
 
     /// Counts an exchange; returns its destination, its connection where that is open, and the idle
@@ -192,155 +196,77 @@ impl Tracker {
     ) -> (usize, Option<ConnectionId>, Option<u64>) {
         self.now = self.now.max(exchange.end);
         let timed = self.run.sees(Evidence::Durations);
-        let Some(mut live) = exchange.connection.and_then(|id| self.pools.take(id)) else {
+        let known = exchange.connection.and_then(|id| self.open.get_mut(id));
+        let Some(live) = known else {
             return (self.late_exchange(exchange), None, None);
         };
         let (id, destination) = (live.connection.id, live.destination);
-        let owner = (destination, live.owner);
         let retired = live.is_retiring();
         let gap = live.carry(exchange);
         // times to the second hide how long a connection was idle
         let gap = gap.filter(|_| self.run.time_step_ns.is_none());
+        let (one, sent) = (used(exchange), sent(exchange));
+        self.history.carry(id, one, sent);
         if let (Some(side), false) = (announced_by(exchange), retired) {
             // of concurrent streams, those that the server refused end first
             let position = exchange.ordinal.map_or(0, u64::from);
             let why = live.announced(side, live.exchanges.max(position));
-            self.pools.announce_end(&live, exchange.end, why);
+            let at = exchange.end;
+            self.history.announce(id, End { at, why });
         }
+        let carrier = Carrier {
+            streams: streams(&live.connection),
+            live: Some(live),
+            gap,
+        };
         self.destinations
-            .count_exchange(destination, exchange, Some(&mut live), gap, timed);
-        // the exchange shows whether the connection was idle when others were opened
-        let waiters = std::mem::take(&mut live.waiters);
-        self.pools.put(live);
-        let is_stale = exchange.outcome == Outcome::Failed(Failure::Stale);
-        for waiter in waiters {
-            // the client decides a little before the request is seen: a connection that was about
-            // to be used was not idle a stale request does not show since when the
-            // connection was closed: its end does
-            if is_stale {
-                self.pools.wait(id, waiter);
-            } else if exchange.at <= waiter.at.after(HAND_BACK) && waiter.at < exchange.end {
-                let why = self.pools.look_again(owner, id, waiter);
-                self.correct(destination, waiter, why);
-            } else if exchange.end <= waiter.at {
-                self.pools.wait(id, waiter);
-            }
-        }
+            .count_exchange(destination, exchange, carrier, timed);
         (destination, Some(id), gap)
     }
 
     /// Counts an exchange whose connection is not open, and returns its destination: that of the
-    /// connection that closed last, or of a failed dial.
+    /// connection, which has ended, or of a failed dial.
     fn late_exchange(&mut self, exchange: &Exchange) -> usize {
         let id = exchange.connection;
-        let closed = self.just_closed.as_deref_mut();
-        let closed = closed.filter(|live| Some(live.connection.id) == id);
+        let ended = id.and_then(|id| self.history.life(id));
         let mut dials = self.failed_dials.iter();
         let dial = dials.find(|(dial, _)| Some(*dial) == id);
-        let known = closed.as_ref().map(|live| live.destination);
+        let streams = ended.and_then(|life| life.streams);
+        let known = ended.map(|life| life.destination);
         let destination = match known.or(dial.map(|(_, destination)| *destination)) {
             Some(destination) => destination,
             None => self.destinations.without_key(false),
         };
+        if let Some(id) = id {
+            self.history.carry(id, used(exchange), sent(exchange));
+        }
         let timed = self.run.sees(Evidence::Durations);
+        let carrier = Carrier {
+            streams,
+            ..Carrier::default()
+        };
         self.destinations
-            .count_exchange(destination, exchange, closed, None, timed);
+            .count_exchange(destination, exchange, carrier, timed);
         destination
     }
 
     /// Counts an end and gives back the connection.
-    pub(super) fn closed(&mut self, closed: &Closed) -> Option<&OpenConnection> {
+    pub(super) fn closed(&mut self, closed: &Closed) -> Option<OpenConnection> {
         let close = &closed.close;
         self.now = self.now.max(close.at);
-        let mut live = self.pools.take(closed.connection)?;
+        let mut live = self.open.remove(closed.connection)?;
         self.destinations.assign_by_address(&mut live, close);
-        let mut why = OpenReason::end_of(&live, close);
-        let moment = Moment {
-            at: close.at,
-            destination: live.destination,
-            owner: live.owner,
-        };
-        if why == OpenReason::ClientIdle
-            && let Some(grown) = self.evictions.close(moment)
-            && self.pools.keep_others(moment, grown)
-        {
-            why = OpenReason::Evicted;
-        }
-        let waiters = std::mem::take(&mut live.waiters).into_iter();
-        let mut replaced = live.is_retiring();
-        // a connection that ends right after its response was idle for no client: an opening in
-        // between replaced it
-        if why.is_at_once() {
-            // what was opened long before the end is no part of it: the connection was idle then
-            let mut waiters = waiters.filter(|waiter| close.at <= waiter.at.after(HAND_BACK));
-            if let Some(first) = waiters.next().filter(|_| !replaced) {
-                self.correct(live.destination, first, Some(why));
-                replaced = true;
-            }
-            let owner = (live.destination, live.owner);
-            for waiter in waiters {
-                let why = self.pools.look_again(owner, closed.connection, waiter);
-                self.correct(live.destination, waiter, why);
-            }
-            // its response was over by then, or the client did not wait for the end of it
-            let is_given_up = matches!(why, OpenReason::GaveUp | OpenReason::Undrained);
-            let was_over = |at| live.last.as_ref().is_some_and(|last| last.end <= at);
-            // the server's end comes late where the client did not wait for it
-            if !replaced
-                && is_given_up
-                && let Some(first) = self.pools.opened_after(owner, close.at)
-            {
-                self.correct(live.destination, first, Some(why));
-                replaced = true;
-            }
-            if !replaced
-                && let Some(newest) = self.pools.opened_just_before(owner, close.at)
-                && (is_given_up || was_over(newest.at))
-            {
-                self.correct(live.destination, newest, Some(why));
-                replaced = true;
-            }
-        } else {
-            // what was opened after the other side had closed could not use it, however late the
-            // client closed its own end
-            for waiter in waiters.filter(|waiter| waiter.at >= close.at) {
-                let again = self.pools.look_for_newer(
-                    (live.destination, live.owner),
-                    closed.connection,
-                    waiter,
-                );
-                let again = again.map(|again| match again {
-                    OpenReason::Growth => why,
-                    other => other,
-                });
-                self.correct(live.destination, waiter, again);
-            }
-        }
-        if let (Some(last), false) = (&live.last, why.is_at_once() || replaced) {
-            let owner = (live.destination, live.owner);
-            self.pools.note_idle(owner, last.end, close.at);
-        }
-        // an announced end was recorded with its announcement; what the client gave up unused is
-        // not replaced
+        let (at, why) = (close.at, OpenReason::end_of(&live, close));
+        // what the client gave up unused is not replaced
         let is_spare = close.by == Some(Side::Client) && close.moment == Some(ClosePoint::Unused);
-        if is_spare && live.why.is_of_a_request() {
-            self.destinations
-                .correct_reason(live.destination, live.why, OpenReason::Unused);
-            live.why = OpenReason::Unused;
-            self.pools.note_spare(&live);
-        }
-        if !(replaced || is_spare) {
-            self.pools
-                .end((live.destination, live.owner), close.at, why);
-        }
+        self.history.end(&live, End { at, why }, is_spare);
         self.destinations.count_close(&live, close);
-        self.just_closed = Some(Box::new(live));
-        self.just_closed.as_deref()
+        Some(live)
     }
 
     /// What belongs to an open connection.
     pub(super) fn context(&self, id: Option<ConnectionId>) -> Context<'_> {
-        let live = id.and_then(|id| self.pools.get(id));
+        let live = id.and_then(|id| self.open.get(id));
         Context {
             destination: live.map(|live| live.destination),
             live,
@@ -363,56 +289,19 @@ impl Tracker {
         self.sockets.truncate(1);
         self.sockets.push(sockets);
     }
+}
 
-    fn reason(
-        &mut self,
-        connection: &Connection,
-        destination: usize,
-        owner: PoolOwner,
-    ) -> OpenReason {
-        if !self.run.sees(Evidence::Ends) || connection.open_before {
-            return OpenReason::Unseen;
-        }
-        let counts = &self.destinations.counts[destination];
-        let had_ends = counts.requests > 0 && !counts.ended_by.is_empty();
-        self.pools.reason(connection, destination, owner, had_ends)
+/// When an exchange occupied its connection, and whether another one could follow.
+fn used(exchange: &Exchange) -> Use {
+    let is_over = announced_by(exchange).is_some() || exchange.status == Some(UPGRADE);
+    Use {
+        span: occupied(exchange, 0),
+        is_reusable: exchange.outcome.is_ok() && !is_over,
     }
+}
 
-    /// Connections that a client set up at the same time as one that took all streams are recorded
-    /// before that one, when they end.
-    fn explain_spares(&mut self, id: ConnectionId, destination: usize) {
-        for _ in 0..self.pools.spares_next_to(id) {
-            let (unused, other) = (OpenReason::Unused, OpenReason::InParallel);
-            self.destinations.correct_reason(destination, unused, other);
-        }
-    }
-
-    /// A pool got one more connection to a destination that is known, and may have closed another
-    /// for it.
-    fn note_growth(&mut self, connection: &Connection, destination: usize) {
-        if !shows_origin(connection) {
-            return;
-        }
-        let grown = Moment {
-            at: connection.at,
-            destination,
-            owner: PoolOwner::of(connection, &self.run),
-        };
-        for end in self.evictions.grow(grown) {
-            if self.pools.keep_others(end, grown) {
-                let owner = (end.destination, end.owner);
-                self.pools.correct_end(owner, end.at, OpenReason::Evicted);
-            }
-        }
-    }
-
-    /// An opening that was counted next to a connection that seemed idle had another reason.
-    fn correct(&mut self, destination: usize, waiter: PendingOpen, why: Option<OpenReason>) {
-        let opened = waiter.connection;
-        if let Some(why) = why.filter(|_| !self.pools.was_spare(opened)) {
-            self.destinations
-                .correct_reason(destination, waiter.why, why);
-            self.pools.correct(opened, why);
-        }
-    }
+/// When the request left the client, if that was observed.
+fn sent(exchange: &Exchange) -> Option<Nanos> {
+    let spans = [exchange.spans.send, exchange.spans.wait];
+    spans.into_iter().flatten().map(|span| span.start).next()
 }

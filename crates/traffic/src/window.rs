@@ -6,7 +6,7 @@
 //! does not use are left out, so that its verdict is the same whatever ran before. Lookups have no
 //! value: they are recorded too late to belong to a window.
 
-use super::{ObservedFacts, OpenConnection, OpenReason, PoolOwner, TrafficAnalysis};
+use super::{ObservedFacts, OpenConnection, PoolOwner, TrafficAnalysis};
 use intact_ledger::{Connection, ConnectionId, Event, Evidence, Nanos, Sink};
 use std::collections::HashMap;
 
@@ -74,8 +74,7 @@ impl Sink for Window {
             Event::Opened(connection)
                 if connection.at < self.began && connection.failed.is_none() =>
             {
-                let (owner, why) = (PoolOwner::Unknown, OpenReason::Unseen);
-                let before = OpenConnection::new(connection.clone(), 0, owner, why);
+                let before = OpenConnection::new(connection.clone(), 0, PoolOwner::Unknown);
                 self.unused.insert(connection.id, before);
             }
             Event::Revised(connection) => {

@@ -555,7 +555,7 @@ fn stored_ledgers_are_described_and_none_is_called_better() {
         "{words}"
     );
     assert!(
-        words.contains("Only in old: new-client-per-request, new-connection-per-request"),
+        words.contains("Only in old: new-client-per-request\n"),
         "{words}"
     );
     assert!(words.contains("recorded separately"), "{words}");

@@ -288,8 +288,10 @@ fn opened_next_to(again: u64) -> Vec<&'static str> {
 
 #[test]
 fn a_connection_that_is_about_to_be_used_was_not_idle_for_another_request() {
-    assert_eq!(opened_next_to(204), ["new-connection-per-request"]);
-    assert_eq!(opened_next_to(250), ["new-client-per-request"]);
+    // a thread that has taken a connection may be late with its request
+    assert!(opened_next_to(204).is_empty());
+    assert!(opened_next_to(300).is_empty());
+    assert_eq!(opened_next_to(600), ["new-client-per-request"]);
 }
 
 /// How many requests `retried-request` names, where each is: connection, from, to, how it ended.

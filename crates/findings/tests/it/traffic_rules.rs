@@ -394,7 +394,8 @@ fn drained(requests: &[u64], end: impl Fn(u64) -> u64) -> Vec<Finding> {
             requests[id as usize],
         ));
         rows.push(opened(100 + id, at + 10, Some("api.example")));
-        later.push(exchange(100 + id, at + 10, at + 40, 1));
+        // busy when the next one is opened
+        later.push(exchange(100 + id, at + 10, 60_000, 1));
     }
     rows.extend(later);
     of_rule(&facts(&rows), "server-closes-early")

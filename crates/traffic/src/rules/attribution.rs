@@ -1,6 +1,8 @@
 //! Cost attribution: assigns each avoidable setup of a destination to one rule.
 
 use super::{Client, Server, ServerLimit};
+use crate::pool_cause::Causes;
+use crate::pool_replay::Full;
 use crate::{Counts, OpenReason, Tracker};
 use intact_document::figures::NANOS_PER_MS;
 use intact_document::finding::{Finding, RuleDoc, Severity};
@@ -95,6 +97,7 @@ impl ClaimedOpenings<'_> {
 #[derive(Debug)]
 pub struct Attribution<'a> {
     tracker: &'a Tracker,
+    causes: &'a Causes,
     needed: Vec<u64>,
     left: Vec<u64>,
     /// Time of requests without a complete response that no rule has claimed, in nanoseconds.
@@ -106,7 +109,7 @@ pub struct Attribution<'a> {
 }
 
 impl<'a> Attribution<'a> {
-    pub(crate) fn new(tracker: &'a Tracker) -> Attribution<'a> {
+    pub(crate) fn new(tracker: &'a Tracker, causes: &'a Causes) -> Attribution<'a> {
         let needed = tracker.needed();
         let counts = tracker.destinations.counts.iter();
         let left: Vec<u64> = (counts.clone().zip(&needed))
@@ -118,6 +121,7 @@ impl<'a> Attribution<'a> {
         });
         Attribution {
             tracker,
+            causes,
             waited: waited.collect(),
             needed,
             left,
@@ -152,13 +156,13 @@ impl<'a> Attribution<'a> {
     /// Why connections were opened of which no rule has spoken yet, and how many for each reason;
     /// the most frequent first.
     pub fn unexplained(&self, destination: usize) -> Vec<(u64, OpenReason)> {
-        let whys = self.tracker.destinations.counts[destination].why.iter();
+        let whys = self.causes.reasons(destination);
         let mut found: Vec<(u64, OpenReason)> = whys
             .filter(|(why, openings)| {
-                !matches!(why, OpenReason::Growth | OpenReason::Unseen) && **openings > 0
+                !matches!(why, OpenReason::Growth | OpenReason::Unseen) && *openings > 0
             })
-            .filter(|(why, _)| !self.explained.contains(&(destination, **why)))
-            .map(|(why, openings)| (*openings, *why))
+            .filter(|(why, _)| !self.explained.contains(&(destination, *why)))
+            .map(|(why, openings)| (openings, why))
             .collect();
         found.sort_unstable_by(|a, b| b.cmp(a));
         found
@@ -169,7 +173,7 @@ impl<'a> Attribution<'a> {
     pub(super) fn claim_by(&mut self, why: OpenReason, least: u64) -> Vec<ClaimedOpenings<'a>> {
         let mut claims = Vec::new();
         for (destination, name, counts) in self.destinations() {
-            let openings = counts.why.get(&why).copied().unwrap_or(0);
+            let openings = self.causes.openings(destination, why);
             if openings.min(self.left[destination]) >= least {
                 claims.push(ClaimedOpenings {
                     destination,
@@ -188,8 +192,8 @@ impl<'a> Attribution<'a> {
 
     /// A rule has spoken of every opening at this destination.
     pub(super) fn explain_all(&mut self, destination: usize) {
-        let reasons = self.tracker.destinations.counts[destination].why.keys();
-        let all = reasons.map(|why| (destination, *why));
+        let reasons = self.causes.reasons(destination);
+        let all = reasons.map(|(why, _)| (destination, why));
         self.explained.extend(all);
     }
 
@@ -203,9 +207,29 @@ impl<'a> Attribution<'a> {
         &self.tracker.destinations.counts[destination]
     }
 
+    /// How many connections were opened for a reason, claimed or not.
+    pub(super) fn openings(&self, destination: usize, why: OpenReason) -> u64 {
+        self.causes.openings(destination, why)
+    }
+
+    /// The shortest idle time after which the client closed, in nanoseconds.
+    pub(super) fn client_idle(&self, destination: usize) -> Option<u64> {
+        self.causes.client_idle(destination)
+    }
+
+    /// The pool that closed connections because it had no room for them, where no rule has spoken
+    /// of it.
+    pub(super) fn full_pool(&self, destination: usize) -> Option<Full> {
+        let is_known = self
+            .explained
+            .contains(&(destination, OpenReason::PoolFull));
+        self.causes.full(destination).filter(|_| !is_known)
+    }
+
     /// The client of most connections to a destination, if it is recognised.
     pub fn client(&self, destination: usize) -> Option<Client> {
-        Client::recognise(self.counts(destination))
+        let idle = self.causes.client_idle(destination);
+        Client::recognise(self.counts(destination), idle)
     }
 
     /// Claims up to `connections` of what is left.

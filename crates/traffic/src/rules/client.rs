@@ -125,8 +125,9 @@ const IDLE_TIMES: [(f64, Client); 4] = [
 ];
 
 impl Client {
-    /// The client of most connections to a destination, if it is recognised.
-    pub fn recognise(counts: &Counts) -> Option<Client> {
+    /// The client of most connections to a destination, if it is recognised; `idle` is the idle
+    /// time after which it closes, in nanoseconds.
+    pub fn recognise(counts: &Counts, idle: Option<u64>) -> Option<Client> {
         let most = counts.commands.iter().max_by_key(|(_, count)| **count);
         let command = most.and_then(|(command, _)| {
             let name = command.rsplit('/').next().unwrap_or(command);
@@ -141,7 +142,7 @@ impl Client {
             known.map(|(_, client)| *client)
         });
         command.or(agent).or_else(|| {
-            let idle = counts.client_idle? as f64 / 1e9;
+            let idle = idle? as f64 / 1e9;
             IDLE_TIMES
                 .iter()
                 .find(|(timer, _)| (*timer..timer * 1.05 + 0.2).contains(&idle))
@@ -294,17 +295,16 @@ impl Client {
 mod tests {
     use super::*;
 
-    fn counts(command: Option<&str>, idle: Option<u64>) -> Counts {
+    fn counts(command: Option<&str>) -> Counts {
         Counts {
             commands: command.into_iter().map(|name| (name.into(), 3)).collect(),
-            client_idle: idle,
             ..Counts::default()
         }
     }
 
     #[test]
     fn a_client_is_detected_by_its_command_before_its_timer() {
-        let of = |command, idle| Client::recognise(&counts(command, idle));
+        let of = |command, idle| Client::recognise(&counts(command), idle);
         assert_eq!(of(Some("/usr/bin/python3.12"), None), Some(Client::Python));
         assert_eq!(of(Some("node"), Some(90_000_000_000)), Some(Client::Node));
         assert_eq!(
@@ -315,9 +315,9 @@ mod tests {
         assert_eq!(of(None, None), None);
         let agents = |name: &str| Counts {
             agents: [(name.into(), 3)].into(),
-            ..counts(None, Some(90_000_000_000))
+            ..counts(None)
         };
-        let of = |name: &str| Client::recognise(&agents(name));
+        let of = |name: &str| Client::recognise(&agents(name), Some(90_000_000_000));
         assert_eq!(of("python-requests/2.31.0"), Some(Client::Python));
         assert_eq!(of("okhttp/4.12.0"), Some(Client::Java));
         assert_eq!(of("shop/1.0"), Some(Client::GoOrRust));

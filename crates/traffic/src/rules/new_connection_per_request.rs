@@ -72,7 +72,8 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
         };
         if let Some(fix) = first.and_then(other_fix) {
             finding.fix = fix.into();
-            if let (Some(idle), Remedy::LengthenIdle) = (counts.client_idle, remedy) {
+            let idle = attribution.client_idle(destination);
+            if let (Some(idle), Remedy::LengthenIdle) = (idle, remedy) {
                 let now = statement!(
                     "(it closes after {client_idle} now)",
                     client_idle = timer_nanos(idle)
@@ -80,7 +81,9 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
                 finding.fix = finding.fix.then(" ", now);
             }
         }
-        if first.is_some_and(|first| is_deliberate(first, counts)) {
+        if first
+            .is_some_and(|first| is_deliberate(first, attribution.client_idle(destination), counts))
+        {
             finding.severity = Severity::Info;
         }
         // what a client can do is not known before why its connections end
@@ -170,8 +173,8 @@ fn opened_for(reasons: &[(u64, OpenReason)]) -> Statement {
 
 /// Whether the client ends connections as the remedies of other rules advise: by an idle limit
 /// below the server's, or by renewing them.
-fn is_deliberate(why: OpenReason, counts: &Counts) -> bool {
-    let limits = counts.client_idle.zip(server_limit(counts));
+fn is_deliberate(why: OpenReason, client_idle: Option<u64>, counts: &Counts) -> bool {
+    let limits = client_idle.zip(server_limit(counts));
     match why {
         OpenReason::ClientIdle => limits.is_some_and(|(client, server)| client * 2 >= server),
         OpenReason::ClientRenewed => true,

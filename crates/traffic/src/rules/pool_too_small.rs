@@ -1,17 +1,17 @@
 //! `pool-too-small`: more requests run at once than the pool keeps connections for.
 
-use super::{Attribution, Remedy, RuleRow};
+use super::{Attribution, Client, Remedy, RuleRow};
 use crate::OpenReason;
-use intact_document::finding::{Finding, RuleDoc};
-use intact_document::statement::{Value, requests, statement};
+use intact_document::finding::{Finding, RuleDoc, Severity};
+use intact_document::statement::{Value, connections, requests, statement};
 use intact_ledger::Evidence;
 
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "pool-too-small",
         what: "Requests run concurrently on more connections than the pool keeps idle (Go keeps 2 per host, urllib3 1, HttpURLConnection 5). After each burst the pool closes the rest, and the next burst opens them again. Or it keeps connections to few destinations (`requests` and urllib3 to 10), and closes the oldest for each further one.",
-        evidence: "The client closed connections right after a complete response while it kept and reused others to the same destination; the peak overlap of requests. Or the client closed an idle connection within 5 ms of an opening to another destination, and kept others.",
-        threshold: "Two avoidable openings whose predecessor was closed so. A warning from 3 on, or from 5 % of the destination's time on.",
+        evidence: "The client closed connections right after a complete response, each when as many others were idle as it ever keeps; the peak overlap of requests. Or the client closed an idle connection within 5 ms of an opening to another destination, and kept others.",
+        threshold: "Two avoidable openings whose predecessor was closed so. A warning from 3 on, or from 5 % of the destination's time on. Where none was opened again, a warning from 3 connections that the pool closed on.",
         false_positives: "A burst at the start that never comes again. A client that looks for connections beyond its idle limit when it opens another one.",
         fix: "Let the pool keep as many idle connections for this destination as run concurrently",
         risk: "Idle connections cost the server memory and sockets, and each can meet its idle timer",
@@ -25,8 +25,41 @@ const MORE_DESTINATIONS: &str = "Let the pool keep connections to as many destin
 
 fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     let mut findings = too_few_for_bursts(attribution);
+    findings.extend(closed_after_bursts(attribution));
     findings.extend(too_few_for_destinations(attribution));
     findings
+}
+
+/// Connections that a full pool closed from which on it speaks, though none was opened again.
+const CLOSED: u64 = 3;
+
+/// Pools that closed connections after the last burst: the next one would open them again.
+fn closed_after_bursts(attribution: &Attribution<'_>) -> Vec<Finding> {
+    let found = attribution.destinations().filter_map(|(destination, name, _)| {
+        let full = attribution.full_pool(destination)?;
+        let needed = attribution.needed(destination);
+        let is_one = full.closed >= CLOSED && needed > full.kept;
+        is_one.then(|| {
+            let said = statement!(
+                "the pool closed {closed} after use, because it keeps fewer than were in use: the next burst opens them again",
+                closed = connections(full.closed)
+            );
+            let evidence = statement!(
+                "up to {at_once} at the same time",
+                at_once = requests(needed)
+            );
+            let finding = Finding::by(&RULE.doc, Severity::Warning, name, said, evidence);
+            wider(finding, needed, attribution.client(destination))
+        })
+    });
+    found.collect()
+}
+
+/// The finding with the size that the pool needs.
+fn wider(mut finding: Finding, needed: u64, client: Option<Client>) -> Finding {
+    let size = statement!("{needed}", needed = Value::Number(needed));
+    finding.fix = finding.fix.then(": ", size);
+    Remedy::WidenPool.for_client(client, finding)
 }
 
 fn too_few_for_bursts(attribution: &mut Attribution<'_>) -> Vec<Finding> {
@@ -37,10 +70,7 @@ fn too_few_for_bursts(attribution: &mut Attribution<'_>) -> Vec<Finding> {
             "up to {at_once} at the same time, and the client closed connections right after a response while it kept others",
             at_once = requests(one.needed)
         );
-        let mut finding = one.finding(&RULE.doc, said, evidence);
-        let size = statement!("{needed}", needed = Value::Number(one.needed));
-        finding.fix = finding.fix.then(": ", size);
-        Remedy::WidenPool.for_client(one.client, finding)
+        wider(one.finding(&RULE.doc, said, evidence), one.needed, one.client)
     });
     found.collect()
 }

@@ -284,8 +284,8 @@ impl ServerClosesEarly {
             };
             let said = one.opened("because the server closed the last one while it was idle");
             let mut finding = one.finding(&RULE.doc, said, evidence);
-            let at_idle = one.counts.why.get(&OpenReason::IdleExisted);
-            if one.counts.reused == 0 && at_idle.is_some_and(|openings| *openings > 0) {
+            let at_idle = attribution.openings(one.destination, OpenReason::IdleExisted);
+            if one.counts.reused == 0 && at_idle > 0 {
                 finding.severity = Severity::Info;
                 finding.fix = NEVER_REUSED.into();
                 return finding;

@@ -1,0 +1,220 @@
+//! What each connection did, in the order of its own times: when it was busy, and how it ended.
+//!
+//! Rows arrive in the order in which a producer records them, which is not that of their times.
+//! Nothing is judged here: [`super::pool_replay`] reads the whole. Bounded memory.
+
+use super::open_connection::{HAND_BACK, OpenConnection, PoolOwner, streams};
+use super::open_reason::OpenReason;
+use intact_ledger::{Caveat, Connection, ConnectionId, Nanos, Span};
+use std::collections::{HashMap, VecDeque};
+
+/// Connections that are kept; the oldest that have ended go first.
+const LIVES: usize = 65_536;
+/// Times of use that are kept of all connections together.
+const USES: usize = 1 << 20;
+
+/// A span without a longer rest in which a connection carried exchanges.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Use {
+    pub(super) span: Span,
+    /// Whether another exchange could follow.
+    pub(super) is_reusable: bool,
+}
+
+/// The end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    pub(super) at: Nanos,
+    pub(super) why: OpenReason,
+}
+
+/// One connection from its opening to its end.
+#[derive(Clone, Debug)]
+pub(super) struct Life {
+    pub(super) id: ConnectionId,
+    pub(super) destination: usize,
+    pub(super) owner: PoolOwner,
+    pub(super) at: Nanos,
+    /// The end of its setup.
+    pub(super) ready: Nanos,
+    /// Whether it was open before the recording, or the ends of connections are not recorded.
+    pub(super) is_unseen: bool,
+    /// Streams that it takes at the same time, where it multiplexes.
+    pub(super) streams: Option<u32>,
+    /// Exchanges that were recorded.
+    pub(super) carried: u64,
+    /// When its first request was sent, if that was observed.
+    pub(super) first_sent: Option<Nanos>,
+    pub(super) uses: Vec<Use>,
+    /// Its end was announced: nothing more was sent on it.
+    pub(super) announced: Option<End>,
+    pub(super) end: Option<End>,
+    /// Whether the client closed it without having sent a request.
+    pub(super) is_spare: bool,
+}
+
+impl Life {
+    fn new(connection: &Connection, destination: usize, owner: PoolOwner, is_unseen: bool) -> Life {
+        let mut life = Life {
+            id: connection.id,
+            destination,
+            owner,
+            at: connection.at,
+            ready: connection.at,
+            is_unseen,
+            streams: None,
+            carried: 0,
+            first_sent: None,
+            uses: Vec::new(),
+            announced: None,
+            end: None,
+            is_spare: false,
+        };
+        life.revise(connection);
+        life
+    }
+
+    fn revise(&mut self, connection: &Connection) {
+        self.ready = connection.setup.ready().unwrap_or(connection.at);
+        self.streams = streams(connection);
+    }
+
+    /// The moment from which on it takes no further request.
+    pub(super) fn until(&self) -> Nanos {
+        let ends = [self.announced, self.end].into_iter().flatten();
+        ends.map(|end| end.at).min().unwrap_or(Nanos(u64::MAX))
+    }
+
+    /// What ended it for its client: the announcement, or else the close.
+    pub(super) fn ended(&self) -> Option<End> {
+        self.announced.or(self.end)
+    }
+
+    /// The end of its last exchange.
+    pub(super) fn last_end(&self) -> Option<Nanos> {
+        self.uses.iter().map(|one| one.span.end).max()
+    }
+
+    /// Adds a use; returns whether it needs room of its own.
+    fn carry(&mut self, one: Use, has_room: bool) -> bool {
+        let near = self.uses.iter_mut().rev().find(|known| {
+            let is_near = |a: Span, b: Span| a.start <= b.end.after(HAND_BACK);
+            !has_room || is_near(one.span, known.span) && is_near(known.span, one.span)
+        });
+        if let Some(known) = near {
+            known.is_reusable = match known.span.end <= one.span.end {
+                true => one.is_reusable,
+                false => known.is_reusable,
+            };
+            let (start, end) = (known.span.start, known.span.end);
+            known.span = Span::new(start.min(one.span.start), end.max(one.span.end));
+            return false;
+        }
+        let place = self
+            .uses
+            .partition_point(|known| known.span.start <= one.span.start);
+        self.uses.insert(place, one);
+        true
+    }
+}
+
+/// The connections of a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    lives: HashMap<ConnectionId, Life>,
+    /// In the order of their openings.
+    order: VecDeque<ConnectionId>,
+    /// Those that have ended, in the order of their ends.
+    ended: VecDeque<ConnectionId>,
+    uses: usize,
+    forgotten: u64,
+}
+
+impl History {
+    /// A connection of this run, which may have ended.
+    pub(super) fn life(&self, id: ConnectionId) -> Option<&Life> {
+        self.lives.get(&id)
+    }
+
+    /// The connections that are kept.
+    pub(super) fn lives(&self) -> impl Iterator<Item = &Life> {
+        self.lives.values()
+    }
+
+    pub(super) fn open(&mut self, live: &OpenConnection, ends_seen: bool) {
+        self.make_room();
+        let connection = &live.connection;
+        let is_unseen = !ends_seen || connection.open_before;
+        let life = Life::new(connection, live.destination, live.owner, is_unseen);
+        if self.lives.insert(connection.id, life).is_none() {
+            self.order.push_back(connection.id);
+        }
+    }
+
+    /// More is known of a connection.
+    pub(super) fn revise(&mut self, live: &OpenConnection) {
+        if let Some(life) = self.lives.get_mut(&live.connection.id) {
+            life.revise(&live.connection);
+            (life.destination, life.owner) = (live.destination, live.owner);
+        }
+    }
+
+    /// A connection carried an exchange, or had before the recording. `sent` is when the request
+    /// left the client, if that was observed.
+    pub(super) fn carry(&mut self, id: ConnectionId, one: Use, sent: Option<Nanos>) {
+        let has_room = self.uses < USES;
+        if let Some(life) = self.lives.get_mut(&id) {
+            life.carried += 1;
+            life.first_sent = match (life.first_sent, sent) {
+                (Some(first), Some(sent)) => Some(first.min(sent)),
+                (first, sent) => first.or(sent),
+            };
+            self.uses += usize::from(life.carry(one, has_room || life.uses.is_empty()));
+        }
+    }
+
+    pub(super) fn announce(&mut self, id: ConnectionId, end: End) {
+        if let Some(life) = self.lives.get_mut(&id) {
+            life.announced.get_or_insert(end);
+        }
+    }
+
+    pub(super) fn end(&mut self, live: &OpenConnection, end: End, is_spare: bool) {
+        self.revise(live);
+        if let Some(life) = self.lives.get_mut(&live.connection.id) {
+            life.end = Some(end);
+            life.is_spare = is_spare;
+            self.ended.push_back(life.id);
+        }
+    }
+
+    /// The connection is of no use: its dial failed after all.
+    pub(super) fn forget(&mut self, id: ConnectionId) {
+        if let Some(life) = self.lives.remove(&id) {
+            self.uses -= life.uses.len();
+        }
+    }
+
+    fn make_room(&mut self) {
+        while self.lives.len() >= LIVES {
+            let oldest = self.ended.pop_front().or_else(|| self.order.pop_front());
+            let Some(oldest) = oldest else { break };
+            self.forgotten += u64::from(self.lives.contains_key(&oldest));
+            self.forget(oldest);
+        }
+        if self.order.len() > 2 * LIVES {
+            self.order.retain(|id| self.lives.contains_key(id));
+        }
+    }
+
+    /// What the limits left out.
+    pub(super) fn caveat(&self) -> Option<Caveat> {
+        (self.forgotten > 0).then(|| {
+            let message = format!(
+                "causes are judged by the last {LIVES} connections; {} earlier ones are counted only",
+                self.forgotten
+            );
+            Caveat::new("causes-of-part", message)
+        })
+    }
+}

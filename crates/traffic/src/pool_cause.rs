@@ -1,0 +1,260 @@
+//! One cause for each pool: what explains its openings together, so that the moment at which a
+//! single close is seen does not decide.
+
+use super::history::{End, History, Life};
+use super::open_connection::{HAND_BACK, PoolOwner};
+use super::open_reason::OpenReason;
+use super::pool_replay::{Full, Intervals, PoolReplay, busy, idle, is_reusing, margin, peak};
+use intact_ledger::{Nanos, Span};
+use std::collections::{BTreeMap, HashMap};
+
+/// Openings by their reason.
+pub(super) type Reasons = BTreeMap<OpenReason, u64>;
+
+/// Why connections were opened, by destination.
+#[derive(Debug, Default)]
+pub(crate) struct Causes {
+    reasons: HashMap<usize, Reasons>,
+    /// The shortest idle time after which the client closed, in nanoseconds.
+    client_idle: HashMap<usize, u64>,
+    /// The pool that closed most connections because it was full.
+    full: HashMap<usize, Full>,
+}
+
+impl Causes {
+    pub(super) fn of(history: &History) -> Causes {
+        let mut causes = Causes::default();
+        let pools = pools(history);
+        let owners = Owners::of(&pools);
+        for (&(destination, owner), lives) in &pools {
+            let first = first_reason(&pools, destination, owner, lives[0]);
+            let is_evicted = |life: &Life, end: End| owners.has_evicted(life, end);
+            let replay = PoolReplay::new(lives);
+            let mut reasons = Reasons::new();
+            for why in replay.reasons(first, is_evicted) {
+                *reasons.entry(why).or_default() += 1;
+            }
+            unify(&mut reasons, lives);
+            let all = causes.reasons.entry(destination).or_default();
+            for (why, openings) in reasons {
+                *all.entry(why).or_default() += openings;
+            }
+            if let Some(full) = replay.full() {
+                let known = causes.full.entry(destination).or_insert(full);
+                if known.closed < full.closed {
+                    *known = full;
+                }
+            }
+            let limit = lives.iter().filter_map(|life| owners.idle_limit(life));
+            if let Some(limit) = limit.min() {
+                let known = causes.client_idle.entry(destination).or_insert(limit);
+                *known = limit.min(*known);
+            }
+        }
+        causes
+    }
+
+    /// Why the connections to a destination were opened, and how many for each reason.
+    pub(super) fn reasons(&self, destination: usize) -> impl Iterator<Item = (OpenReason, u64)> {
+        let reasons = self.reasons.get(&destination).into_iter().flatten();
+        reasons.map(|(why, openings)| (*why, *openings))
+    }
+
+    /// How many connections were opened for a reason.
+    pub(super) fn openings(&self, destination: usize, why: OpenReason) -> u64 {
+        let reasons = self.reasons.get(&destination);
+        reasons.and_then(|all| all.get(&why)).copied().unwrap_or(0)
+    }
+
+    /// The shortest idle time after which the client closed a connection to a destination, in
+    /// nanoseconds. What a program closes at its end has no idle limit.
+    pub(super) fn client_idle(&self, destination: usize) -> Option<u64> {
+        self.client_idle.get(&destination).copied()
+    }
+
+    /// The pool of a destination that closed connections because it had no room for them.
+    pub(super) fn full(&self, destination: usize) -> Option<Full> {
+        self.full.get(&destination).copied()
+    }
+
+    /// Assigns avoidable connections that have no reason of their own to the reason of most others,
+    /// `avoidable` being all of them.
+    pub(super) fn absorb(&mut self, destination: usize, avoidable: u64) {
+        let Some(reasons) = self.reasons.get_mut(&destination) else {
+            return;
+        };
+        let explained = |why: &OpenReason| !matches!(why, OpenReason::Growth | OpenReason::Unseen);
+        let known: u64 = (reasons.iter().filter(|(why, _)| explained(why)))
+            .map(|(_, openings)| *openings)
+            .sum();
+        let growth = reasons.get(&OpenReason::Growth).copied().unwrap_or(0);
+        let rest = avoidable.saturating_sub(known).min(growth);
+        let most = reasons.iter_mut().filter(|(why, _)| explained(why));
+        if let Some((_, openings)) = most.max_by_key(|(_, openings)| **openings)
+            && 2 * *openings > known
+        {
+            *openings += rest;
+            reasons.insert(OpenReason::Growth, growth - rest);
+        }
+    }
+}
+
+/// The connections of each pool, in the order of their openings.
+type Pools<'a> = BTreeMap<(usize, PoolOwner), Vec<&'a Life>>;
+
+fn pools(history: &History) -> Pools<'_> {
+    let mut pools = Pools::new();
+    for life in history.lives() {
+        let pool = (life.destination, life.owner);
+        pools.entry(pool).or_default().push(life);
+    }
+    for lives in pools.values_mut() {
+        lives.sort_unstable_by_key(|life| (life.at, life.id));
+    }
+    pools
+}
+
+/// Most connections to each destination that were busy at the same time, by destination, of those
+/// that carry one exchange at a time.
+pub(super) fn busy_at_once(history: &History) -> HashMap<usize, u64> {
+    let mut all: HashMap<usize, Vec<Span>> = HashMap::new();
+    for ((destination, _), lives) in pools(history) {
+        all.entry(destination).or_default().extend(busy(&lives));
+    }
+    let each = all.into_iter();
+    each.map(|(destination, spans)| (destination, peak(spans.into_iter())))
+        .collect()
+}
+
+/// The reason of the first connection of a pool: without processes there is one owner.
+fn first_reason(
+    pools: &Pools<'_>,
+    destination: usize,
+    owner: PoolOwner,
+    first: &Life,
+) -> OpenReason {
+    if !matches!(owner, PoolOwner::Process(_)) {
+        return OpenReason::Growth;
+    }
+    let all = pools.range((destination, PoolOwner::Process(0))..);
+    let same = all.take_while(|((other, _), _)| *other == destination);
+    let others = same.filter(|((_, other), _)| *other != owner);
+    let mut had_ends = false;
+    for (_, lives) in others {
+        if lives[0].at < first.at && idle(lives, margin(lives)).at(first.at) > 0 {
+            return OpenReason::OtherProcess;
+        }
+        let mut lives = lives.iter();
+        had_ends |= lives.any(|life| life.carried > 0 && life.until() <= first.at);
+    }
+    match had_ends {
+        true => OpenReason::NewProcess,
+        false => OpenReason::Growth,
+    }
+}
+
+/// Whether a client did it: such openings of one pool have one cause.
+fn is_of_client(why: OpenReason) -> bool {
+    use OpenReason::{ClientAtOnce, ClientIdle, Evicted, IdleExisted, PerCall, PoolFull};
+    matches!(
+        why,
+        IdleExisted | PoolFull | ClientAtOnce | ClientIdle | Evicted | PerCall
+    )
+}
+
+/// Assigns what the client did in a pool to one cause: the most frequent one. An idle limit of a
+/// client that reuses connections is a second one.
+fn unify(reasons: &mut Reasons, lives: &[&Life]) {
+    let is_reusing = is_reusing(lives);
+    let is_one =
+        |why: OpenReason| is_of_client(why) && !(is_reusing && why == OpenReason::ClientIdle);
+    let all = reasons.iter().filter(|(why, _)| is_one(**why));
+    let Some(cause) = all
+        .max_by_key(|(_, openings)| **openings)
+        .map(|(why, _)| *why)
+    else {
+        return;
+    };
+    let mut openings = 0;
+    reasons.retain(|why, count| {
+        let is_one = is_one(*why);
+        openings += if is_one { *count } else { 0 };
+        !is_one
+    });
+    reasons.insert(cause, openings);
+}
+
+/// What the owners of connections did, to all destinations.
+struct Owners {
+    each: HashMap<PoolOwner, OwnerTimes>,
+}
+
+#[derive(Default)]
+struct OwnerTimes {
+    /// When connections were opened that lead to a known origin, and where.
+    openings: Vec<(Nanos, usize)>,
+    /// Idle times of connections by destination.
+    idle: HashMap<usize, Intervals>,
+    /// The last moment at which a connection was opened or a request sent.
+    last: Nanos,
+}
+
+impl Owners {
+    fn of(pools: &Pools<'_>) -> Owners {
+        let mut each: HashMap<PoolOwner, OwnerTimes> = HashMap::new();
+        for (&(destination, owner), lives) in pools {
+            let times = each.entry(owner).or_default();
+            let opened = lives.iter().filter(|life| life.carried > 0);
+            times
+                .openings
+                .extend(opened.map(|life| (life.at, destination)));
+            times.idle.insert(destination, idle(lives, HAND_BACK));
+            for life in lives {
+                let last = life.uses.last().map_or(life.at, |one| one.span.start);
+                times.last = times.last.max(last).max(life.at);
+            }
+        }
+        for times in each.values_mut() {
+            times.openings.sort_unstable();
+        }
+        Owners { each }
+    }
+
+    /// Whether a pool closed a connection for one to another destination: the same owner opened one
+    /// at that moment, and keeps idle ones to further destinations. Otherwise the client itself may
+    /// have ended, and another one begun.
+    fn has_evicted(&self, life: &Life, end: End) -> bool {
+        let Some(times) = self.each.get(&life.owner) else {
+            return false;
+        };
+        let first = times
+            .openings
+            .partition_point(|(at, _)| at.after(HAND_BACK) < end.at);
+        let near = times.openings[first..].iter();
+        let mut near = near.take_while(|(at, _)| *at <= end.at.after(HAND_BACK));
+        let Some((_, grown)) = near.find(|(_, destination)| *destination != life.destination)
+        else {
+            return false;
+        };
+        // something else was done in between: otherwise the connection was closed after its use
+        let idle_from = life.last_end().unwrap_or(life.at);
+        let is_later = times
+            .openings
+            .iter()
+            .any(|(at, _)| idle_from < *at && *at < end.at)
+            || end.at.since(idle_from) > HAND_BACK;
+        let third = times.idle.iter();
+        let mut third = third.filter(|(at, _)| ![life.destination, *grown].contains(at));
+        is_later && third.any(|(_, idle)| idle.at(end.at) > 0)
+    }
+
+    /// How long a connection was idle when its client closed it, in nanoseconds, if its idle time
+    /// may be the reason: the program did something afterwards.
+    fn idle_limit(&self, life: &Life) -> Option<u64> {
+        let end = life.end.filter(|end| end.why == OpenReason::ClientIdle)?;
+        let times = self.each.get(&life.owner)?;
+        let is_last = matches!(life.owner, PoolOwner::Process(_)) && times.last <= end.at;
+        let idle = end.at.since(life.last_end()?);
+        (!is_last && !self.has_evicted(life, end)).then_some(idle)
+    }
+}
