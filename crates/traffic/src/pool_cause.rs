@@ -4,7 +4,7 @@
 use super::history::{End, History, Life};
 use super::open_connection::{HAND_BACK, PoolOwner};
 use super::open_reason::OpenReason;
-use super::pool_replay::{Full, Intervals, PoolReplay, busy, idle, is_reusing, margin, peak};
+use super::pool_replay::{Full, Intervals, PoolReplay, busy, idle, is_reusing, kept, margin, peak};
 use intact_ledger::{Nanos, Span};
 use std::collections::{BTreeMap, HashMap};
 
@@ -193,8 +193,8 @@ struct Owners {
 struct OwnerTimes {
     /// When connections were opened that lead to a known origin, and where.
     openings: Vec<(Nanos, usize)>,
-    /// Idle times of connections by destination.
-    idle: HashMap<usize, Intervals>,
+    /// When idle connections were kept, by destination.
+    kept: HashMap<usize, Intervals>,
     /// The last moment at which a connection was opened or a request sent.
     last: Nanos,
 }
@@ -208,7 +208,7 @@ impl Owners {
             times
                 .openings
                 .extend(opened.map(|life| (life.at, destination)));
-            times.idle.insert(destination, idle(lives, HAND_BACK));
+            times.kept.insert(destination, kept(lives, HAND_BACK));
             for life in lives {
                 let last = life.uses.last().map_or(life.at, |one| one.span.start);
                 times.last = times.last.max(last).max(life.at);
@@ -243,9 +243,9 @@ impl Owners {
             .iter()
             .any(|(at, _)| idle_from < *at && *at < end.at)
             || end.at.since(idle_from) > HAND_BACK;
-        let third = times.idle.iter();
+        let third = times.kept.iter();
         let mut third = third.filter(|(at, _)| ![life.destination, *grown].contains(at));
-        is_later && third.any(|(_, idle)| idle.at(end.at) > 0)
+        is_later && third.any(|(_, kept)| kept.at(end.at) > 0)
     }
 
     /// How long a connection was idle when its client closed it, in nanoseconds, if its idle time

@@ -94,6 +94,13 @@ pub(super) fn idle(lives: &[&Life], margin: u64) -> Intervals {
     }))
 }
 
+/// When connections were kept without an exchange, whether a client had them in hand or not.
+pub(super) fn kept(lives: &[&Life], margin: u64) -> Intervals {
+    let rests = lives.iter().flat_map(|life| rests(life));
+    let kept = rests.filter(|rest| rest.is_followed || rest.to.since(rest.from) > margin);
+    Intervals::new(kept.map(|rest| (rest.from, rest.to)))
+}
+
 /// When connections of a pool that carry one exchange at a time were busy, or may have been in
 /// hand.
 pub(super) fn busy(lives: &[&Life]) -> Vec<Span> {
@@ -167,9 +174,7 @@ fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
         .iter()
         .filter_map(|life| Some((life, life.ended().filter(is_at_once)?)))
         .filter(|(_, end)| end.at < last);
-    let kept = lives.iter().flat_map(|life| rests(life));
-    let kept = kept.filter(|rest| rest.is_followed || rest.to.since(rest.from) > margin);
-    let kept = Intervals::new(kept.map(|rest| (rest.from, rest.to)));
+    let kept = kept(lives, margin);
     let mut others: Vec<(usize, bool)> = ends
         .map(|(life, end)| (kept.at(end.at), life.carried > 1))
         .collect();
