@@ -174,15 +174,14 @@ Generated from the rules (`crates/traffic/src/rules/`, one file each); a test co
 A rule is a fold over the events of a ledger, so `watch`, `audit`, `serve` and every other observer get the same findings. A finding states the case, the
 evidence, the cost, the remedy and its risk.
 
-**Cost.** A connection is *avoidable* when more were opened than the peak overlap of requests needs. Each avoidable setup belongs to one finding: the rules
+**Cost.** A connection is *avoidable* when more were opened than the peak overlap of requests needs. In a pool that uses connections again, one that carries a request within 250 ms of another may be in a thread's hand, and counts as busy in between. The reasons of openings are judged in order of time, and what a client did in one pool has one cause. Each avoidable setup belongs to one finding: the rules
 claim in this order, the most specific first. A setup costs the mean setup of its destination.
 
 The time of a request without a complete response is *lost*, and belongs to one finding at most. So does the setup of needed connections that requests
 waited for (`cold-pool`). The costs of all findings never add up to more than `lost_ms` and the larger of `wasted_ms` and `setup_wait_ms`. Rules that claim
 nothing have no cost. An observation gives no causal interval: `intact compare` and `intact bench` do.
 
-**Severity.** An error breaks something. A rule that claims setups gives a warning from 3 connections or 5 % of the destination's time on. Below that its
-finding is informational.
+**Severity.** An error breaks something. A rule that claims setups gives a warning from 3 connections on, or from 2 on that are half of all. Below that its finding is informational. The cost does not decide, because it changes from run to run.
 
 **Values.** In JSON, `claim`, `evidence`, `fix` and `risk` are sentences. `values` has the numbers and names in these sentences. A number has its unit at the
 end of its name (`setup_each_ms`, `idle_limit_ms`, `reused_share`, `carried_bytes`). A count has none (`openings`).

@@ -14,7 +14,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         id: "body-not-drained",
         what: "The client did not read a response to its end. The unread rest blocks the connection, so the library closes it and the next request pays for a new one.",
         evidence: "The client closed the connection right after it read fewer bytes than `Content-Length` announced (or a truncated response). A FIN 100 ms or more after the response began is a client that gave up waiting for the rest, not this. Or the client sent a RST right after a complete response, as a close with unread bytes does (RFC 2525 section 2.17).",
-        threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 5 % of the destination's time on.",
+        threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 2 on that are half of the connections.",
         false_positives: "A download that a person cancelled; a client that resets on purpose (SO_LINGER 0). A client that closes on purpose rather than read a large body: this is right where the rest is more expensive than a new connection.",
         fix: "Read every response to its end, even if only its status matters",
         risk: "A large or endless body costs more to read than a new connection: set a limit, and close the connection beyond it",

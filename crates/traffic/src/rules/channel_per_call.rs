@@ -12,7 +12,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         id: "channel-per-call",
         what: "A gRPC client makes a channel for each call. A channel is a connection that carries any number of calls at the same time; each new one pays for lookup, TCP, TLS and HTTP/2 settings again.",
         evidence: "Requests with `Content-Type: application/grpc` that were the first on their connection, against all of them; connections opened beyond those that the peak overlap needs.",
-        threshold: "Two avoidable connections to a destination where at least half of the gRPC calls were the first on their connection. A warning from 3 connections on, or from 5 % of the destination's time on.",
+        threshold: "Two avoidable connections to a destination where at least half of the gRPC calls were the first on their connection. A warning from 3 connections on, or from 2 on that are half of all.",
         false_positives: "Programs that make one call and end: each start needs a connection. Channels of different credentials or options are separate on purpose.",
         fix: "Make one channel for each server when the program starts, and give it to every stub. The channel is `grpc.insecure_channel` (Python), `grpc.NewClient` (Go), `ManagedChannel` (Java), `GrpcChannel` (.NET), the client object (Node)",
         risk: "Behind a balancer of connections one channel stays with one server. Let the server end connections at an age (`MAX_CONNECTION_AGE`), or balance in the client (`round_robin`)",
