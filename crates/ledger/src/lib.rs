@@ -43,9 +43,9 @@ mod time;
 pub use campaign::{CampaignProgress, DeadLetter};
 pub use certainty::Certainty;
 pub use connection::{
-    Close, CloseKind, ClosePoint, Connection, ConnectionBytes, ConnectionId, DialFailure, EndedBy,
-    Handshake, KeepAliveTerms, OtherEnd, Owner, Probes, Protocol, RIGHT_AFTER, Setup, Side, Tls,
-    TlsVersion, Transport,
+    Close, CloseKind, ClosePoint, Connection, ConnectionBytes, ConnectionId, DialFailure, Dialled,
+    EndedBy, Handshake, KeepAliveTerms, OtherEnd, Owner, Probes, Protocol, RIGHT_AFTER, Setup,
+    Side, Tls, TlsVersion, Transport,
 };
 pub use event::{Caveat, Closed, Event, Round, RoundSchedule, RoundSockets, Row, Sink, Sockets};
 pub use evidence::{Evidence, EvidenceSet};

@@ -153,6 +153,7 @@ impl ConnectionRow {
     /// Records that the client asked a proxy for a tunnel to `target`.
     pub(crate) fn lead_to(&mut self, target: Option<&[u8]>) {
         self.has_authority = false;
+        self.row.dialled = None;
         if let Some((host, Some(port))) = target.and_then(split_authority) {
             self.row.origin = Some(Origin {
                 scheme: Scheme::Tcp,

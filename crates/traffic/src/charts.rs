@@ -63,16 +63,13 @@ impl TrafficAnalysis {
             .iter()
             .map(|detail| &detail.cell)
             .collect();
-        let mut gaps: Vec<GapPanel> = tracker
-            .destinations
-            .keys
-            .iter()
-            .zip(&tracker.destinations.counts)
-            .filter_map(|(place, counts)| {
+        let all = &tracker.destinations;
+        let mut gaps: Vec<GapPanel> = (all.counts.iter().enumerate())
+            .filter_map(|(at, counts)| {
                 let gaps = &counts.detail.as_deref()?.gaps;
                 let limit = server_limit(counts);
                 (gaps.count() >= ENOUGH).then(|| GapPanel {
-                    name: place.name(),
+                    name: all.name(at),
                     count: gaps.count(),
                     buckets: buckets_ms(gaps),
                     danger_ms: limit.map(|limit| {
@@ -90,7 +87,7 @@ impl TrafficAnalysis {
             period_s: self.over_time.length_s(),
             changes: self.changes(),
             gaps,
-            timeline: self.timeline.lanes(run),
+            timeline: self.timeline.lanes(run, |key| all.name_of(key)),
             elsewhere: self.timeline.elsewhere(),
         }
     }

@@ -4,7 +4,8 @@
 use super::destination::{Carrier, Counts, Sign};
 use super::open_connection::{OpenConnection, client_address};
 use intact_ledger::{
-    Caveat, Close, Connection, ConnectionBytes, Exchange, Origin, Run, Scheme, Transport, Vantage,
+    Caveat, Close, Connection, ConnectionBytes, Dialled, Exchange, Origin, Run, Scheme, Transport,
+    Vantage,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
@@ -12,6 +13,8 @@ use std::sync::Arc;
 
 /// Destinations with counts of their own.
 const DESTINATIONS: usize = 1024;
+/// Names that requests give to one destination.
+const LABELS: usize = 16;
 /// Destinations with histograms.
 const DETAILED: usize = 64;
 
@@ -31,8 +34,18 @@ pub struct DestinationKey {
 }
 
 impl DestinationKey {
-    /// Where a connection belongs, by its own fields alone.
+    /// Where a connection leads: the name that the program looked up, or the address that it
+    /// dialled. Where that is not known, what its requests name.
     pub fn of(connection: &Connection, vantage: Vantage) -> DestinationKey {
+        let origin = dialled(connection).filter(|_| vantage != Vantage::Server);
+        DestinationKey {
+            origin: origin.or(connection.origin.clone()),
+            ..DestinationKey::by_requests(connection, vantage)
+        }
+    }
+
+    /// What the requests of a connection name.
+    pub fn by_requests(connection: &Connection, vantage: Vantage) -> DestinationKey {
         let server = vantage == Vantage::Server;
         let unix = connection.transport == Transport::Unix;
         let address = connection
@@ -66,9 +79,7 @@ impl DestinationKey {
 
     /// The host that selectors find it by, with its port if that is unusual.
     pub fn host(&self) -> Option<String> {
-        let origin = self.origin.as_ref()?;
-        let name = origin.to_string();
-        name.split_once("://").map(|(_, host)| host.to_owned())
+        host_and_port(self.origin.as_ref()?)
     }
 
     /// [`DestinationKey::host`] under another name of the host.
@@ -83,6 +94,30 @@ impl DestinationKey {
             ..self.clone()
         };
         key.host()
+    }
+}
+
+/// The name or the address that a program dialled, as an origin. Over TLS without a lookup it is the
+/// name that the client asked for, because connections for different names cannot be shared.
+fn dialled(connection: &Connection) -> Option<Origin> {
+    let (peer, shown) = (connection.peer?, connection.origin.as_ref()?);
+    let server_name = || connection.tls.as_ref()?.server_name.clone();
+    let host = match connection.dialled.as_ref()? {
+        Dialled::Name(name) => name.clone(),
+        Dialled::Address => server_name().unwrap_or_else(|| host_of(peer.ip())),
+    };
+    Some(Origin {
+        scheme: shown.scheme,
+        host,
+        port: peer.port(),
+    })
+}
+
+/// The host of an origin that is known by its address.
+fn host_of(address: IpAddr) -> Arc<str> {
+    match address.to_canonical() {
+        IpAddr::V6(address) => format!("[{address}]").into(),
+        IpAddr::V4(address) => address.to_string().into(),
     }
 }
 
@@ -104,6 +139,8 @@ pub struct Destinations {
     unshown: HashMap<SocketAddr, usize>,
     /// Further names of the origin of a destination: `127.0.0.1` and `localhost` are one server.
     pub aliases: BTreeMap<usize, BTreeSet<Arc<str>>>,
+    /// What requests to a destination named, where a program dialled its address.
+    labels: BTreeMap<usize, BTreeSet<Origin>>,
     is_crowded: bool,
     /// Connections that carried bytes of an unknown protocol, and belong to a destination by their
     /// address.
@@ -122,6 +159,7 @@ impl Destinations {
             served: HashMap::new(),
             unshown: HashMap::new(),
             aliases: BTreeMap::new(),
+            labels: BTreeMap::new(),
             is_crowded: false,
             unread: 0,
         }
@@ -131,7 +169,9 @@ impl Destinations {
     pub(crate) fn is_named(&self, destination: usize, host: &Arc<str>) -> bool {
         let origin = self.keys[destination].origin.as_ref();
         let aliases = self.aliases.get(&destination);
-        origin.is_some_and(|origin| origin.host == *host)
+        let labels = self.labels.get(&destination).into_iter().flatten();
+        let mut origins = origin.into_iter().chain(labels);
+        origins.any(|origin| origin.host == *host)
             || aliases.is_some_and(|names| names.contains(host))
     }
 
@@ -157,6 +197,7 @@ impl Destinations {
                 self.without_key(true)
             }
         };
+        self.label(destination, connection);
         let server = self.vantage == Vantage::Server;
         if let (Some(origin), Some(peer), false) = (&connection.origin, connection.peer, server)
             && origin.scheme != Scheme::Tcp
@@ -174,6 +215,65 @@ impl Destinations {
             }
         }
         destination
+    }
+
+    /// Notes what the requests of a connection name.
+    fn label(&mut self, destination: usize, connection: &Connection) {
+        let shown = connection
+            .origin
+            .as_ref()
+            .filter(|_| shows_origin(connection));
+        if let (Some(shown), true) = (shown, connection.dialled.is_some()) {
+            let labels = self.labels.entry(destination).or_default();
+            if labels.len() < LABELS {
+                labels.insert(shown.clone());
+            }
+        }
+    }
+
+    /// The origin that a destination is called by: the one that all its requests name, if it fits
+    /// the address that was dialled.
+    fn shown(&self, destination: usize) -> Option<&Origin> {
+        let key = self.keys[destination].origin.as_ref()?;
+        let labels = self.labels.get(&destination);
+        let mut labels = labels.into_iter().flatten();
+        let (one, none) = (labels.next(), labels.next());
+        let is_name = |label: &&Origin| {
+            let is_address = label.host.parse::<IpAddr>().is_ok() || label.host.starts_with('[');
+            (label.scheme, label.port) == (key.scheme, key.port) && !is_address
+        };
+        let is_dialled = key.host.parse::<IpAddr>().is_ok() || key.host.starts_with('[');
+        one.filter(|label| none.is_none() && is_dialled && is_name(label))
+    }
+
+    /// What a person calls a destination.
+    pub fn name(&self, destination: usize) -> String {
+        let shown = self.shown(destination);
+        shown.map_or_else(|| self.keys[destination].name(), Origin::to_string)
+    }
+
+    /// The name of the destination with this key.
+    pub(super) fn name_of(&self, key: &DestinationKey) -> String {
+        let index = self.index.get(key);
+        index.map_or_else(|| key.name(), |&index| self.name(index))
+    }
+
+    /// The hosts that selectors find a destination by: the one of its name, then the others.
+    pub(super) fn hosts(&self, destination: usize) -> Vec<String> {
+        let key = &self.keys[destination];
+        let shown = self.shown(destination).and_then(host_and_port);
+        let aliases = self.aliases.get(&destination).into_iter().flatten();
+        let labels = self.labels.get(&destination).into_iter().flatten();
+        let mut hosts: Vec<String> = Vec::new();
+        let all = (shown.into_iter().chain(key.host()))
+            .chain(aliases.filter_map(|name| key.host_named(name)))
+            .chain(labels.filter_map(host_and_port));
+        for host in all {
+            if !hosts.contains(&host) {
+                hosts.push(host);
+            }
+        }
+        hosts
     }
 
     /// A known destination that a new key of a client's run leads to as well. It is the same server
@@ -243,7 +343,8 @@ impl Destinations {
         }
         let peer = connection.peer?;
         let by_address = self.served.get(&peer).copied();
-        let Some(origin) = &connection.origin else {
+        let dialled = dialled(connection);
+        let Some(origin) = dialled.as_ref().or(connection.origin.as_ref()) else {
             return by_address;
         };
         let named = [Scheme::Https, Scheme::Http]
@@ -336,6 +437,12 @@ impl Destinations {
         }
         caveats
     }
+}
+
+/// The host of an origin, with its port if that is unusual.
+fn host_and_port(origin: &Origin) -> Option<String> {
+    let name = origin.to_string();
+    name.split_once("://").map(|(_, host)| host.to_owned())
 }
 
 /// Whether a connection has shown more of its origin than an address.

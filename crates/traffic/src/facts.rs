@@ -2,7 +2,6 @@
 //! each destination.
 
 use super::destination::Counts;
-use super::destinations::DestinationKey;
 use super::figures::Figures;
 use super::next_steps::{NextStep, next_steps};
 use super::tracker::Tracker;
@@ -80,16 +79,16 @@ pub struct Destination {
 
 impl Destination {
     fn of(
-        key: &DestinationKey,
-        aliases: Vec<String>,
+        (origin, hosts): (String, Vec<String>),
         counts: &Counts,
         figures: Figures,
     ) -> Destination {
+        let mut hosts = hosts.into_iter();
         let protocols = counts.protocols.iter();
         Destination {
-            origin: key.name(),
-            host: key.host(),
-            aliases,
+            origin,
+            host: hosts.next(),
+            aliases: hosts.collect(),
             commands: named(&counts.commands),
             agents: named(&counts.agents),
             processes: counts.pids.len() as u64,
@@ -100,6 +99,13 @@ impl Destination {
             tiers: tiers(counts),
             figures,
         }
+    }
+
+    /// Whether it has this origin, under any of its names.
+    pub fn is_called(&self, origin: &str) -> bool {
+        let host = origin.split_once("://").map(|(_, host)| host);
+        let mut hosts = self.host.iter().chain(&self.aliases);
+        self.origin == origin || hosts.any(|one| Some(one.as_str()) == host)
     }
 
     fn has_traffic(&self) -> bool {
@@ -227,10 +233,9 @@ fn destinations(
         let origin = key.origin.as_ref();
         let lookups = origin.and_then(|origin| tracker.lookups.names.get(&origin.host));
         let lookups = lookups.copied().unwrap_or_default();
-        let aliases = all.aliases.get(&at).into_iter().flatten();
-        let aliases = aliases.filter_map(|name| key.host_named(name)).collect();
+        let names = (all.name(at), all.hosts(at));
         let figures = Figures::of(counts, needed, opaque, lookups, missing);
-        Destination::of(key, aliases, counts, figures)
+        Destination::of(names, counts, figures)
     });
     let mut destinations: Vec<Destination> = each.filter(Destination::has_traffic).collect();
     destinations.sort_by_key(|one| {

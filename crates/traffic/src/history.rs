@@ -7,6 +7,7 @@ use super::open_connection::{HAND_BACK, OpenConnection, PoolOwner, streams};
 use super::open_reason::OpenReason;
 use intact_ledger::{Caveat, Connection, ConnectionId, Nanos, Span};
 use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
 
 /// Connections that are kept; the oldest that have ended go first.
 const LIVES: usize = 65_536;
@@ -34,6 +35,8 @@ pub(super) struct Life {
     pub(super) id: ConnectionId,
     pub(super) destination: usize,
     pub(super) owner: PoolOwner,
+    /// The address that it leads to, where peers are servers.
+    pub(super) server: Option<SocketAddr>,
     pub(super) at: Nanos,
     /// The end of its setup.
     pub(super) ready: Nanos,
@@ -59,6 +62,7 @@ impl Life {
             id: connection.id,
             destination,
             owner,
+            server: connection.peer,
             at: connection.at,
             ready: connection.at,
             is_unseen,

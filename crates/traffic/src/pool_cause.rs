@@ -7,6 +7,7 @@ use super::open_reason::OpenReason;
 use super::pool_replay::{Full, Intervals, PoolReplay, busy, idle, is_reusing, kept, margin, peak};
 use intact_ledger::{Nanos, Span};
 use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
 
 /// Openings by their reason.
 pub(super) type Reasons = BTreeMap<OpenReason, u64>;
@@ -26,7 +27,7 @@ impl Causes {
         let mut causes = Causes::default();
         let pools = pools(history);
         let owners = Owners::of(&pools);
-        for (&(destination, owner), lives) in &pools {
+        for (&(destination, owner, _), lives) in &pools {
             let first = first_reason(&pools, destination, owner, lives[0]);
             let is_evicted = |life: &Life, end: End| owners.has_evicted(life, end);
             let replay = PoolReplay::new(lives);
@@ -99,14 +100,25 @@ impl Causes {
     }
 }
 
+/// The destination of a pool and its owner, and the server where the pool has connections to each.
+type PoolKey = (usize, PoolOwner, Option<SocketAddr>);
 /// The connections of each pool, in the order of their openings.
-type Pools<'a> = BTreeMap<(usize, PoolOwner), Vec<&'a Life>>;
+type Pools<'a> = BTreeMap<PoolKey, Vec<&'a Life>>;
 
 fn pools(history: &History) -> Pools<'_> {
-    let mut pools = Pools::new();
+    let mut owners: HashMap<(usize, PoolOwner), Vec<&Life>> = HashMap::new();
     for life in history.lives() {
-        let pool = (life.destination, life.owner);
-        pools.entry(pool).or_default().push(life);
+        let owner = (life.destination, life.owner);
+        owners.entry(owner).or_default().push(life);
+    }
+    let mut pools = Pools::new();
+    for ((destination, owner), lives) in owners {
+        let balances = is_balanced(&lives);
+        for life in lives {
+            let server = life.server.filter(|_| balances);
+            let pool = pools.entry((destination, owner, server)).or_default();
+            pool.push(life);
+        }
     }
     for lives in pools.values_mut() {
         lives.sort_unstable_by_key(|life| (life.at, life.id));
@@ -114,11 +126,35 @@ fn pools(history: &History) -> Pools<'_> {
     pools
 }
 
+/// Whether a client keeps connections to several servers of one name and uses them in turn: each
+/// server needs connections of its own then.
+fn is_balanced(lives: &[&Life]) -> bool {
+    let reused = lives.iter().filter(|life| life.carried > 1);
+    let mut times: Vec<_> = reused
+        .filter_map(|life| {
+            Some((
+                life.uses.first()?.span.start,
+                life.last_end()?,
+                life.server?,
+            ))
+        })
+        .collect();
+    times.sort_unstable();
+    let mut ends: HashMap<SocketAddr, Nanos> = HashMap::new();
+    times.into_iter().any(|(first, last, server)| {
+        let mut others = ends.iter().filter(|(other, _)| **other != server);
+        let is_next_to = others.any(|(_, end)| first < *end);
+        let end = ends.entry(server).or_insert(last);
+        *end = last.max(*end);
+        is_next_to
+    })
+}
+
 /// Most connections to each destination that were busy at the same time, by destination, of those
 /// that carry one exchange at a time.
 pub(super) fn busy_at_once(history: &History) -> HashMap<usize, u64> {
     let mut all: HashMap<usize, Vec<Span>> = HashMap::new();
-    for ((destination, _), lives) in pools(history) {
+    for ((destination, ..), lives) in pools(history) {
         all.entry(destination).or_default().extend(busy(&lives));
     }
     let each = all.into_iter();
@@ -136,9 +172,9 @@ fn first_reason(
     if !matches!(owner, PoolOwner::Process(_)) {
         return OpenReason::Growth;
     }
-    let all = pools.range((destination, PoolOwner::Process(0))..);
-    let same = all.take_while(|((other, _), _)| *other == destination);
-    let others = same.filter(|((_, other), _)| *other != owner);
+    let all = pools.range((destination, PoolOwner::Process(0), None)..);
+    let same = all.take_while(|((other, ..), _)| *other == destination);
+    let others = same.filter(|((_, other, _), _)| *other != owner);
     let mut had_ends = false;
     for (_, lives) in others {
         if lives[0].at < first.at && idle(lives, margin(lives)).at(first.at) > 0 {
@@ -194,7 +230,7 @@ struct OwnerTimes {
     /// When connections were opened that lead to a known origin, and where.
     openings: Vec<(Nanos, usize)>,
     /// When idle connections were kept, by destination.
-    kept: HashMap<usize, Intervals>,
+    kept: HashMap<usize, Vec<Intervals>>,
     /// The last moment at which a connection was opened or a request sent.
     last: Nanos,
 }
@@ -202,13 +238,14 @@ struct OwnerTimes {
 impl Owners {
     fn of(pools: &Pools<'_>) -> Owners {
         let mut each: HashMap<PoolOwner, OwnerTimes> = HashMap::new();
-        for (&(destination, owner), lives) in pools {
+        for (&(destination, owner, _), lives) in pools {
             let times = each.entry(owner).or_default();
             let opened = lives.iter().filter(|life| life.carried > 0);
             times
                 .openings
                 .extend(opened.map(|life| (life.at, destination)));
-            times.kept.insert(destination, kept(lives, HAND_BACK));
+            let all = times.kept.entry(destination).or_default();
+            all.push(kept(lives, HAND_BACK));
             for life in lives {
                 let last = life.uses.last().map_or(life.at, |one| one.span.start);
                 times.last = times.last.max(last).max(life.at);
@@ -245,7 +282,7 @@ impl Owners {
             || end.at.since(idle_from) > HAND_BACK;
         let third = times.kept.iter();
         let mut third = third.filter(|(at, _)| ![life.destination, *grown].contains(at));
-        is_later && third.any(|(_, kept)| kept.at(end.at) > 0)
+        is_later && third.any(|(_, kept)| kept.iter().any(|one| one.at(end.at) > 0))
     }
 
     /// How long a connection was idle when its client closed it, in nanoseconds, if its idle time

@@ -120,8 +120,8 @@ impl Timeline {
     }
 
     /// What there is to draw, in the order in which the groups appeared; variants in the run's
-    /// order.
-    pub fn lanes(&self, run: &Run) -> Vec<TimelineGroup> {
+    /// order. `name` is what a person calls a destination.
+    pub fn lanes(&self, run: &Run, name: impl Fn(&DestinationKey) -> String) -> Vec<TimelineGroup> {
         let mut groups: Vec<&Gathered> = self
             .groups
             .iter()
@@ -133,11 +133,16 @@ impl Timeline {
         });
         groups
             .into_iter()
-            .map(|group| self.lane(run, group))
+            .map(|group| self.lane(run, group, &name))
             .collect()
     }
 
-    fn lane(&self, run: &Run, group: &Gathered) -> TimelineGroup {
+    fn lane(
+        &self,
+        run: &Run,
+        group: &Gathered,
+        name: impl Fn(&DestinationKey) -> String,
+    ) -> TimelineGroup {
         let mut sorted: Vec<&Followed> = group.lives.iter().flatten().collect();
         sorted.sort_by_key(|life| life.at);
         let lives = || sorted.iter();
@@ -152,7 +157,7 @@ impl Timeline {
                 let end = ends.map(|tick| tick.1).max().unwrap_or(Nanos(0));
                 (name, starts.min().unwrap_or(Nanos(0)), end)
             }
-            Key::Destination(place) => (place.name(), Nanos(0), self.last),
+            Key::Destination(key) => (name(key), Nanos(0), self.last),
         };
         let ms = |at: Nanos| at.since(zero) as f64 / 1e6;
         let connections = lives()

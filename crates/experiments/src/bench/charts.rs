@@ -6,6 +6,7 @@ use super::variant::{RoundFigures, VariantFacts};
 use intact_document::population::Population;
 use intact_ledger::{Cell, Histogram, RoundSockets, Run, Tally};
 use intact_statistics::{ChangePoint, Interval, change_point, mean, paired_difference};
+use intact_traffic::DestinationKey;
 use intact_traffic::timeline::{Timeline, TimelineGroup};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -133,7 +134,7 @@ impl Charts {
                     classes: classes(&cell.connections.exchanges),
                 })
                 .collect(),
-            timeline: timeline.lanes(run),
+            timeline: timeline.lanes(run, DestinationKey::name),
         }
     }
 }

@@ -168,6 +168,17 @@ pub struct Owner {
     pub command: Arc<str>,
 }
 
+/// What a program dialled.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Dialled {
+    /// An address that it had looked up by this name.
+    Name(Arc<str>),
+    /// An address that no lookup had given it.
+    Address,
+}
+
 /// A connection, or a dial that failed. *Opened* means that the transport was established.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -186,6 +197,10 @@ pub struct Connection {
     /// The origin, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+    /// What the program dialled to reach it; absent where lookups are not observed, or if another
+    /// one led to it (a tunnel).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialled: Option<Dialled>,
     /// Our address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local: Option<SocketAddr>,

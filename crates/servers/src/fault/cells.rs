@@ -63,7 +63,7 @@ fn refusal(baseline: &RunRows) -> Option<Obstacle> {
 /// Why requests to a destination are missing, if some are.
 fn missing(observed: &ObservedFacts, destination: &str, by_caveats: &Unobserved) -> Option<Why> {
     let mut destinations = observed.destinations.iter();
-    let own = destinations.find(|one| one.origin == destination);
+    let own = destinations.find(|one| one.is_called(destination));
     let own = own.map(|one| &one.figures.counted.unobserved);
     let mut all = own.into_iter().chain([by_caveats]);
     let lacking = all.find(|one| !one.has_all_requests())?;

@@ -138,7 +138,7 @@ impl RunRows {
             self.is_full = true;
             return;
         }
-        let key = DestinationKey::of(connection, Vantage::OnPath);
+        let key = DestinationKey::by_requests(connection, Vantage::OnPath);
         let place = Place {
             name: key.name().into(),
             host: key.host().map(Into::into),

@@ -147,9 +147,9 @@ impl<'a> Attribution<'a> {
     /// The destinations: index, name, counts.
     pub fn destinations(&self) -> impl Iterator<Item = (usize, String, &'a Counts)> + use<'a> {
         let tracker = self.tracker;
-        let names = tracker.destinations.keys.iter().map(|place| place.name());
-        let counts = names.zip(&tracker.destinations.counts).enumerate();
-        counts.map(|(at, (name, counts))| (at, name, counts))
+        let all = &tracker.destinations;
+        let counts = all.counts.iter().enumerate();
+        counts.map(|(at, counts)| (at, all.name(at), counts))
     }
 
     /// The connections that the peak overlap needs.
@@ -208,7 +208,7 @@ impl<'a> Attribution<'a> {
 
     /// What a person calls a destination.
     pub fn name(&self, destination: usize) -> String {
-        self.tracker.destinations.keys[destination].name()
+        self.tracker.destinations.name(destination)
     }
 
     /// The counts of a destination.

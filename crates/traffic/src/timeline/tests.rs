@@ -64,7 +64,7 @@ fn a_life_has_its_setup_its_exchanges_and_its_end() {
     timeline.record(Event::Opened(&connection(1, 1000, "a")));
     timeline.record(Event::Exchange(&exchange(1, 1030)));
     timeline.record(Event::Closed(&close(1, 1035)));
-    let lanes = timeline.lanes(&run());
+    let lanes = timeline.lanes(&run(), DestinationKey::name);
     let life = &lanes[0].connections[0];
     assert_eq!(lanes[0].name, "keepalive=on");
     assert_eq!((life.from_ms, life.ready_ms), (0.0, Some(30.0)));
@@ -80,7 +80,7 @@ fn where_ends_are_not_seen_a_life_is_drawn_to_its_last_exchange() {
     timeline.record(Event::Exchange(&exchange(1, 1030)));
     timeline.record(Event::Opened(&connection(2, 9000, "a")));
     let mut run = run();
-    let to_ms = |run: &Run| timeline.lanes(run)[0].connections[0].to_ms;
+    let to_ms = |run: &Run| timeline.lanes(run, DestinationKey::name)[0].connections[0].to_ms;
     assert_eq!(to_ms(&run), None);
     run.evidence = run.evidence.without(Evidence::Ends);
     assert_eq!(to_ms(&run), Some(1035.0));
@@ -100,7 +100,7 @@ fn a_connection_moves_to_where_it_turns_out_to_lead() {
         timeline.record(Event::Revised(&one));
         timeline.record(Event::Exchange(&exchange(nth, nth)));
     }
-    let lanes = timeline.lanes(&run());
+    let lanes = timeline.lanes(&run(), DestinationKey::name);
     assert_eq!(lanes.len(), 1);
     assert_eq!(lanes[0].name, "https://api");
     assert_eq!((lanes[0].connections.len(), lanes[0].more), (20, 980));
@@ -116,7 +116,7 @@ fn what_is_over_the_bounds_is_counted_and_not_kept() {
         timeline.record(Event::Opened(&connection(nth, nth, &host)));
         timeline.record(Event::Exchange(&exchange(nth, nth)));
     }
-    let lanes = timeline.lanes(&run());
+    let lanes = timeline.lanes(&run(), DestinationKey::name);
     assert_eq!(lanes.len(), GROUPS);
     assert!(
         lanes

@@ -18,7 +18,7 @@ use super::call_context::CallContext;
 use crate::Mode;
 use crate::platform::program;
 use forward::Forward;
-use intact_ledger::{Connection, Lookup, Nanos, Span};
+use intact_ledger::{Connection, Dialled, Lookup, Nanos, Span};
 use intact_sys::address::{on_socket, unmapped};
 use intact_sys::seccomp::{Notification, NotificationResponse};
 use intact_sys::socket;
@@ -105,12 +105,16 @@ impl Lookups {
         let Some(address) = about.peer.map(|peer| peer.ip()) else {
             return;
         };
-        if let Some(origin) = &mut about.origin
-            && let Some(name) = self.named.get(&address)
-        {
+        let process = about.owner.as_ref().map_or(0, |owner| owner.pid);
+        about.dialled = match self.named.get(&address) {
+            Some(name) => Some(Dialled::Name(name.clone())),
+            // the address may be the result of a lookup that could not be read
+            None if self.nameless.contains_key(&process) => None,
+            None => Some(Dialled::Address),
+        };
+        if let (Some(origin), Some(Dialled::Name(name))) = (&mut about.origin, &about.dialled) {
             origin.host = name.clone();
         }
-        let process = about.owner.as_ref().map_or(0, |owner| owner.pid);
         if let Some(span) = self.open.claim(process, address, about.at.0) {
             about.at = span.start;
             about.setup.dns = Some(span);
