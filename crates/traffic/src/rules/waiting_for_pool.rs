@@ -7,6 +7,7 @@
 //! free: a fast one takes more, and all are busy until none is left.
 
 use super::{Attribution, Fold, KEPT, RuleRow};
+use crate::pool_replay::Intervals;
 use crate::{Context, HAND_BACK, OpenConnection, PoolOwner};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, nanos, requests, statement};
@@ -18,9 +19,19 @@ use std::collections::BTreeMap;
 const LEAST: usize = 10;
 /// How many more requests one connection takes than another where none has a list of its own.
 const UNEQUAL: usize = 2;
+/// Requests on each connection from which on a burst is as likely a loop of workers as a queue.
+const LOOP: usize = 20;
 /// The share of further requests that follow a response at once: a busy client takes longer now and
 /// then.
-const AT_ONCE: f64 = 0.9;
+const AT_ONCE: f64 = 0.75;
+/// The share of the median response time that a client may take between a response and the next
+/// request.
+const CLIENT_SHARE: f64 = 0.2;
+/// The longest such time, in nanoseconds.
+const CLIENT_TIME: u64 = 50_000_000;
+/// The share of further requests that may be sent when half of the connections are idle: more are
+/// waves, which begin when all of the one before are over.
+const WAVES: f64 = 0.2;
 /// Connections from which on one burst suffices: the lists of that many do not end together by
 /// chance.
 const MANY: u64 = 5;
@@ -30,14 +41,16 @@ const BURSTS: usize = 2;
 const TIMES: usize = 3;
 /// Requests that are kept, of all pools.
 const REQUESTS: usize = 16 * KEPT;
-/// Load generators, by how their `User-Agent` begins: they run as many requests at the same time as
-/// they were asked to.
-const LOAD_GENERATORS: [&str; 7] = [
+/// Load generators, by how their command or their `User-Agent` begins: they run as many requests at
+/// the same time as they were asked to.
+const LOAD_GENERATORS: [&str; 9] = [
     "ApacheBench",
+    "ab",
     "autocannon",
-    "hey/",
-    "k6/",
-    "oha/",
+    "h2load",
+    "hey",
+    "k6",
+    "oha",
     "vegeta",
     "wrk",
 ];
@@ -46,8 +59,8 @@ pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "waiting-for-pool",
         what: "All connections that the pool allows to this destination are busy. Further requests wait in the client until one is free, while the server may be idle.",
-        evidence: "Bursts in which all connections of the client are busy from the first request on. Nine of ten further requests are sent within 5 ms of a response on their connection. Some connection takes at least two requests more than another, and no request is sent when a connection was free. So requests waited together for the next free connection (inferred, `~`). HTTP/1 only.",
-        threshold: "Ten requests that followed another in a burst without a failure. One such burst on five connections or more, two on fewer. There must be three times as many such bursts as bursts in which a request was sent later. Informational: the wire does not show since when a request waited. The time given is the most that is possible.",
+        evidence: "Bursts in which all connections of the client are busy from the first request on. Three of four further requests are sent within 5 ms of a response on their connection, or within 20 % of the median response time (at most 50 ms). Few are sent when half of the connections are idle. No request is sent when a connection was free, and no connection takes more than 20 requests in a burst. So requests waited together for the next free connection (inferred, `~`). HTTP/1 only.",
+        threshold: "Ten requests that followed another in a burst without a failure. One such burst suffices on five connections or more if one of them took two requests more than another; else two. On fewer than five each burst has such a connection. There must be three times as many such bursts as bursts in which a request was sent later. Informational: the wire does not show since when a request waited. The time given is the most that is possible.",
         false_positives: "A program that takes its work from a list with a fixed number of workers: there the requests wait for a worker. A single connection shows nothing, because a loop looks the same.",
         fix: "Allow the pool more connections to this destination, or use HTTP/2, which carries the requests on one connection",
         risk: "More requests at the same time are more work for the server",
@@ -68,6 +81,8 @@ struct Request {
 #[derive(Clone, Copy)]
 struct Queue {
     connections: u64,
+    /// Whether the connections took different numbers of requests, as lists of workers rarely have.
+    is_unequal: bool,
     /// Requests that took the place of another.
     followed: u64,
     /// The time from the beginning of the burst to their own, in nanoseconds.
@@ -90,8 +105,12 @@ struct WaitingForPool {
 
 impl WaitingForPool {
     fn take(&mut self, exchange: &Exchange, live: &OpenConnection) {
-        let agent = live.connection.agent.as_deref().unwrap_or_default();
-        let is_load = LOAD_GENERATORS.iter().any(|one| agent.starts_with(one));
+        let connection = &live.connection;
+        let command = connection.owner.as_ref().map(|owner| &*owner.command);
+        let names = [connection.agent.as_deref(), command];
+        let names = names.into_iter().flatten();
+        let mut names = names.map(|name| name.split('/').next().unwrap_or(name));
+        let is_load = names.any(|name| LOAD_GENERATORS.contains(&name));
         if live.multiplexes() || is_load || self.kept == REQUESTS {
             return;
         }
@@ -165,11 +184,15 @@ fn queues(requests: &[Request]) -> Option<Vec<Queue>> {
         .filter(|one| matches!(one, Shown::Lists))
         .count();
     let queues = shown.iter().filter_map(|one| match one {
-        Shown::Queue(queue) if queue.connections == most => Some(*queue),
+        Shown::Queue(queue) if queue.connections == most => {
+            // few lists of equal length end together by chance
+            (queue.is_unequal || most >= MANY).then_some(*queue)
+        }
         _ => None,
     });
     let queues: Vec<Queue> = queues.collect();
-    let least = if most >= MANY { 1 } else { BURSTS };
+    let shows_alone = queues.iter().any(|queue| queue.is_unequal) && most >= MANY;
+    let least = if shows_alone { 1 } else { BURSTS };
     (queues.len() >= least && queues.len() >= TIMES * lists).then_some(queues)
 }
 
@@ -197,6 +220,24 @@ fn by_connection(burst: &[Request]) -> BTreeMap<ConnectionId, Vec<Span>> {
     all
 }
 
+/// How long a client may take between a response and the next request, in nanoseconds.
+fn client_time(burst: &[Request]) -> u64 {
+    let mut times: Vec<u64> = burst.iter().map(|one| one.span.nanos()).collect();
+    times.sort_unstable();
+    let median = times[times.len() / 2] as f64;
+    ((median * CLIENT_SHARE) as u64).clamp(HAND_BACK, CLIENT_TIME)
+}
+
+/// Whether the requests are waves of as many as there are `connections`, `followed` being those
+/// after the first of each.
+fn has_waves(burst: &[Request], connections: usize, followed: usize) -> bool {
+    let spans = burst.iter().map(|one| (one.span.start, one.span.end));
+    let in_flight = Intervals::new(spans);
+    let later = burst.iter().skip(burst.len() - followed);
+    let alone = later.filter(|one| 2 * in_flight.at(one.span.start) <= connections);
+    alone.count() as f64 > WAVES * followed as f64
+}
+
 fn show(burst: &[Request]) -> Shown {
     let each = by_connection(burst);
     let followed = burst.len() - each.len();
@@ -204,13 +245,15 @@ fn show(burst: &[Request]) -> Shown {
     let begins_full = each.values().all(|spans| Some(spans[0].start) <= first_end);
     let pairs = || each.values().flat_map(|spans| spans.windows(2));
     let is_one_at_a_time = pairs().all(|two| two[0].end <= two[1].start);
-    let at_once = pairs().filter(|two| two[1].start <= two[0].end.after(HAND_BACK));
+    let client_time = client_time(burst);
+    let at_once = pairs().filter(|two| two[1].start <= two[0].end.after(client_time));
     let at_once = at_once.count();
     if each.len() < 2
         || followed < LEAST
         || !begins_full
         || !is_one_at_a_time
         || (at_once as f64) < AT_ONCE * followed as f64
+        || has_waves(burst, each.len(), followed)
         || burst.iter().any(|one| !one.is_ok)
     {
         return Shown::Nothing;
@@ -225,7 +268,7 @@ fn show(burst: &[Request]) -> Shown {
     let (Some(most), Some(least)) = (counts().max(), counts().min()) else {
         return Shown::Nothing;
     };
-    if most - least < UNEQUAL {
+    if most > LOOP {
         return Shown::Nothing;
     }
     let begin = burst[0].span.start;
@@ -233,6 +276,7 @@ fn show(burst: &[Request]) -> Shown {
     let waits = starts.map(|span| span.start.since(begin));
     Shown::Queue(Queue {
         connections: each.len() as u64,
+        is_unequal: most - least >= UNEQUAL,
         followed: followed as u64,
         waited: waits.fold(0, u64::saturating_add),
     })
@@ -304,8 +348,11 @@ mod tests {
     fn two_connections_take_two_bursts() {
         let mut rng = Rng::seeded(2);
         let burst = |rng: &mut Rng, at| loop {
-            let burst = queued(rng, at, 2, 40);
-            if let Shown::Queue(_) = show(&burst) {
+            let burst = queued(rng, at, 2, 30);
+            if let Shown::Queue(Queue {
+                is_unequal: true, ..
+            }) = show(&burst)
+            {
                 return burst;
             }
         };
