@@ -41,13 +41,13 @@ fn a_pool_for_too_few_destinations_is_not_an_idle_limit() {
 }
 
 #[test]
-fn an_idle_limit_is_a_warning_unless_it_is_known_to_follow_the_servers() {
+fn an_idle_limit_is_no_warning_unless_the_server_is_known_to_keep_for_longer() {
     // closed between two openings
     let facts = calls(10, 40);
     assert!(of_rule(&facts, "pool-too-small").is_empty());
     let found = of_rule(&facts, "new-connection-per-request");
     assert_eq!(found.len(), HOSTS as usize);
-    assert!(found.iter().all(|one| one.severity == Severity::Warning));
+    assert!(found.iter().all(|one| one.severity == Severity::Info));
     assert!(
         found[0].claim.to_string().contains("4 connections"),
         "{}",

@@ -22,7 +22,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         id: "new-connection-per-request",
         what: "The client opens more connections than it needs: each pays for lookup, TCP and TLS again.",
         evidence: "Connections opened against those that the peak overlap of requests needs, minus those that more specific rules have claimed; the end of the connection that each one replaces.",
-        threshold: "Two avoidable connections: \"exactly one\" is too strict, since some clients use one more than they need. A warning from 3 on, or from 2 on that are half of the connections. Informational where the client closes idle connections at half of the server's limit or later, if that limit is known. Also informational where the client renews connections after ten requests or more. Never reported where neither HTTP nor TLS was seen.",
+        threshold: "Two avoidable connections: \"exactly one\" is too strict, since some clients use one more than they need. A warning from 3 on, or from 2 on that are half of the connections. Informational where the client closes idle connections, unless the server is known to keep them for more than twice as long. Also informational where the client renews connections after ten requests or more. Never reported where neither HTTP nor TLS was seen.",
         false_positives: "Requests minutes apart, where no idle limit would have kept the connection; programs that make one call and end.",
         fix: "Keep connections open between requests: one client with keep-alive for the life of the program",
         risk: "A kept connection can meet the server's idle timer (`stale-reuse`), stays with one address (`pinned-to-old-address`) and one server of several",
@@ -171,12 +171,13 @@ fn opened_for(reasons: &[(u64, OpenReason)]) -> Statement {
     Statement::written(text, vec![("reasons", reasons)])
 }
 
-/// Whether the client ends connections as the remedies of other rules advise: by an idle limit
-/// below the server's, or by renewing them.
+/// Whether the client ends connections as the remedies of other rules advise, or may: by an idle
+/// limit below the server's, or by renewing them. An idle limit is too short only where the server
+/// is known to keep connections for longer.
 fn is_deliberate(why: OpenReason, client_idle: Option<u64>, counts: &Counts) -> bool {
     let limits = client_idle.zip(server_limit(counts));
     match why {
-        OpenReason::ClientIdle => limits.is_some_and(|(client, server)| client * 2 >= server),
+        OpenReason::ClientIdle => limits.is_none_or(|(client, server)| client * 2 >= server),
         OpenReason::ClientRenewed => true,
         _ => false,
     }
