@@ -4,7 +4,7 @@
 use super::destination::Counts;
 use super::figures::Figures;
 use super::next_steps::{NextStep, next_steps};
-use super::tracker::Tracker;
+use super::tracker::{Judged, Tracker};
 use super::verdict;
 use crate::rules::{Attribution, Rule};
 use intact_document::Claims;
@@ -144,15 +144,16 @@ pub struct TlsFigures {
 impl ObservedFacts {
     pub(super) fn new(tracker: &Tracker, rules: &[Rule]) -> ObservedFacts {
         let mut caveats = tracker.caveats();
-        let findings = findings(tracker, rules);
+        let judged = tracker.judge();
+        let findings = findings(tracker, &judged, rules);
         let mut missing = Unobserved::by_caveats(&caveats);
         let lookups = &tracker.lookups.all;
         missing.add_lacking(tracker.run(), lookups.total, lookups.without_result);
-        let (needed, opaque) = (tracker.needed(), tracker.opaque());
-        let destinations = destinations(tracker, &needed, &opaque, &missing);
+        let opaque = tracker.opaque();
+        let destinations = destinations(tracker, &judged, &opaque, &missing);
         let mut totals = Figures::of(
             &tracker.destinations.all,
-            needed.iter().sum(),
+            judged.needed.iter().sum(),
             opaque.iter().sum(),
             tracker.lookups.all,
             &missing,
@@ -201,9 +202,8 @@ impl ObservedFacts {
 
 /// The findings of all rules, the worst and most expensive first. Destinations are limited, and
 /// with them the findings.
-fn findings(tracker: &Tracker, rules: &[Rule]) -> Vec<Finding> {
-    let causes = tracker.causes();
-    let mut attribution = Attribution::new(tracker, &causes);
+fn findings(tracker: &Tracker, judged: &Judged, rules: &[Rule]) -> Vec<Finding> {
+    let mut attribution = Attribution::new(tracker, judged);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in rules {
         findings.extend(rule.findings(&mut attribution));
@@ -218,7 +218,7 @@ fn findings(tracker: &Tracker, rules: &[Rule]) -> Vec<Finding> {
 /// The destinations with any traffic, the one that wastes most first.
 fn destinations(
     tracker: &Tracker,
-    needed: &[u64],
+    judged: &Judged,
     opaque: &[u64],
     missing: &Unobserved,
 ) -> Vec<Destination> {
@@ -227,14 +227,15 @@ fn destinations(
         .keys
         .iter()
         .zip(&all.counts)
-        .zip(needed.iter().zip(opaque))
+        .zip(judged.needed.iter().zip(opaque))
         .enumerate();
     let each = each.map(|(at, ((key, counts), (&needed, &opaque)))| {
         let origin = key.origin.as_ref();
         let lookups = origin.and_then(|origin| tracker.lookups.names.get(&origin.host));
         let lookups = lookups.copied().unwrap_or_default();
         let names = (all.name(at), all.hosts(at));
-        let figures = Figures::of(counts, needed, opaque, lookups, missing);
+        let mut figures = Figures::of(counts, needed, opaque, lookups, missing);
+        figures.limit_by_idle_time(judged.idle_limited[at]);
         Destination::of(names, counts, figures)
     });
     let mut destinations: Vec<Destination> = each.filter(Destination::has_traffic).collect();

@@ -253,6 +253,13 @@ impl Figures {
         figures
     }
 
+    /// Of the needed connections, this number replaced one that the client had closed at its idle
+    /// limit: the server may have kept it.
+    pub(super) fn limit_by_idle_time(&mut self, connections: u64) {
+        self.counted.unobserved.idle_limited = connections;
+        self.read();
+    }
+
     /// Makes the readings of what was counted and of what is missing.
     fn read(&mut self) {
         let (counted, raw) = (&self.counted, &self.raw);
@@ -318,7 +325,9 @@ impl Figures {
         let figures = || destinations.iter().map(|one| &one.figures);
         self.raw.lookups_in_vain = in_vain;
         self.counted.avoidable = figures().map(|one| one.counted.avoidable).sum();
-        self.counted.unobserved.spare = figures().map(|one| one.counted.unobserved.spare).sum();
+        let unobserved = || figures().map(|one| &one.counted.unobserved);
+        self.counted.unobserved.spare = unobserved().map(|one| one.spare).sum();
+        self.counted.unobserved.idle_limited = unobserved().map(|one| one.idle_limited).sum();
         let costs: Vec<f64> = figures().filter_map(|one| one.counted.wasted_ms).collect();
         self.counted.wasted_ms = (!costs.is_empty()).then(|| costs.iter().sum());
         // the setup of connections that cannot be seen inside is no part of the requests' time

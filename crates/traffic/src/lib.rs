@@ -110,7 +110,7 @@ impl TrafficAnalysis {
 
     /// The lasting changes of reuse or of latency, those of reuse first, then by size.
     pub fn changes(&self) -> Vec<LevelShift> {
-        let needed = self.tracker.needed().iter().sum();
+        let needed = self.tracker.judge().needed.iter().sum();
         LevelShift::find(&self.batches, self.tracker.run(), needed)
     }
 }

@@ -6,7 +6,7 @@ use intact_ledger::{Close, CloseKind, ClosePoint, Protocol, Side};
 
 /// A close so soon after an exchange, in nanoseconds, is not the end of an idle time; used where
 /// the producer does not say.
-const AT_ONCE: u64 = 100_000_000;
+pub(super) const AT_ONCE: u64 = 100_000_000;
 
 /// Exchanges on a connection from which on a client that closes it renews it, rather than not to
 /// keep it.
@@ -54,6 +54,7 @@ whys! {
     ClientAtOnce "after the client had closed the last one right after a response",
     ClientRenewed "after the client had closed the last one right after a response, when it had carried many requests",
     ClientIdle "after the client had closed the last one while it was idle",
+    PauseTooLong "after a pause for which the server keeps no connection",
     PerCall "after the client had closed the last one just before",
     Evicted "after the client had closed the last one while it was idle, when it opened one to another destination",
     GaveUp "after the client had closed the last one before its response was complete",

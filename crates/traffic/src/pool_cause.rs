@@ -23,7 +23,9 @@ pub(crate) struct Causes {
 }
 
 impl Causes {
-    pub(super) fn of(history: &History) -> Causes {
+    /// `server_limit` is the time for which the server of a destination keeps idle connections, in
+    /// nanoseconds.
+    pub(super) fn of(history: &History, server_limit: impl Fn(usize) -> Option<u64>) -> Causes {
         let mut causes = Causes::default();
         let pools = pools(history);
         let owners = Owners::of(&pools);
@@ -32,7 +34,7 @@ impl Causes {
             let is_evicted = |life: &Life, end: End| owners.has_evicted(life, end);
             let replay = PoolReplay::new(lives);
             let mut reasons = Reasons::new();
-            for why in replay.reasons(first, is_evicted) {
+            for why in replay.reasons(first, server_limit(destination), is_evicted) {
                 *reasons.entry(why).or_default() += 1;
             }
             unify(&mut reasons, lives);

@@ -9,9 +9,10 @@
 //! the second: where connections are used again, one that carries a request soon after an opening
 //! may have been in hand then.
 
+use super::distributions::danger_from;
 use super::history::{End, Life};
 use super::open_connection::HAND_BACK;
-use super::open_reason::OpenReason;
+use super::open_reason::{AT_ONCE, OpenReason};
 use super::overlap::Overlap;
 use intact_ledger::{Nanos, Span};
 
@@ -212,7 +213,22 @@ pub(super) fn peak(spans: impl Iterator<Item = Span>) -> u64 {
 struct Ended {
     /// The earliest moment at which the client may have known of it.
     from: Nanos,
+    /// Since when the connection was idle.
+    idle_since: Nanos,
     why: OpenReason,
+}
+
+impl Ended {
+    /// Why a connection was opened in its place: where the server would have closed it by then, the
+    /// client's idle limit is not the reason.
+    fn replaced_at(self, at: Nanos, server_limit: Option<u64>) -> OpenReason {
+        let pause = at.since(self.idle_since);
+        let is_too_long = server_limit.is_some_and(|limit| pause >= danger_from(limit));
+        match self.why {
+            OpenReason::ClientIdle if is_too_long => OpenReason::PauseTooLong,
+            other => other,
+        }
+    }
 }
 
 impl<'a> PoolReplay<'a> {
@@ -231,22 +247,24 @@ impl<'a> PoolReplay<'a> {
         }
     }
 
-    /// Why each connection was opened. `first` is the reason of the first one, and `is_evicted`
-    /// whether the pool of all destinations closed a connection to make room.
+    /// Why each connection was opened. `first` is the reason of the first one, `server_limit` the
+    /// time for which the server keeps idle connections, in nanoseconds, and `is_evicted` whether
+    /// the pool of all destinations closed a connection to make room.
     pub(super) fn reasons(
         &self,
         first: OpenReason,
+        server_limit: Option<u64>,
         is_evicted: impl Fn(&Life, End) -> bool,
     ) -> Vec<OpenReason> {
         let mut ended = self.ended(is_evicted);
         ended.sort_by_key(|end| std::cmp::Reverse(end.from));
-        let mut free: Vec<OpenReason> = Vec::new();
+        let mut free: Vec<Ended> = Vec::new();
         let mut first = Some(first);
         let mut in_setup: Vec<(Span, OpenReason)> = Vec::new();
         let mut reasons: Vec<OpenReason> = Vec::with_capacity(self.lives.len());
         for life in self.lives {
             while let Some(end) = ended.pop_if(|end| end.from <= life.at) {
-                free.push(end.why);
+                free.push(end);
             }
             let first = first.take();
             let why = if life.is_unseen {
@@ -261,7 +279,8 @@ impl<'a> PoolReplay<'a> {
                 let others = in_setup.iter().rev();
                 let mut others = others.filter(|(setup, _)| life.at < setup.end);
                 let parallel = others.next().map(|(_, why)| in_parallel(*why));
-                let why = free.pop().or(parallel).or(first);
+                let replaced = free.pop().map(|end| end.replaced_at(life.at, server_limit));
+                let why = replaced.or(parallel).or(first);
                 why.unwrap_or(OpenReason::Growth)
             };
             if life.streams.is_some() {
@@ -304,7 +323,12 @@ impl<'a> PoolReplay<'a> {
                 false => end.at,
             };
             let from = from.max(life.at.after(1));
-            Ended { from, why }
+            let idle_since = life.last_end().unwrap_or(life.at);
+            Ended {
+                from,
+                idle_since,
+                why,
+            }
         });
         ended.collect()
     }
@@ -315,7 +339,12 @@ impl<'a> PoolReplay<'a> {
         end: End,
         is_evicted: impl Fn(&Life, End) -> bool,
     ) -> OpenReason {
-        match end.why {
+        let idle = life.last_end().map_or(u64::MAX, |last| end.at.since(last));
+        let why = match end.why {
+            OpenReason::ClientIdle if idle < AT_ONCE => OpenReason::ClientAtOnce,
+            other => other,
+        };
+        match why {
             OpenReason::ClientIdle | OpenReason::ClientAtOnce if is_evicted(life, end) => {
                 OpenReason::Evicted
             }

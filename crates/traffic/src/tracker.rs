@@ -5,6 +5,7 @@
 use super::caveats::Caveats;
 use super::destination::{Carrier, Sign, occupied};
 use super::destinations::Destinations;
+use super::distributions::server_limit;
 use super::history::{End, History, Use};
 use super::lookups::LookupCounts;
 use super::open_connection::{OpenConnection, PoolOwner, UPGRADE, announced_by, streams};
@@ -31,6 +32,18 @@ pub struct Context<'a> {
     pub gap: Option<u64>,
     /// Whether peers are servers: the ledger was not recorded by one.
     pub is_of_client: bool,
+}
+
+/// What the openings of connections were for, by destination.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    /// Why connections were opened.
+    pub(crate) causes: Causes,
+    /// Connections that a client needs, given how long the server keeps idle ones.
+    pub(crate) needed: Vec<u64>,
+    /// Of these, those that replaced one which the client had closed at its idle limit, where the
+    /// server's is unknown.
+    pub(crate) idle_limited: Vec<u64>,
 }
 
 /// The state of what was observed so far.
@@ -83,20 +96,34 @@ impl Tracker {
         self.open.all()
     }
 
-    /// The connections that each destination's peak overlap needs.
-    pub fn needed(&self) -> Vec<u64> {
+    /// What the openings of all connections were for.
+    pub(crate) fn judge(&self) -> Judged {
         let counts = &self.destinations.counts;
         let mut open: Vec<Vec<&OpenConnection>> = vec![Vec::new(); counts.len()];
         for live in self.open.all() {
             open[live.destination].push(live);
         }
         let busy = busy_at_once(&self.history);
-        let each = counts.iter().zip(open).enumerate();
-        each.map(|(at, (counts, open))| {
+        let limits: Vec<Option<u64>> = counts.iter().map(server_limit).collect();
+        let mut judged = Judged {
+            causes: Causes::of(&self.history, |destination| limits[destination]),
+            needed: Vec::with_capacity(counts.len()),
+            idle_limited: Vec::with_capacity(counts.len()),
+        };
+        for (at, (counts, open)) in counts.iter().zip(open).enumerate() {
             let busy = busy.get(&at).copied().unwrap_or(0);
-            counts.needed(busy, open.into_iter(), self.now)
-        })
-        .collect()
+            let at_once = counts.needed(busy, open.into_iter(), self.now);
+            let causes = &mut judged.causes;
+            let by_server = causes.openings(at, OpenReason::PauseTooLong);
+            let of_client = causes.openings(at, OpenReason::ClientIdle);
+            let limited = if limits[at].is_none() { of_client } else { 0 };
+            let limited = limited.min(counts.opened.saturating_sub(at_once));
+            let needed = (at_once + by_server + limited).min(counts.opened);
+            causes.absorb(at, counts.opened - needed);
+            judged.needed.push(needed);
+            judged.idle_limited.push(limited);
+        }
+        judged
     }
 
     /// Open connections to each destination whose content could not be read so far. One that
@@ -118,16 +145,6 @@ impl Tracker {
         caveats.extend(self.open.caveat());
         caveats.extend(self.history.caveat());
         caveats
-    }
-
-    /// Why connections were opened.
-    pub(crate) fn causes(&self) -> Causes {
-        let mut causes = Causes::of(&self.history);
-        let counts = self.destinations.counts.iter().zip(self.needed());
-        for (destination, (counts, needed)) in counts.enumerate() {
-            causes.absorb(destination, counts.opened.saturating_sub(needed));
-        }
-        causes
     }
 
     pub(super) fn opened(&mut self, connection: &Connection) -> Option<ConnectionId> {

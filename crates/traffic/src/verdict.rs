@@ -81,7 +81,8 @@ fn main(tracker: &Tracker, facts: &ObservedFacts) -> Claim {
         let text = format!("{reuse}. Connections were not observed{reason}");
         return claim(ClaimKind::Unseen, text);
     }
-    if counted.unobserved.spare > 0 && missing.is_none() {
+    let is_open = counted.avoidable == 0 && counted.unobserved.idle_limited > 0;
+    if (counted.unobserved.spare > 0 || is_open) && missing.is_none() {
         let text = format!(
             "{connections} opened where {needed} would do: {}; {reuse}",
             counted.unobserved.spare_reason()

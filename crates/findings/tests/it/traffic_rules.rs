@@ -451,7 +451,7 @@ fn a_program_whose_handshakes_all_fail_passes_no_requirement() {
 
 /// The severity of `new-connection-per-request` where the client closes after 4 s, and the server
 /// announces its limit.
-fn client_closes_idle(server_s: u64) -> Severity {
+fn client_closes_idle(server_s: u64) -> Option<Severity> {
     let mut rows = Vec::new();
     for nth in 0..6 {
         let at = nth * 10_000;
@@ -461,13 +461,15 @@ fn client_closes_idle(server_s: u64) -> Severity {
         rows.push(one);
         rows.push(closed(nth, at + 4_020, "client", "idle", 1));
     }
-    of_rule(&facts(&rows), "new-connection-per-request")[0].severity
+    let found = of_rule(&facts(&rows), "new-connection-per-request");
+    found.first().map(|one| one.severity)
 }
 
 #[test]
 fn an_idle_limit_below_the_servers_is_no_warning() {
-    assert_eq!(client_closes_idle(5), Severity::Info);
-    assert_eq!(client_closes_idle(60), Severity::Warning);
+    // the server would have closed them too
+    assert_eq!(client_closes_idle(5), None);
+    assert_eq!(client_closes_idle(60), Some(Severity::Warning));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Cost attribution: assigns each avoidable setup of a destination to one rule.
 
 use super::{Client, Server, ServerLimit};
-use crate::pool_cause::Causes;
 use crate::pool_replay::Full;
+use crate::tracker::Judged;
 use crate::{Counts, OpenReason, Tracker};
 use intact_document::figures::NANOS_PER_MS;
 use intact_document::finding::{Finding, RuleDoc, Severity};
@@ -106,8 +106,7 @@ impl ClaimedOpenings<'_> {
 #[derive(Debug)]
 pub struct Attribution<'a> {
     tracker: &'a Tracker,
-    causes: &'a Causes,
-    needed: Vec<u64>,
+    judged: &'a Judged,
     left: Vec<u64>,
     /// Time of requests without a complete response that no rule has claimed, in nanoseconds.
     lost: Vec<u64>,
@@ -118,10 +117,9 @@ pub struct Attribution<'a> {
 }
 
 impl<'a> Attribution<'a> {
-    pub(crate) fn new(tracker: &'a Tracker, causes: &'a Causes) -> Attribution<'a> {
-        let needed = tracker.needed();
+    pub(crate) fn new(tracker: &'a Tracker, judged: &'a Judged) -> Attribution<'a> {
         let counts = tracker.destinations.counts.iter();
-        let left: Vec<u64> = (counts.clone().zip(&needed))
+        let left: Vec<u64> = (counts.clone().zip(&judged.needed))
             .map(|(counts, needed)| counts.opened.saturating_sub(*needed))
             .collect();
         let waited = counts.clone().zip(&left).map(|(counts, left)| {
@@ -130,9 +128,8 @@ impl<'a> Attribution<'a> {
         });
         Attribution {
             tracker,
-            causes,
+            judged,
             waited: waited.collect(),
-            needed,
             left,
             lost: counts.map(|counts| counts.lost.nanos).collect(),
             explained: BTreeSet::new(),
@@ -154,7 +151,7 @@ impl<'a> Attribution<'a> {
 
     /// The connections that the peak overlap needs.
     pub fn needed(&self, destination: usize) -> u64 {
-        self.needed[destination]
+        self.judged.needed[destination]
     }
 
     /// The avoidable connections that no rule has claimed yet.
@@ -165,7 +162,7 @@ impl<'a> Attribution<'a> {
     /// Why connections were opened of which no rule has spoken yet, and how many for each reason;
     /// the most frequent first.
     pub fn unexplained(&self, destination: usize) -> Vec<(u64, OpenReason)> {
-        let whys = self.causes.reasons(destination);
+        let whys = self.judged.causes.reasons(destination);
         let mut found: Vec<(u64, OpenReason)> = whys
             .filter(|(why, openings)| {
                 !matches!(why, OpenReason::Growth | OpenReason::Unseen) && *openings > 0
@@ -182,13 +179,13 @@ impl<'a> Attribution<'a> {
     pub(super) fn claim_by(&mut self, why: OpenReason, least: u64) -> Vec<ClaimedOpenings<'a>> {
         let mut claims = Vec::new();
         for (destination, name, counts) in self.destinations() {
-            let openings = self.causes.openings(destination, why);
+            let openings = self.judged.causes.openings(destination, why);
             if openings.min(self.left[destination]) >= least {
                 claims.push(ClaimedOpenings {
                     destination,
                     name,
                     counts,
-                    needed: self.needed[destination],
+                    needed: self.judged.needed[destination],
                     client: self.client(destination),
                     openings,
                     claim: self.claim(destination, openings),
@@ -201,7 +198,7 @@ impl<'a> Attribution<'a> {
 
     /// A rule has spoken of every opening at this destination.
     pub(super) fn explain_all(&mut self, destination: usize) {
-        let reasons = self.causes.reasons(destination);
+        let reasons = self.judged.causes.reasons(destination);
         let all = reasons.map(|(why, _)| (destination, why));
         self.explained.extend(all);
     }
@@ -218,12 +215,18 @@ impl<'a> Attribution<'a> {
 
     /// How many connections were opened for a reason, claimed or not.
     pub(super) fn openings(&self, destination: usize, why: OpenReason) -> u64 {
-        self.causes.openings(destination, why)
+        self.judged.causes.openings(destination, why)
+    }
+
+    /// Connections that replaced one which the client had closed at its idle limit, where it is not
+    /// known whether the server would have kept it.
+    pub(super) fn idle_limited(&self, destination: usize) -> u64 {
+        self.judged.idle_limited[destination]
     }
 
     /// The shortest idle time after which the client closed, in nanoseconds.
     pub(super) fn client_idle(&self, destination: usize) -> Option<u64> {
-        self.causes.client_idle(destination)
+        self.judged.causes.client_idle(destination)
     }
 
     /// The pool that closed connections because it had no room for them, where no rule has spoken
@@ -232,12 +235,12 @@ impl<'a> Attribution<'a> {
         let is_known = self
             .explained
             .contains(&(destination, OpenReason::PoolFull));
-        self.causes.full(destination).filter(|_| !is_known)
+        self.judged.causes.full(destination).filter(|_| !is_known)
     }
 
     /// The client of most connections to a destination, if it is recognised.
     pub fn client(&self, destination: usize) -> Option<Client> {
-        let idle = self.causes.client_idle(destination);
+        let idle = self.judged.causes.client_idle(destination);
         Client::recognise(self.counts(destination), idle)
     }
 

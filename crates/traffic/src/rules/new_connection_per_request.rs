@@ -32,7 +32,7 @@ pub(super) static RULE: RuleRow = RuleRow {
 };
 
 fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings = idle_limits(attribution);
     for (destination, name, counts) in attribution.destinations() {
         let left = attribution.left(destination);
         // for these even three are nothing: `new-connection-per-query` decides
@@ -110,6 +110,33 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     }
     findings
 }
+
+/// Connections that were opened because the client had closed others at its idle limit. Whether that
+/// is too short is not known where the server's is not.
+fn idle_limits(attribution: &Attribution<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (destination, name, _) in attribution.destinations() {
+        let openings = attribution.idle_limited(destination);
+        let (true, Some(idle)) = (openings >= LEAST, attribution.client_idle(destination)) else {
+            continue;
+        };
+        let opened = connections(openings);
+        let text = format!("{opened:#} opened {}", OpenReason::ClientIdle.words());
+        let said = Statement::written(text, vec![("openings", opened)]);
+        let evidence = statement!(
+            "it closes after {client_idle}; how long the server keeps connections was not observed",
+            client_idle = timer_nanos(idle)
+        );
+        let mut finding = Finding::by(&RULE.doc, Severity::Info, name, said, evidence);
+        finding.fix = CLIENT_IDLE.into();
+        let client = attribution.client(destination);
+        findings.push(Remedy::LengthenIdle.for_client(client, finding));
+    }
+    findings
+}
+
+/// The remedy for an idle limit of the client.
+const CLIENT_IDLE: &str = "Nothing, if this limit is there to stay below the server's (`stale-reuse`, `idle-timeout-race`). Else let the client keep idle connections for longer than its pauses, and for less than the server does";
 
 /// Whether its connections carried something of which neither HTTP nor TLS is known. `name` is that
 /// of the destination.
@@ -190,9 +217,7 @@ fn other_fix(why: OpenReason) -> Option<&'static str> {
         OpenReason::Unused => {
             "Find what opens connections and closes them without a request: a health check or port probe, a pool that connects ahead, a client that races two addresses"
         }
-        OpenReason::ClientIdle => {
-            "Nothing, if this limit is there to stay below the server's (`stale-reuse`, `idle-timeout-race`). Else let the client keep idle connections for longer than its pauses, and for less than the server does"
-        }
+        OpenReason::ClientIdle => CLIENT_IDLE,
         OpenReason::ClientRenewed => {
             "Nothing, if the client renews connections to follow its name to other addresses (`pinned-to-old-address`). Else let it keep them for longer"
         }
