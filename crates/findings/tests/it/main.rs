@@ -10,6 +10,7 @@ mod golden;
 mod kinds;
 mod observe;
 mod openings;
+mod pools;
 mod streams;
 mod traffic_rules;
 mod verdict;

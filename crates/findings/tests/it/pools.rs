@@ -1,0 +1,234 @@
+//! Pools: who can share connections, and the one cause of what was opened in each.
+
+use super::traffic_rules::{exchange, of_rule};
+use intact_ledger::{Evidence, Producer, Row, Run, Sink, Vantage};
+use intact_traffic::{ObservedFacts, TrafficAnalysis};
+use serde_json::{Value, json};
+
+const US: u64 = 1_000;
+
+/// A connection of process 7 to `peer` that is open after 100 us; times in microseconds.
+fn opened(id: u64, at: u64, peer: &str, host: &str) -> Value {
+    json!({
+        "event": "opened", "id": id, "at": at * US, "peer": peer, "dialled": "address",
+        "origin": {"scheme": "http", "host": host, "port": 8080},
+        "owner": {"pid": 7, "command": "shop"}, "protocol": "1.1",
+        "setup": {"connect": [at * US, (at + 100) * US]},
+    })
+}
+
+/// A request that is sent at once.
+fn sent(id: u64, from: u64, to: u64, ordinal: u64) -> Value {
+    let mut one = exchange(id, 0, 0, ordinal);
+    (one["at"], one["end"]) = (json!(from * US), json!(to * US));
+    one["spans"] = json!({"wait": [(from + 100) * US, to * US]});
+    one
+}
+
+fn closed(id: u64, at: u64, exchanges: u64) -> Value {
+    json!({
+        "event": "closed", "connection": id, "at": at * US, "by": "client", "how": "fin",
+        "moment": "after-exchange", "exchanges": exchanges, "bytes": {"sent": 1, "received": 1},
+    })
+}
+
+fn facts(rows: &[Value]) -> ObservedFacts {
+    let started = "2026-01-01T00:00:00Z".parse().unwrap();
+    let run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[])
+        .with_evidence(Evidence::ALL);
+    let mut observed = TrafficAnalysis::new(&run);
+    for row in rows {
+        let row: Row = serde_json::from_value(row.clone()).unwrap();
+        observed.record(row.as_event());
+    }
+    observed.facts()
+}
+
+/// Opened, needed and avoidable connections; the rules with a warning.
+fn outcome(rows: &[Value]) -> (f64, f64, f64, Vec<&'static str>) {
+    let facts = facts(rows);
+    let value = |reading: &intact_reading::Reading| reading.value().unwrap();
+    let connections = &facts.traffic.connections;
+    let warned = facts.findings.iter();
+    let warned = warned.filter(|one| one.severity > intact_document::Severity::Info);
+    (
+        value(&connections.opened),
+        value(&connections.needed),
+        value(&facts.traffic.avoidable),
+        warned.map(|one| one.rule).collect(),
+    )
+}
+
+const SERVER: &str = "127.0.0.1:8080";
+
+/// A client per call; each closes 39 us before the next one opens its connection, and the rows of
+/// the ends come `late` rows later.
+fn calls(late: usize) -> Vec<Value> {
+    let mut rows: Vec<Value> = Vec::new();
+    let mut ends: Vec<Value> = Vec::new();
+    for id in 0..20 {
+        let at = id * 2_000;
+        rows.push(opened(id, at, SERVER, "api.example"));
+        rows.push(sent(id, at, at + 1_500, 1));
+        ends.push(closed(id, at + 1_961, 1));
+        if ends.len() > late {
+            rows.push(ends.remove(0));
+        }
+    }
+    rows.extend(ends);
+    rows
+}
+
+#[test]
+fn the_order_of_rows_decides_no_cause() {
+    let expected = (20.0, 1.0, 19.0, vec!["new-connection-per-request"]);
+    for late in 0..4 {
+        assert_eq!(outcome(&calls(late)), expected, "{late}");
+    }
+}
+
+#[test]
+fn requests_name_a_destination_and_the_dialled_address_decides_it() {
+    // a balancer in front of five servers, which has one connection to each
+    let mut rows = Vec::new();
+    for id in 0..5 {
+        let peer = format!("10.0.0.{id}:8080");
+        rows.push(opened(id, id * 1_000, &peer, "shop.example"));
+        for nth in 1..10 {
+            let at = nth * 50_000 + id * 10_000;
+            rows.push(sent(id, at, at + 2_000, nth));
+        }
+    }
+    assert_eq!(outcome(&rows), (5.0, 5.0, 0.0, vec![]));
+    // a proxy that opens a connection for each of the tenants of one server
+    let mut rows = Vec::new();
+    for id in 0..40 {
+        let (at, host) = (id * 10_000, format!("tenant-{id}.example"));
+        rows.push(opened(id, at, SERVER, &host));
+        rows.push(sent(id, at, at + 2_000, 1));
+        rows.push(closed(id, at + 2_100, 1));
+    }
+    let (opened, needed, avoidable, warned) = outcome(&rows);
+    assert_eq!((opened, needed, avoidable), (40.0, 1.0, 39.0));
+    assert_eq!(warned, ["new-connection-per-request"]);
+    let facts = facts(&rows);
+    assert_eq!(facts.destinations[0].origin, "http://127.0.0.1:8080");
+    assert!(facts.destinations[0].is_called("http://tenant-3.example:8080"));
+}
+
+#[test]
+fn each_server_of_a_name_needs_a_connection_if_its_client_keeps_one_to_each() {
+    let rows = |keeps: bool| {
+        let mut rows = Vec::new();
+        for nth in 0..40 {
+            let (server, at) = (nth % 4, nth * 10_000);
+            let id = if keeps { server } else { nth };
+            if id == nth {
+                let peer = format!("10.0.0.{server}:8080");
+                let mut one = opened(id, at, &peer, "db.example");
+                one["dialled"] = json!({"name": "db.example"});
+                rows.push(one);
+            }
+            rows.push(sent(
+                id,
+                at,
+                at + 2_000,
+                if keeps { nth / 4 + 1 } else { 1 },
+            ));
+            if !keeps {
+                rows.push(closed(id, at + 2_100, 1));
+            }
+        }
+        rows
+    };
+    assert_eq!(outcome(&rows(true)), (4.0, 4.0, 0.0, vec![]));
+    // a client per call that gets another address each time needs one connection
+    let (opened, needed, avoidable, _) = outcome(&rows(false));
+    assert_eq!((opened, needed, avoidable), (40.0, 1.0, 39.0));
+}
+
+#[test]
+fn a_connection_in_the_hand_of_a_thread_is_not_idle() {
+    // eight threads share a pool; each has its connection for 30 ms before it writes
+    let mut rows = Vec::new();
+    for id in 0..8 {
+        rows.push(opened(id, id * 12_000, SERVER, "api.example"));
+        for nth in 1..10 {
+            let at = id * 12_000 + nth * 40_000;
+            rows.push(sent(id, at, at + 5_000, nth));
+        }
+    }
+    assert_eq!(outcome(&rows), (8.0, 8.0, 0.0, vec![]));
+}
+
+/// Bursts of ten requests through a pool that keeps four idle connections.
+fn bursts(count: u64) -> Vec<Value> {
+    let mut rows = Vec::new();
+    let mut next = 10;
+    let mut open: Vec<(u64, u64)> = (0..10).map(|id| (id, 0)).collect();
+    for burst in 0..count {
+        let at = burst * 400_000;
+        for (id, carried) in &mut open {
+            if *carried == 0 {
+                rows.push(opened(*id, at, SERVER, "api.example"));
+            }
+            for turn in 0..3 {
+                *carried += 1;
+                let at = at + turn * 21_000;
+                rows.push(sent(*id, at, at + 20_000 + *id, *carried));
+            }
+        }
+        for (id, carried) in open.drain(4..) {
+            rows.push(closed(id, at + 62_500 + id, carried));
+        }
+        open.extend((next..next + 6).map(|id| (id, 0)));
+        next += 6;
+    }
+    rows
+}
+
+#[test]
+fn a_pool_that_is_too_small_is_one_cause_with_all_connections() {
+    let (opened, needed, avoidable, warned) = outcome(&bursts(5));
+    assert_eq!((opened, needed, avoidable), (34.0, 10.0, 24.0));
+    assert_eq!(warned, ["pool-too-small"]);
+    let found = of_rule(&facts(&bursts(5)), "pool-too-small");
+    assert!(
+        found[0].claim.starts_with("24 connections"),
+        "{}",
+        found[0].claim
+    );
+}
+
+#[test]
+fn a_destination_too_many_for_the_pool_is_found_in_a_fast_loop() {
+    // 12 origins in turn, of which the client keeps 8; a round takes 10 ms
+    let mut rows = Vec::new();
+    for call in 0..36 {
+        let (at, peer) = (call * 800, format!("10.0.0.{}:8080", call % 12));
+        rows.push(opened(call, at, &peer, "api.example"));
+        rows.push(sent(call, at, at + 500, 1));
+        if call >= 8 {
+            rows.push(closed(call - 8, at + 700, 1));
+        }
+    }
+    let (_, _, _, warned) = outcome(&rows);
+    assert_eq!(warned, vec!["pool-too-small"; 12]);
+}
+
+#[test]
+fn what_a_program_closes_at_its_end_shows_no_idle_limit() {
+    let mut rows = vec![opened(0, 0, SERVER, "api.example")];
+    for nth in 1..5 {
+        rows.push(sent(0, nth * 1_500_000, nth * 1_500_000 + 2_000, nth));
+    }
+    let mut end = closed(0, 6_400_000, 4);
+    end["moment"] = json!("idle");
+    rows.push(end);
+    rows.push(opened(1, 7_000_000, "10.0.0.9:8080", "other.example"));
+    let with_more = facts(&rows);
+    rows.pop();
+    let alone = facts(&rows);
+    assert_eq!(alone.findings, []);
+    assert_eq!(with_more.findings, []);
+}
