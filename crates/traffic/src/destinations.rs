@@ -97,8 +97,8 @@ impl DestinationKey {
     }
 }
 
-/// The name or the address that a program dialled, as an origin. Over TLS without a lookup it is the
-/// name that the client asked for, because connections for different names cannot be shared.
+/// The name or the address that a program dialled, as an origin. Over TLS without a lookup it is
+/// the name that the client asked for, because connections for different names cannot be shared.
 fn dialled(connection: &Connection) -> Option<Origin> {
     let (peer, shown) = (connection.peer?, connection.origin.as_ref()?);
     let server_name = || connection.tls.as_ref()?.server_name.clone();

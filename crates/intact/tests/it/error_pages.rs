@@ -133,7 +133,7 @@ fn a_share_of_errors_precedes_the_times() {
         let is_it = |one: &Value| one.as_str().unwrap().contains(words);
         verdict.iter().position(is_it)
     };
-    // Whether eight rounds show a gain depends on the machine; where one is stated, it comes second.
+    // whether eight rounds show a gain depends on the machine; one that is stated comes second
     let (errors, gain) = (place("had the status 404"), place("keep-alive saves"));
     assert_eq!(errors, Some(0), "{verdict:?}");
     assert!(gain.is_none_or(|place| place == 1), "{verdict:?}");

@@ -111,8 +111,8 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Connections that were opened because the client had closed others at its idle limit. Whether that
-/// is too short is not known where the server's is not.
+/// Connections that were opened because the client had closed others at its idle limit. Whether
+/// that is too short is not known where the server's is not.
 fn idle_limits(attribution: &Attribution<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (destination, name, _) in attribution.destinations() {

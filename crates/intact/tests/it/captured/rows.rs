@@ -92,7 +92,7 @@ fn comparable(recorded: &Recorded) -> Connection {
     one.id = intact_ledger::ConnectionId(0);
     one.at = intact_ledger::Nanos(0);
     one.setup = intact_ledger::Setup::default();
-    (one.local, one.peer, one.owner) = (None, None, None);
+    (one.local, one.peer, one.owner, one.dialled) = (None, None, None, None);
     one
 }
 
