@@ -9,10 +9,9 @@ use libfuzzer_sys::fuzz_target;
 const LIMIT: usize = 8192;
 
 fuzz_target!(|blocks: Vec<Vec<u8>>| {
-    let (mut decoder, mut late) = (Decoder::new(LIMIT), Decoder::mid_stream(LIMIT));
+    let mut decoder = Decoder::new(LIMIT);
     let (mut encoder, mut back) = (Encoder::default(), Decoder::new(LIMIT));
     for block in &blocks {
-        let _ = late.decode(block, |_| {});
         let (mut fields, mut again) = (Vec::new(), Vec::new());
         let Ok(seen) = decoder.decode(block, |field| {
             let indexing = if field.sensitive {

@@ -24,11 +24,7 @@ fuzz_target!(|data: (bool, Vec<(bool, Vec<u8>, u8)>)| {
     } else {
         http1::Http1Observer::default()
     };
-    let mut second = if late {
-        h2::Http2Observer::mid_stream()
-    } else {
-        h2::Http2Observer::default()
-    };
+    let mut second = h2::Http2Observer::default();
     let (mut opened, mut done) = ([0; 2], [0; 2]);
     for (at, (client, bytes, hole)) in pieces.iter().enumerate() {
         let from = if *client { Side::Client } else { Side::Server };

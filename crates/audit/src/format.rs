@@ -1,5 +1,7 @@
 //! The formats of inputs. Knows none of their readers.
 
+use intact_ledger::kinds;
+
 /// The format of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -40,58 +42,39 @@ impl Format {
     }
 }
 
-/// The program and the format of the rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoadGenerator {
-    /// `hey -o csv`.
-    Hey,
-    /// `oha --output-format csv`.
-    Oha,
-    /// `k6 run --out csv=FILE`.
-    K6Csv,
-    /// `k6 run --out json=FILE`.
-    K6Json,
-    /// `vegeta encode --to csv`.
-    VegetaCsv,
-    /// `vegeta encode --to json`.
-    VegetaJson,
-}
-
-impl LoadGenerator {
-    /// The name that users see.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            LoadGenerator::Hey => "hey's CSV",
-            LoadGenerator::Oha => "oha's CSV",
-            LoadGenerator::K6Csv => "k6's CSV",
-            LoadGenerator::K6Json => "k6's JSON",
-            LoadGenerator::VegetaCsv => "vegeta's CSV",
-            LoadGenerator::VegetaJson => "vegeta's JSON",
-        }
+kinds! {
+    /// The program and the format of the rows.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum LoadGenerator, as_str {
+        /// `hey -o csv`.
+        Hey = "hey's CSV",
+        /// `oha --output-format csv`.
+        Oha = "oha's CSV",
+        /// `k6 run --out csv=FILE`.
+        K6Csv = "k6's CSV",
+        /// `k6 run --out json=FILE`.
+        K6Json = "k6's JSON",
+        /// `vegeta encode --to csv`.
+        VegetaCsv = "vegeta's CSV",
+        /// `vegeta encode --to json`.
+        VegetaJson = "vegeta's JSON",
     }
 }
 
-/// A log of Zeek.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Log {
-    /// `conn.log`.
-    Connections,
-    /// `ssl.log`.
-    Tls,
-    /// `http.log`.
-    Requests,
+kinds! {
+    /// A log of Zeek.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Log, as_str {
+        /// `conn.log`.
+        Connections = "Zeek conn.log",
+        /// `ssl.log`.
+        Tls = "Zeek ssl.log",
+        /// `http.log`.
+        Requests = "Zeek http.log",
+    }
 }
 
 impl Log {
-    /// The name that users see.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Log::Connections => "Zeek conn.log",
-            Log::Tls => "Zeek ssl.log",
-            Log::Requests => "Zeek http.log",
-        }
-    }
-
     /// Position among the logs that are read together: connections come before their content.
     pub(crate) fn turn(self) -> u8 {
         self as u8

@@ -2,32 +2,25 @@
 
 use crate::format::Format;
 use crate::input;
+use intact_ledger::kinds;
 use std::path::PathBuf;
 
-/// The parts that an input consists of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unit {
-    /// Packets of a capture.
-    Packets,
-    /// Entries of a HAR file or rows of a load generator.
-    Entries,
-    /// Lines of a log.
-    Lines,
-    /// Events of a ledger.
-    Events,
+kinds! {
+    /// The parts that an input consists of.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Unit, as_str {
+        /// Packets of a capture.
+        Packets = "packets",
+        /// Entries of a HAR file or rows of a load generator.
+        Entries = "entries",
+        /// Lines of a log.
+        Lines = "lines",
+        /// Events of a ledger.
+        Events = "events",
+    }
 }
 
 impl Unit {
-    /// The noun, in the plural.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Unit::Packets => "packets",
-            Unit::Entries => "entries",
-            Unit::Lines => "lines",
-            Unit::Events => "events",
-        }
-    }
-
     /// A count with the noun.
     pub(crate) fn many(self, count: u64) -> String {
         let word = match (self, count) {

@@ -8,9 +8,12 @@ use crate::failure;
 use crate::quic::QuicHandshake;
 use crate::verifier::{ServerVerifier, Trusted};
 use intact_ledger::{Handshake, Protocol, Tls, TlsVersion};
+use intact_wire::tls::suite_name;
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::{ClientConfig, ClientConnection, HandshakeKind, KeyLog, SupportedProtocolVersion};
+use rustls::{
+    CipherSuite, ClientConfig, ClientConnection, HandshakeKind, KeyLog, SupportedProtocolVersion,
+};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use std::io::Write;
@@ -289,25 +292,24 @@ impl Client {
     /// The facts of a session inside QUIC, which used early data or not.
     #[cfg(feature = "http3")]
     pub(crate) fn describe_quic(&self, session: &QuicHandshake, used_early_data: bool) -> Tls {
-        let suite = session.cipher.and_then(|suite| suite.as_str());
         let protocol = session.protocol.as_deref();
         Tls {
             version: Some(TlsVersion::Tls13),
-            ..self.facts(suite, protocol, session.kind, used_early_data)
+            ..self.facts(session.cipher, protocol, session.kind, used_early_data)
         }
     }
 
     /// The facts of a session, without its version.
     fn facts(
         &self,
-        suite: Option<&str>,
+        suite: Option<CipherSuite>,
         protocol: Option<&[u8]>,
         kind: Option<HandshakeKind>,
         used_early_data: bool,
     ) -> Tls {
         Tls {
             version: None,
-            cipher: suite.map(suite_name),
+            cipher: suite.map(|suite| suite_name(suite.into()).into()),
             server_name: Some(self.server_name.clone()),
             alpn_offered: Some(self.alpn_offered.clone()),
             alpn_chosen: protocol
@@ -332,9 +334,8 @@ impl Client {
 
     /// The facts of an established session.
     pub(crate) fn describe(&self, session: &ClientConnection) -> Tls {
-        let suite = session
-            .negotiated_cipher_suite()
-            .and_then(|suite| suite.suite().as_str());
+        let suite = session.negotiated_cipher_suite();
+        let suite = suite.map(|suite| suite.suite());
         let (protocol, kind) = (session.alpn_protocol(), session.handshake_kind());
         Tls {
             version: session
@@ -346,14 +347,6 @@ impl Client {
                 }),
             ..self.facts(suite, protocol, kind, session.is_early_data_accepted())
         }
-    }
-}
-
-/// IANA's name of a suite, derived from rustls' name.
-fn suite_name(rustls: &str) -> Arc<str> {
-    match rustls.strip_prefix("TLS13_") {
-        Some(rest) => format!("TLS_{rest}").into(),
-        None => rustls.into(),
     }
 }
 

@@ -1,31 +1,22 @@
 //! A finding: what is the case, the evidence, the cost, the remedy. The same in every document.
 
 use crate::statement::{Statement, Value, merged};
-use intact_ledger::Evidence;
+use intact_ledger::{Evidence, kinds};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Severity {
-    /// Good to know.
-    Info,
-    /// Costs something, or may break.
-    Warning,
-    /// Broken.
-    Error,
-}
-
-impl Severity {
-    /// `info`, `warning`, `error`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Severity::Info => "info",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        }
+kinds! {
+    /// How much a finding matters.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Severity, as_str {
+        /// Good to know.
+        Info = "info",
+        /// Costs something, or may break.
+        Warning = "warning",
+        /// Broken.
+        Error = "error",
     }
 }
 

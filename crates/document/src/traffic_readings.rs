@@ -149,40 +149,31 @@ impl TrafficReadings {
     }
 
     /// The mean of this number of runs.
-    pub fn per_run(&self, runs: f64) -> TrafficReadings {
-        let each = |reading: &Reading| reading.times(1.0 / runs);
-        let by = |counts: &BTreeMap<&'static str, Reading>| -> BTreeMap<&'static str, Reading> {
-            let counts = counts.iter();
-            counts.map(|(kind, count)| (*kind, each(count))).collect()
-        };
-        let (requests, connections) = (&self.requests, &self.connections);
-        let status = requests.status.iter();
-        TrafficReadings {
-            requests: RequestReadings {
-                total: each(&requests.total),
-                ok: each(&requests.ok),
-                failed: by(&requests.failed),
-                status: status
-                    .map(|(code, count)| (code.clone(), each(count)))
-                    .collect(),
-                failures: each(&requests.failures),
-                failed_share: requests.failed_share.clone(),
-                other: each(&requests.other),
-                hidden: by(&requests.hidden),
-                classes: requests.classes.iter().map(each).collect(),
-            },
-            connections: ConnectionReadings {
-                opened: each(&connections.opened),
-                unusable: each(&connections.unusable),
-                failed: by(&connections.failed),
-                ended_by: by(&connections.ended_by),
-                needed: each(&connections.needed),
-                failures: each(&connections.failures),
-            },
-            reused: each(&self.reused),
-            reuse: self.reuse.clone(),
-            avoidable: each(&self.avoidable),
+    pub fn per_run(mut self, runs: f64) -> TrafficReadings {
+        let (requests, connections) = (&mut self.requests, &mut self.connections);
+        let single = [
+            &mut requests.total,
+            &mut requests.ok,
+            &mut requests.failures,
+            &mut requests.other,
+            &mut connections.opened,
+            &mut connections.unusable,
+            &mut connections.needed,
+            &mut connections.failures,
+            &mut self.reused,
+            &mut self.avoidable,
+        ];
+        let by_kind = [&mut requests.failed, &mut requests.hidden];
+        let by_end = [&mut connections.failed, &mut connections.ended_by];
+        let by_id = by_kind.into_iter().chain(by_end);
+        let all = single
+            .into_iter()
+            .chain(by_id.flat_map(BTreeMap::values_mut));
+        let all = all.chain(requests.status.values_mut());
+        for reading in all.chain(&mut requests.classes) {
+            *reading = reading.times(1.0 / runs);
         }
+        self
     }
 
     /// Adds these figures to those of a subject.

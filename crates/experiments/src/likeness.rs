@@ -6,6 +6,7 @@
 //! does not show is unknown, never alike.
 
 use intact_document::{Claim, ClaimKind};
+use intact_ledger::kinds;
 use intact_reading::{Reading, Why};
 use intact_traffic::{Figures, ObservedFacts};
 use intact_units::number::{percent, time};
@@ -57,36 +58,24 @@ pub struct ConnectionBehaviour {
     pub http: Option<String>,
 }
 
-/// What is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Aspect {
-    /// Connections opened for each request.
-    ConnectionsPerRequest,
-    /// Reuse.
-    Reuse,
-    /// Requests at a time.
-    Concurrency,
-    /// Idle time before a reuse.
-    Idle,
-    /// TLS handshakes that resumed a session.
-    Resumption,
-    /// The HTTP version.
-    Http,
-}
-
-impl Aspect {
-    /// In sentences and tables.
-    pub fn words(self) -> &'static str {
-        match self {
-            Aspect::ConnectionsPerRequest => "connections per request",
-            Aspect::Reuse => "reused",
-            Aspect::Concurrency => "requests at a time",
-            Aspect::Idle => "idle before reuse",
-            Aspect::Resumption => "TLS resumed",
-            Aspect::Http => "HTTP version",
-        }
+kinds! {
+    /// What is compared.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Aspect, words {
+        /// Connections opened for each request.
+        ConnectionsPerRequest = "connections per request",
+        /// Reuse.
+        Reuse = "reused",
+        /// Requests at a time.
+        Concurrency = "requests at a time",
+        /// Idle time before a reuse.
+        Idle = "idle before reuse",
+        /// TLS handshakes that resumed a session.
+        Resumption = "TLS resumed",
+        /// The HTTP version.
+        Http = "HTTP version",
     }
 }
 

@@ -4,6 +4,7 @@
 
 use intact_document::figures::NANOS_PER_MS;
 use intact_document::{Readings, Unobserved};
+use intact_ledger::kinds;
 use intact_reading::{Reading, Why};
 use intact_statistics::{
     Adjusted, Interval, MIN_ROUNDS, NoInterval, PairedDifference, adjust, mean, paired_difference,
@@ -11,39 +12,26 @@ use intact_statistics::{
 };
 use serde::Serialize;
 
-/// Which time of a round is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum TimeStatistic {
-    /// Typical latency of a bench, setup included: see [`crate::bench::RoundFigures::typical_ms`].
-    Typical,
-    /// Mean latency of a bench, setup included; of a function the mean time of an invocation.
-    Mean,
-    /// Median latency of a bench.
-    P50,
-    /// 99th percentile of the latency of a bench.
-    P99,
-    /// Wall time of a program.
-    Wall,
-    /// CPU time of a program.
-    Cpu,
-    /// Sum of the latencies of a program's requests.
-    Outbound,
-}
-
-impl TimeStatistic {
-    /// What a table calls it.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Typical => "typical",
-            Self::Mean => "mean",
-            Self::P50 => "p50",
-            Self::P99 => "p99",
-            Self::Wall => "wall time",
-            Self::Cpu => "CPU time",
-            Self::Outbound => "waiting for responses",
-        }
+kinds! {
+    /// Which time of a round is compared.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "kebab-case")]
+    pub enum TimeStatistic, words {
+        /// Typical latency of a bench, setup included: see [`crate::bench::RoundFigures::typical_ms`].
+        Typical = "typical",
+        /// Mean latency of a bench, setup included; of a function the mean time of an invocation.
+        Mean = "mean",
+        /// Median latency of a bench.
+        P50 = "p50",
+        /// 99th percentile of the latency of a bench.
+        P99 = "p99",
+        /// Wall time of a program.
+        Wall = "wall time",
+        /// CPU time of a program.
+        Cpu = "CPU time",
+        /// Sum of the latencies of a program's requests.
+        Outbound = "waiting for responses",
     }
 }
 

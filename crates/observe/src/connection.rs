@@ -137,10 +137,8 @@ impl ObservedConnection {
 
     fn count(&mut self, from: Side, len: u64, at: Nanos) {
         self.turns.note(from, self.carried.bytes.sent, at);
-        match from {
-            Side::Client => self.carried.bytes.sent += len,
-            Side::Server => self.carried.bytes.received += len,
-        }
+        let bytes = &mut self.carried.bytes;
+        *from.pick(&mut bytes.sent, &mut bytes.received) += len;
     }
 
     fn begin_tls(&mut self, held: Vec<HeldBytes>, run: &mut dyn RunContext) {

@@ -470,10 +470,7 @@ impl TlsConnection {
     /// When that side sent `close_notify`, or apparently did, in nanoseconds.
     pub(crate) fn close_notify_at(&self, side: Side) -> Option<u64> {
         let inner = self.decryptor.inner();
-        let decrypted = match side {
-            Side::Client => inner.client_close_notify_at,
-            Side::Server => inner.server_close_notify_at,
-        };
+        let decrypted = side.pick(inner.client_close_notify_at, inner.server_close_notify_at);
         let mut alerts = self.decryptor.facts().alerts.iter();
         let plain = alerts.find(|alert| alert.from == side && alert.description == 0);
         let inferred = self.inferred_close.filter(|(from, _)| *from == side);

@@ -103,10 +103,7 @@ pub(crate) fn failure(facts: &TlsFacts, ended: HandshakeEnd) -> DialFailure {
     // what the client sent after the ServerHello may be an alert
     let has_spoken = facts.client_data.records > 0 || facts.encrypted_alerts > 0;
     let (kind, detail) = if let Some(alert) = ended.alert {
-        let by = match alert.from {
-            Side::Client => "client",
-            Side::Server => "server",
-        };
+        let by = alert.from.pick("client", "server");
         let detail = format!("the {by} sent alert {}", alert.description);
         (of_alert(alert.description, has_hello), detail)
     } else {

@@ -29,9 +29,20 @@ pub enum Side {
 impl Side {
     /// The peer of this end.
     pub fn other(self) -> Side {
+        self.pick(Side::Server, Side::Client)
+    }
+
+    /// What belongs to this end.
+    pub fn pick<T>(self, client: T, server: T) -> T {
+        let (own, _) = self.order(client, server);
+        own
+    }
+
+    /// What belongs to this end, then what belongs to its peer.
+    pub fn order<T>(self, client: T, server: T) -> (T, T) {
         match self {
-            Side::Client => Side::Server,
-            Side::Server => Side::Client,
+            Side::Client => (client, server),
+            Side::Server => (server, client),
         }
     }
 }

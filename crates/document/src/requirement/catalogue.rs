@@ -2,56 +2,34 @@
 //! messages come from these tables.
 
 use super::Dimension;
-use intact_ledger::{Evidence, Failure, FaultKind};
+use intact_ledger::{Evidence, Failure, FaultKind, kinds};
 
-/// The documents that a requirement can be checked against, one per command that measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DocumentKind {
-    /// `intact check`
-    Check,
-    /// `intact check --chain`
-    Chain,
-    /// `intact bench`
-    Bench,
-    /// `intact bench --scenario`
-    Scenario,
-    /// `intact bench --find-max`
-    Capacity,
-    /// `intact watch`
-    Watch,
-    /// `intact watch --fault`
-    Fault,
-    /// `intact compare`
-    Compare,
-    /// `intact audit`
-    Audit,
-    /// `intact lambda`
-    Lambda,
-    /// `intact fleet`
-    Fleet,
-}
-
-impl DocumentKind {
-    /// Every document.
-    pub const ALL: &[DocumentKind] = &[
-        Check, Chain, Bench, Scenario, Capacity, Watch, Fault, Compare, Audit, Lambda, Fleet,
-    ];
-
-    /// The command that makes it.
-    pub fn command(self) -> &'static str {
-        match self {
-            Self::Check => "check",
-            Self::Chain => "check --chain",
-            Self::Bench => "bench",
-            Self::Scenario => "bench --scenario",
-            Self::Capacity => "bench --find-max",
-            Self::Watch => "watch",
-            Self::Fault => "watch --fault",
-            Self::Compare => "compare",
-            Self::Audit => "audit",
-            Self::Lambda => "lambda",
-            Self::Fleet => "fleet",
-        }
+kinds! {
+    /// The documents that a requirement can be checked against, one per command that measures.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum DocumentKind, command {
+        /// `intact check`
+        Check = "check",
+        /// `intact check --chain`
+        Chain = "check --chain",
+        /// `intact bench`
+        Bench = "bench",
+        /// `intact bench --scenario`
+        Scenario = "bench --scenario",
+        /// `intact bench --find-max`
+        Capacity = "bench --find-max",
+        /// `intact watch`
+        Watch = "watch",
+        /// `intact watch --fault`
+        Fault = "watch --fault",
+        /// `intact compare`
+        Compare = "compare",
+        /// `intact audit`
+        Audit = "audit",
+        /// `intact lambda`
+        Lambda = "lambda",
+        /// `intact fleet`
+        Fleet = "fleet",
     }
 }
 
@@ -209,7 +187,7 @@ use DocumentKind::{
     Audit, Bench, Capacity, Chain, Check, Compare, Fault, Fleet, Lambda, Scenario, Watch,
 };
 
-const ALL: &[DocumentKind] = DocumentKind::ALL;
+const ALL: &[DocumentKind] = &DocumentKind::ALL;
 const TRAFFIC: &[DocumentKind] = &[Bench, Scenario, Watch, Compare, Audit, Lambda, Fleet];
 /// What `compare` does not have: it compares runs, and keeps no latencies of requests.
 const REQUESTS: &[DocumentKind] = &[Bench, Scenario, Watch, Audit, Lambda, Fleet];

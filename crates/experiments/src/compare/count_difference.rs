@@ -3,42 +3,30 @@
 
 use super::variant::{ProgramFacts, RoundFigures};
 use crate::time_difference::{self, Rounds, TimeDifference, TimeStatistic};
+use intact_ledger::kinds;
 use intact_statistics::Interval;
 use serde::Serialize;
 
-/// What is counted in a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum CountStatistic {
-    /// Connections opened.
-    Connections,
-    /// Connections opened beyond those needed.
-    Avoidable,
-    /// Requests.
-    Requests,
-    /// Requests that failed.
-    Failed,
-    /// Requests on a connection that the server had closed.
-    Stale,
-    /// TLS handshakes.
-    Handshakes,
-    /// Names looked up.
-    Lookups,
-}
-
-impl CountStatistic {
-    /// What sentences and tables call it.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Connections => "connections",
-            Self::Avoidable => "avoidable connections",
-            Self::Requests => "requests",
-            Self::Failed => "failed requests",
-            Self::Stale => "stale reuses",
-            Self::Handshakes => "TLS handshakes",
-            Self::Lookups => "lookups",
-        }
+kinds! {
+    /// What is counted in a round.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "kebab-case")]
+    pub enum CountStatistic, words {
+        /// Connections opened.
+        Connections = "connections",
+        /// Connections opened beyond those needed.
+        Avoidable = "avoidable connections",
+        /// Requests.
+        Requests = "requests",
+        /// Requests that failed.
+        Failed = "failed requests",
+        /// Requests on a connection that the server had closed.
+        Stale = "stale reuses",
+        /// TLS handshakes.
+        Handshakes = "TLS handshakes",
+        /// Names looked up.
+        Lookups = "lookups",
     }
 }
 

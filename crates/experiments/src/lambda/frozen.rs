@@ -2,7 +2,7 @@
 //! that.
 
 use super::traffic::{TrackedConnection, Traffic};
-use intact_ledger::{CloseKind, Invocation, Nanos, Side};
+use intact_ledger::{CloseKind, Invocation, Nanos, Side, kinds};
 use serde::Serialize;
 
 /// The state of one connection after a freeze.
@@ -63,27 +63,18 @@ impl FrozenConnection {
     }
 }
 
-/// What an invocation after a freeze saw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum FreezeEffect {
-    /// No connection had died.
-    Nothing,
-    /// One had, and the invocation was answered all the same.
-    Recovered,
-    /// One had, and the invocation failed.
-    Failed,
-}
-
-impl FreezeEffect {
-    /// A stable kebab-case id.
-    pub fn id(self) -> &'static str {
-        match self {
-            FreezeEffect::Nothing => "nothing",
-            FreezeEffect::Recovered => "recovered",
-            FreezeEffect::Failed => "failed",
-        }
+kinds! {
+    /// What an invocation after a freeze saw.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "kebab-case")]
+    pub enum FreezeEffect, id {
+        /// No connection had died.
+        Nothing = "nothing",
+        /// One had, and the invocation was answered all the same.
+        Recovered = "recovered",
+        /// One had, and the invocation failed.
+        Failed = "failed",
     }
 }
 

@@ -9,6 +9,7 @@ use super::watcher::{self, ExitKind, NotRun, WatcherConfig, WatcherSummary};
 use crate::plan::{Freezer, Function, RunPosition, Watcher};
 use crate::{LambdaError, Plan};
 use intact_ledger::Row;
+use intact_sys::guard::end_with_us;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
@@ -273,12 +274,6 @@ fn prepare(
         .stdout(io::stderr())
         .process_group(0);
     command
-}
-
-/// Makes the kernel end the process when the thread that starts it ends. A watcher does that for
-/// all that it has started.
-fn end_with_us(command: &mut Command) {
-    intact_sys::guard::end_with_us(command);
 }
 
 fn limit(cpu: Option<&ControlGroup>, child: &Child) -> Result<(), LambdaError> {

@@ -144,7 +144,6 @@ mod tests {
                 name: name.as_bytes(),
                 value: value.as_bytes(),
                 sensitive: false,
-                known: true,
             });
         }
         head

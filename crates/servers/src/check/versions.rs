@@ -345,7 +345,7 @@ impl MethodFacts {
 }
 
 /// HTTP/3, where the server announces it or the check used it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Http3Facts {
     /// `Alt-Svc`, as sent; absent if the server sent none.
@@ -435,39 +435,37 @@ impl Http3Idle {
 
 impl Http3Facts {
     pub(super) fn of(seen: &Http3Seen) -> Http3Facts {
-        let tried = seen.tried.as_ref();
-        let failure = tried.and_then(|tried| tried.outcome.failure());
+        let announced = Http3Facts {
+            announced: seen.announced.clone(),
+            host: seen.host.clone(),
+            port: seen.port,
+            ..Http3Facts::default()
+        };
+        let Some(tried) = &seen.tried else {
+            return announced;
+        };
+        let failure = tried.outcome.failure();
         let no_response = [
             Failure::ConnectTimeout,
             Failure::Refused,
             Failure::Unreachable,
         ];
+        let second = tried.connections.get(1);
         Http3Facts {
-            announced: seen.announced.clone(),
-            host: seen.host.clone(),
-            port: seen.port,
-            works: tried.map(|tried| tried.outcome.is_ok()),
-            is_blocked: tried.map(|_| failure.is_some_and(|kind| no_response.contains(&kind))),
+            works: Some(tried.outcome.is_ok()),
+            is_blocked: Some(failure.is_some_and(|kind| no_response.contains(&kind))),
             failed: failure.map(Failure::id),
-            detail: tried.and_then(|tried| tried.detail.clone()),
-            status: tried.and_then(|tried| tried.status),
-            reused: tried
-                .filter(|tried| tried.answered > 0)
-                .map(|tried| tried.answered > 1),
-            responses: tried.map(|tried| tried.answered),
-            wanted: tried.map(|tried| tried.wanted),
-            resumed: tried
-                .and_then(|tried| tried.connections.get(1))
-                .map(|second| second.handshake != Handshake::Full),
-            early_data: tried.and_then(|tried| tried.early_data),
-            connections: tried.map_or_else(Vec::new, |tried| {
-                tried.connections.iter().map(connection).collect()
-            }),
-            idle_timeout: tried
-                .and_then(|tried| Http3Idle::of(tried.parameters.as_ref(), tried.idle)),
-            max_request_streams: tried
-                .and_then(|tried| tried.parameters)
-                .map(|sent| sent.max_request_streams),
+            detail: tried.detail.clone(),
+            status: tried.status,
+            reused: (tried.answered > 0).then_some(tried.answered > 1),
+            responses: Some(tried.answered),
+            wanted: Some(tried.wanted),
+            resumed: second.map(|second| second.handshake != Handshake::Full),
+            early_data: tried.early_data,
+            connections: tried.connections.iter().map(connection).collect(),
+            idle_timeout: Http3Idle::of(tried.parameters.as_ref(), tried.idle),
+            max_request_streams: tried.parameters.map(|sent| sent.max_request_streams),
+            ..announced
         }
     }
 }

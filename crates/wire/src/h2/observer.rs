@@ -30,8 +30,6 @@ pub struct Http2Facts {
     pub streams: u64,
     /// Largest number of concurrent streams.
     pub peak_streams: usize,
-    /// Number of streams above the limit of those that are followed.
-    pub untracked: u64,
 }
 
 /// The announcement that a connection takes no more streams.
@@ -67,7 +65,6 @@ pub struct Http2Observer {
     client: Http2Flow,
     server: Http2Flow,
     streams: BTreeMap<u32, Exchange>,
-    joined_late: bool,
     facts: Http2Facts,
     /// The highest stream that the server processes, by its last GOAWAY (RFC 9113 section 6.8).
     last_processed: Option<u32>,
@@ -88,33 +85,6 @@ const MAX_LIST: usize = 256 * 1024;
 
 impl Default for Http2Observer {
     fn default() -> Self {
-        Self::new(
-            FrameReader::client,
-            FrameReader::server,
-            Decoder::new,
-            false,
-        )
-    }
-}
-
-impl Http2Observer {
-    /// An observer of a connection whose start was not observed. Each direction must begin at a
-    /// frame boundary.
-    pub fn mid_stream() -> Self {
-        Self::new(
-            FrameReader::mid_stream,
-            FrameReader::mid_stream,
-            Decoder::mid_stream,
-            true,
-        )
-    }
-
-    fn new(
-        client: fn(Limits) -> FrameReader,
-        server: fn(Limits) -> FrameReader,
-        decoder: fn(usize) -> Decoder,
-        joined_late: bool,
-    ) -> Self {
         // before the SETTINGS of the other side are known, everything that they may allow is
         // allowed
         let limits = Limits {
@@ -123,20 +93,21 @@ impl Http2Observer {
         };
         let direction = |reader| Http2Flow {
             reader,
-            decoder: decoder(MAX_LIST),
+            decoder: Decoder::new(MAX_LIST),
             started_at: 0,
             lost: None,
         };
         Self {
-            client: direction(client(limits)),
-            server: direction(server(limits)),
+            client: direction(FrameReader::client(limits)),
+            server: direction(FrameReader::server(limits)),
             streams: BTreeMap::new(),
-            joined_late,
             facts: Http2Facts::default(),
             last_processed: None,
         }
     }
+}
 
+impl Http2Observer {
     /// Facts about the connection as a whole.
     pub fn facts(&self) -> &Http2Facts {
         &self.facts
@@ -144,10 +115,7 @@ impl Http2Observer {
 
     /// Why that side is not read any further.
     pub fn lost(&self, side: Side) -> Option<Lost> {
-        match side {
-            Side::Client => self.client.lost,
-            Side::Server => self.server.lost,
-        }
+        side.pick(self.client.lost, self.server.lost)
     }
 
     /// Number of open streams.
@@ -187,18 +155,7 @@ impl Http2Observer {
 
     /// Reads the next bytes of one direction.
     pub fn read(&mut self, from: Side, bytes: &[u8], at: u64, mut visit: impl FnMut(Event<'_>)) {
-        let Self {
-            client,
-            server,
-            streams,
-            joined_late,
-            facts,
-            last_processed,
-        } = self;
-        let (this, other) = match from {
-            Side::Client => (client, server),
-            Side::Server => (server, client),
-        };
+        let (this, other) = from.order(&mut self.client, &mut self.server);
         let Http2Flow {
             reader,
             decoder,
@@ -210,12 +167,11 @@ impl Http2Observer {
         }
         let mut frames = Frames {
             streams: Streams {
-                streams,
-                facts,
+                streams: &mut self.streams,
+                facts: &mut self.facts,
                 from,
                 at,
-                joined_late: *joined_late,
-                last_processed,
+                last_processed: &mut self.last_processed,
             },
             decoder,
             peer_decoder: &mut other.decoder,
@@ -243,10 +199,7 @@ impl Http2Observer {
 
     /// Records that bytes are missing: the direction is not read any further.
     pub fn lose(&mut self, from: Side) {
-        let this = match from {
-            Side::Client => &mut self.client,
-            Side::Server => &mut self.server,
-        };
+        let this = from.pick(&mut self.client, &mut self.server);
         this.lost = this.lost.or(Some(Lost::Hole));
     }
 

@@ -42,7 +42,6 @@ pub(super) struct Streams<'a> {
     pub(super) facts: &'a mut Http2Facts,
     pub(super) from: Side,
     pub(super) at: u64,
-    pub(super) joined_late: bool,
     pub(super) last_processed: &'a mut Option<u32>,
 }
 
@@ -69,18 +68,6 @@ impl Streams<'_> {
                 visit,
             );
         } else if self.from == Side::Server {
-            if self.joined_late
-                && !self.streams.contains_key(&stream)
-                && self.streams.len() < MAX_STREAMS
-            {
-                self.streams.insert(
-                    stream,
-                    Exchange {
-                        stream: Some(stream),
-                        ..Exchange::default()
-                    },
-                );
-            }
             let Some(exchange) = self.streams.get_mut(&stream) else {
                 return;
             };
@@ -129,7 +116,6 @@ impl Streams<'_> {
     fn open(&mut self, stream: u32, exchange: Exchange, visit: &mut impl FnMut(Event<'_>)) {
         self.facts.streams += 1;
         if self.streams.len() >= MAX_STREAMS {
-            self.facts.untracked += 1;
             return;
         }
         visit(Event::Opened(&exchange));
@@ -187,8 +173,7 @@ impl Streams<'_> {
                 code: ErrorCode::REFUSED_STREAM
             }
         );
-        // after a late start, fields and bytes may be missing
-        let malformed = !self.joined_late && is_malformed(&exchange);
+        let malformed = is_malformed(&exchange);
         let outcome = match outcome {
             Outcome::Complete
             | Outcome::Reset {
@@ -219,10 +204,11 @@ impl Streams<'_> {
     }
 
     pub(super) fn take_settings(&mut self, payload: SettingsPayload<'_>) -> Option<Settings> {
-        let place = match self.from {
-            Side::Client => &mut self.facts.client_settings,
-            Side::Server => &mut self.facts.server_settings,
-        };
+        let (client, server) = (
+            &mut self.facts.client_settings,
+            &mut self.facts.server_settings,
+        );
+        let place = self.from.pick(client, server);
         let (mut settings, since) = place.unwrap_or((Settings::default(), self.at));
         // an illegal value makes the receiver close the connection, which is observed as such
         settings.apply(payload).ok()?;

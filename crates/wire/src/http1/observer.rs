@@ -71,10 +71,7 @@ impl Http1Observer {
 
     /// The last error in the bytes of that side.
     pub fn error(&self, side: Side) -> Option<Error> {
-        match side {
-            Side::Client => self.request_side.error,
-            Side::Server => self.response_side.error,
-        }
+        side.pick(self.request_side.error, self.response_side.error)
     }
 
     /// Number of requests whose exchange has not ended.

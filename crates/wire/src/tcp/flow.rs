@@ -37,7 +37,6 @@ pub struct Flow {
     held: HeldRuns,
     /// The client's first sequence number after its SYN, according to the server's SYN.
     client_start: Option<u32>,
-    established_at: Option<u64>,
     close: Option<Close>,
 }
 
@@ -50,28 +49,18 @@ impl Flow {
             limits,
             held: HeldRuns::default(),
             client_start: None,
-            established_at: None,
             close: None,
         }
     }
 
     /// One direction.
     pub fn stream(&self, side: Side) -> &Stream {
-        match side {
-            Side::Client => &self.client,
-            Side::Server => &self.server,
-        }
+        side.pick(&self.client, &self.server)
     }
 
     /// Number of bytes that wait for gaps to be filled, in both directions.
     pub fn waiting(&self) -> usize {
         self.client.waiting() + self.server.waiting() + self.held.bytes()
-    }
-
-    /// When the client acknowledged the server's SYN, which ends the handshake; `None` if that was
-    /// not observed.
-    pub fn established_at(&self) -> Option<u64> {
-        self.established_at
     }
 
     /// The first FIN or RST.
@@ -97,10 +86,7 @@ impl Flow {
     /// its request.
     pub fn push(&mut self, from: Side, segment: &Segment<'_>, mut emit: impl FnMut(Side, Run<'_>)) {
         let held = &mut self.held;
-        let (this, other, to) = match from {
-            Side::Client => (&mut self.client, &mut self.server, Side::Server),
-            Side::Server => (&mut self.server, &mut self.client, Side::Client),
-        };
+        let (this, other) = from.order(&mut self.client, &mut self.server);
         let waits = other.is_blocked() || !held.is_empty();
         this.push(segment, |run| match waits {
             true => held.hold(from, run),
@@ -112,21 +98,13 @@ impl Flow {
         if let Some(ack) = segment.ack {
             let waits = this.is_blocked() || !held.is_empty();
             other.acknowledge(ack, segment.at, |run| match waits {
-                true => held.hold(to, run),
-                false => emit(to, run),
+                true => held.hold(from.other(), run),
+                false => emit(from.other(), run),
             });
         }
         let is_blocked = this.is_blocked() || other.is_blocked();
         if !held.is_empty() && (!is_blocked || held.bytes() > self.limits.bytes) {
             held.release(&mut emit);
-        }
-        let both_syns = this.facts().syn_at.is_some() && other.facts().syn_at.is_some();
-        if self.established_at.is_none()
-            && both_syns
-            && from == Side::Client
-            && segment.ack.is_some()
-        {
-            self.established_at = Some(segment.at);
         }
         if self.close.is_none() && (segment.fin || segment.rst) {
             let how = if segment.rst {

@@ -82,10 +82,7 @@ impl Sender {
 impl SegmentDelays {
     /// Adds the next segment, in the order of the capture.
     pub fn take(&mut self, from: Side, segment: &Segment<'_>) -> Option<SegmentDelay> {
-        let (this, other) = match from {
-            Side::Client => (&mut self.client, &mut self.server),
-            Side::Server => (&mut self.server, &mut self.client),
-        };
+        let (this, other) = from.order(&mut self.client, &mut self.server);
         let data = segment.len.max(segment.payload.len() as u32);
         let len = data + u32::from(segment.syn) + u32::from(segment.fin);
         let was_at = this.end;

@@ -127,10 +127,7 @@ pub struct TlsFacts {
 impl TlsFacts {
     /// A side's application data.
     pub fn of(&self, side: Side) -> &Traffic {
-        match side {
-            Side::Client => &self.client_data,
-            Side::Server => &self.server_data,
-        }
+        side.pick(&self.client_data, &self.server_data)
     }
 
     /// The chosen version.
@@ -168,18 +165,13 @@ impl Watcher {
 
     /// Whether the last byte of that side ended a record.
     pub(super) fn is_between_records(&self, side: Side) -> bool {
-        match side {
-            Side::Client => self.client.records.is_between_records(),
-            Side::Server => self.server.records.is_between_records(),
-        }
+        let flow = side.pick(&self.client, &self.server);
+        flow.records.is_between_records()
     }
 
     /// Whether that side has sent a ChangeCipherSpec.
     pub(super) fn has_changed_cipher(&self, side: Side) -> bool {
-        match side {
-            Side::Client => self.client.changed_cipher,
-            Side::Server => self.server.changed_cipher,
-        }
+        side.pick(self.client.changed_cipher, self.server.changed_cipher)
     }
 
     /// Reads the next bytes of one direction. Every complete record updates the facts and is then
@@ -191,15 +183,8 @@ impl Watcher {
         at: u64,
         mut visit: impl FnMut(&TlsFacts, Record<'_>),
     ) -> Result<(), Error> {
-        let Self {
-            client,
-            server,
-            facts,
-        } = self;
-        let (this, other) = match from {
-            Side::Client => (client, server),
-            Side::Server => (server, client),
-        };
+        let facts = &mut self.facts;
+        let (this, other) = from.order(&mut self.client, &mut self.server);
         if let Some(error) = this.failed {
             return Err(error);
         }
@@ -352,10 +337,8 @@ impl TlsFacts {
                 evidence: Evidence::Inferred,
             });
         }
-        match from {
-            Side::Client => self.client_data.add(len, at),
-            Side::Server => self.server_data.add(len, at),
-        }
+        let own = from.pick(&mut self.client_data, &mut self.server_data);
+        own.add(len, at);
         if from == Side::Server && self.finished.is_some() {
             self.server_data_after.add(len, at);
         }

@@ -14,9 +14,6 @@ pub struct Field<'a> {
     pub value: &'a [u8],
     /// Sent as never indexed: the sender considers it sensitive (RFC 7541 section 7.1.3).
     pub sensitive: bool,
-    /// `false` for an entry from before a [mid-stream](Decoder::mid_stream) decoder joined:
-    /// unknown parts are empty.
-    pub known: bool,
 }
 
 /// Properties of a decoded block.
@@ -39,7 +36,6 @@ pub struct Decoder {
     /// The largest table size that our SETTINGS allow.
     max_table_size: u32,
     max_list_size: usize,
-    joined_late: bool,
     scratch: Vec<u8>,
 }
 
@@ -49,9 +45,6 @@ impl Default for Decoder {
     }
 }
 
-/// Limit of a table whose allowed size is unknown; older entries become unknown again.
-const MID_STREAM_TABLE: u32 = 256 * 1024;
-
 impl Decoder {
     /// A decoder for a new connection. It refuses lists larger than `max_list_size`, in bytes as
     /// for [`Block::list_size`].
@@ -60,18 +53,7 @@ impl Decoder {
             table: Table::new(super::DEFAULT_TABLE_SIZE),
             max_table_size: super::DEFAULT_TABLE_SIZE,
             max_list_size,
-            joined_late: false,
             scratch: Vec::new(),
-        }
-    }
-
-    /// A decoder for a connection whose start was not observed. Indices count from the newest
-    /// entry, so entries since then are decoded; older entries are not [known](Field::known).
-    pub fn mid_stream(max_list_size: usize) -> Self {
-        Self {
-            joined_late: true,
-            max_table_size: u32::MAX,
-            ..Self::new(max_list_size)
         }
     }
 
@@ -126,11 +108,7 @@ impl Decoder {
                 max: self.max_table_size,
             });
         }
-        self.table.resize(if self.joined_late {
-            size.min(MID_STREAM_TABLE)
-        } else {
-            size
-        });
+        self.table.resize(size);
         Ok(())
     }
 
@@ -160,16 +138,13 @@ impl Decoder {
         let indexing = first & 0x40 != 0;
         let name_index = integer::read(input, if indexing { 6 } else { 4 })?;
         self.scratch.clear();
-        let mut known = true;
         let name = if name_index == 0 {
             Text::read_flagged(input, &mut self.scratch)?
         } else {
             // through the scratch buffer: the name may be in the entry that this insertion evicts
             let mut scratch = std::mem::take(&mut self.scratch);
-            let found = self.lookup(name_index, seen).map(|field| {
-                scratch.extend_from_slice(field.name);
-                known = field.known;
-            });
+            let found = self.lookup(name_index, seen);
+            let found = found.map(|field| scratch.extend_from_slice(field.name));
             self.scratch = scratch;
             found?;
             Text::Scratch(0, self.scratch.len())
@@ -182,48 +157,32 @@ impl Decoder {
             name,
             value,
             sensitive: first & 0xf0 == 0x10,
-            known,
         });
         if indexing {
             // an entry larger than the table leaves it empty, as it was (RFC 7541 section 4.4)
             seen.stateless &= self.table.max_size() == 0;
-            self.table.insert(name, value, known);
+            self.table.insert(name, value);
         }
         Ok(size)
     }
 
     fn lookup(&self, index: u32, seen: &mut Block) -> Result<Field<'_>, Error> {
-        if let Some(&(name, value)) = (index as usize)
-            .checked_sub(1)
-            .and_then(|place| static_table::ENTRIES.get(place))
-        {
-            return Ok(Field {
-                name,
-                value,
-                sensitive: false,
-                known: true,
-            });
-        }
-        seen.stateless = false;
-        let age = index.checked_sub(static_table::LEN + 1);
-        match age.and_then(|age| self.table.find(age as usize)) {
-            Some(found) => Ok(Field {
-                name: found.name,
-                value: found.value,
-                sensitive: false,
-                known: found.known,
-            }),
-            None if age.is_some() && self.joined_late => Ok(Field {
-                name: b"",
-                value: b"",
-                sensitive: false,
-                known: false,
-            }),
-            None => Err(Error::Index {
-                index,
-                entries: static_table::LEN + self.table.len() as u32,
-            }),
-        }
+        let place = (index as usize).checked_sub(1);
+        let fixed = place.and_then(|place| static_table::ENTRIES.get(place));
+        let found = fixed.copied().or_else(|| {
+            seen.stateless = false;
+            let age = index.checked_sub(static_table::LEN + 1)?;
+            self.table.find(age as usize)
+        });
+        let (name, value) = found.ok_or_else(|| Error::Index {
+            index,
+            entries: static_table::LEN + self.table.len() as u32,
+        })?;
+        Ok(Field {
+            name,
+            value,
+            sensitive: false,
+        })
     }
 
     fn check(&self, seen: &Block, size: usize) -> Result<(), Error> {

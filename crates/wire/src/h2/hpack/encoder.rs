@@ -74,7 +74,7 @@ impl Encoder {
         }
         write_text(value, out);
         if indexing == Indexing::Incremental {
-            self.table.insert(name, value, true);
+            self.table.insert(name, value);
         }
     }
 
@@ -87,10 +87,10 @@ impl Encoder {
         }
         let mut by_name = fixed;
         for age in 0..self.table.len() {
-            let entry = self.table.find(age)?;
-            if entry.name == name {
+            let (own_name, own_value) = self.table.find(age)?;
+            if own_name == name {
                 let index = static_table::LEN as usize + 1 + age;
-                if entry.value == value {
+                if own_value == value {
                     return Some((index, true));
                 }
                 by_name = by_name.or(Some((index, false)));

@@ -26,15 +26,6 @@ struct Entry {
     value_len: u32,
     /// Start of its strings, counted from the first byte that the table ever held.
     at: u64,
-    known: bool,
-}
-
-/// One entry, borrowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found<'a> {
-    pub(super) name: &'a [u8],
-    pub(super) value: &'a [u8],
-    pub(super) known: bool,
 }
 
 impl Table {
@@ -61,22 +52,22 @@ impl Table {
         self.evict(0);
     }
 
-    /// The entry of this age; 0 is the newest.
-    pub(super) fn find(&self, age: usize) -> Option<Found<'_>> {
+    /// Name and value of the entry of this age; 0 is the newest.
+    pub(super) fn find(&self, age: usize) -> Option<(&[u8], &[u8])> {
         let newest = self.entries.len().checked_sub(1)?;
         let entry = self.entries[newest.checked_sub(age)?];
         let name_at = self.place(entry.at);
         let value_at = name_at + entry.name_len as usize;
-        Some(Found {
-            name: &self.strings[name_at..value_at],
-            value: &self.strings[value_at..value_at + entry.value_len as usize],
-            known: entry.known,
-        })
+        let end = value_at + entry.value_len as usize;
+        Some((
+            &self.strings[name_at..value_at],
+            &self.strings[value_at..end],
+        ))
     }
 
     /// Inserts an entry. An entry larger than the table empties it and is not stored (RFC 7541
     /// section 4.4).
-    pub(super) fn insert(&mut self, name: &[u8], value: &[u8], known: bool) {
+    pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
         let size = name.len() + value.len() + OVERHEAD;
         self.evict(size);
         if size > self.max_size {
@@ -90,7 +81,6 @@ impl Table {
             name_len: name.len() as u32,
             value_len: value.len() as u32,
             at,
-            known,
         });
         self.size += size;
     }
@@ -137,11 +127,11 @@ mod tests {
     fn the_oldest_entries_are_evicted_when_the_size_is_exceeded() {
         let mut table = Table::new(100);
         for n in 0..50u8 {
-            table.insert(b"nm", &[n; 10], true);
-            assert_eq!(table.find(0).unwrap().value, [n; 10]);
+            table.insert(b"nm", &[n; 10]);
+            assert_eq!(table.find(0).unwrap().1, [n; 10]);
             assert_eq!(table.len(), if n == 0 { 1 } else { 2 }, "44 bytes each");
             if n > 0 {
-                assert_eq!(table.find(1).unwrap().value, [n - 1; 10]);
+                assert_eq!(table.find(1).unwrap().1, [n - 1; 10]);
             }
             assert_eq!(table.find(2), None);
             assert!(table.strings.len() <= 60, "dead strings are given back");
@@ -151,24 +141,21 @@ mod tests {
     #[test]
     fn an_entry_larger_than_the_table_empties_it() {
         let mut table = Table::new(64);
-        table.insert(b"a", b"b", true);
-        table.insert(b"a", &[0; 64], true);
+        table.insert(b"a", b"b");
+        table.insert(b"a", &[0; 64]);
         assert_eq!((table.len(), table.size), (0, 0));
-        table.insert(b"c", b"d", true);
-        assert_eq!(table.find(0).unwrap().name, b"c");
+        table.insert(b"c", b"d");
+        assert_eq!(table.find(0).unwrap().0, b"c");
     }
 
     #[test]
     fn shrinking_evicts_and_growing_does_not() {
         let mut table = Table::new(4096);
         for n in 0..4u8 {
-            table.insert(&[n], &[n], true);
+            table.insert(&[n], &[n]);
         }
         table.resize(68);
-        assert_eq!(
-            (table.len(), table.find(1).unwrap().name),
-            (2, [2].as_slice())
-        );
+        assert_eq!((table.len(), table.find(1).unwrap().0), (2, [2].as_slice()));
         table.resize(4096);
         assert_eq!(table.len(), 2);
     }

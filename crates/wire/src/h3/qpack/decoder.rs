@@ -78,7 +78,6 @@ fn field<'a>(name: &'a [u8], value: &'a [u8], sensitive: bool) -> Field<'a> {
         name,
         value,
         sensitive,
-        known: true,
     }
 }
 

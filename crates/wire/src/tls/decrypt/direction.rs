@@ -190,14 +190,11 @@ impl DirectionDecryptor {
                 at,
             }),
             Some(ContentType::Handshake) => self.take_handshake(plain, at, ladder, inner),
-            Some(ContentType::Alert) if plain == [1, 0] || plain == [2, 0] => match self.side {
-                Side::Client => {
-                    inner.client_close_notify_at = inner.client_close_notify_at.or(Some(at));
-                }
-                Side::Server => {
-                    inner.server_close_notify_at = inner.server_close_notify_at.or(Some(at));
-                }
-            },
+            Some(ContentType::Alert) if plain == [1, 0] || plain == [2, 0] => {
+                let client = &mut inner.client_close_notify_at;
+                let own = self.side.pick(client, &mut inner.server_close_notify_at);
+                own.get_or_insert(at);
+            }
             Some(ContentType::Alert) => {
                 if let [2, description] = *plain {
                     inner.fatal_alert.get_or_insert(Alert {

@@ -119,10 +119,7 @@ impl Decryptor {
 
     /// Number of bytes of that side's records that wait for keys.
     pub fn waiting(&self, from: Side) -> usize {
-        match from {
-            Side::Client => self.client.waiting(),
-            Side::Server => self.server.waiting(),
-        }
+        from.pick(&self.client, &self.server).waiting()
     }
 
     /// Encrypts application data as the next record of the server. The server does not know this
@@ -155,23 +152,13 @@ impl Decryptor {
         at: u64,
         visit: impl FnMut(Plain<'_>),
     ) -> Result<(), Error> {
-        let Self {
-            watcher,
-            client,
-            server,
-            max_waiting,
-            ..
-        } = self;
-        let half = match from {
-            Side::Client => client,
-            Side::Server => server,
-        };
-        let mut changed_cipher = watcher.has_changed_cipher(from);
-        let read = watcher.read(from, bytes, at, |facts, record| {
+        let half = from.pick(&mut self.client, &mut self.server);
+        let mut changed_cipher = self.watcher.has_changed_cipher(from);
+        let read = self.watcher.read(from, bytes, at, |facts, record| {
             let encrypted = changed_cipher;
             changed_cipher |= record.content == ContentType::ChangeCipherSpec;
             if is_encrypted(facts, &record, encrypted) {
-                half.push(&record, at, *max_waiting);
+                half.push(&record, at, self.max_waiting);
             }
         });
         self.retry(keys, visit);

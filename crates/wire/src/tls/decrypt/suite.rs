@@ -2,7 +2,7 @@
 
 use aws_lc_rs::{hkdf, hmac};
 
-use crate::tls::suite::known_name;
+use crate::tls::suite_name;
 
 /// How records are protected, and the hash of the key derivation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Hash {
 impl Suite {
     /// The suites with AES or ChaCha20, with any key exchange; `None` for others.
     pub(super) fn find(number: u16) -> Option<Self> {
-        let name = known_name(number)?;
+        let name = suite_name(number);
         let cipher = name.split_once("_WITH_").map(|(_, cipher)| cipher);
         let (bulk, hash) = match cipher.or_else(|| name.strip_prefix("TLS_"))? {
             "AES_128_GCM_SHA256" => (Bulk::Gcm(16), Hash::Sha256),
