@@ -167,8 +167,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
                     ));
                     exit::REQUIREMENT
                 }
-                (Ended::Code(code), _) => code as u8,
-                (Ended::Signal(number), _) => exit::by_signal(number as usize),
+                (ended, _) => exit::of_program(ended),
             };
             (code, Some(outcome.cpu))
         }
