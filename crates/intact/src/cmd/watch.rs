@@ -7,10 +7,6 @@ mod live;
 #[path = "watch/no_live.rs"]
 mod live;
 pub(super) mod processor;
-#[cfg(feature = "profile")]
-pub(super) mod sampler;
-#[cfg(not(feature = "profile"))]
-#[path = "watch/no_sampler.rs"]
 pub(super) mod sampler;
 #[cfg(target_os = "linux")]
 mod windows;
