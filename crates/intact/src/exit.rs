@@ -2,6 +2,7 @@
 //! code on instead.
 
 use intact_ledger::store::StoreError;
+use intact_watch::Ended;
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -148,6 +149,14 @@ fn chain(error: &anyhow::Error) -> String {
         before if before.ends_with(&cause) => said,
         _ => format!("{said}: {cause}"),
     })
+}
+
+/// The code of a wrapper whose program ended like this.
+pub(crate) fn of_program(ended: Ended) -> u8 {
+    match ended {
+        Ended::Code(code) => code as u8,
+        Ended::Signal(number) => by_signal(number as usize),
+    }
 }
 
 /// The code after a signal: 128 + its number.

@@ -230,9 +230,9 @@ fn run(line: Cli) -> Result<ExitCode, Failed> {
         Some(Command::Fix(args)) => cmd::fix::run(&args.into()),
         Some(Command::Model(args)) => cmd::model::run(&args.into()),
         Some(Command::Report(args)) => cmd::report::run(&args.into()),
-        Some(Command::Completions(args)) => cmd::completions::run(&args.into()),
-        Some(Command::Man(args)) => cmd::man::run(&args.into()),
-        Some(Command::Help(args)) => cmd::help::run(args.into()),
+        Some(Command::Completions(args)) => cmd::completions::run(&args),
+        Some(Command::Man(args)) => cmd::man::run(&args),
+        Some(Command::Help(args)) => cmd::help::run(args),
     }
 }
 

@@ -26,4 +26,9 @@ pub enum ProfileError {
     /// The system is not supported.
     #[error("sampling needs Linux on x86-64 or aarch64")]
     Unsupported,
+    /// The feature `sampling` is off.
+    #[error(
+        "this intact was built without its sampler: build it with `--features profile`, a default"
+    )]
+    LeftOut,
 }

@@ -9,7 +9,7 @@
 //! observe.
 
 #[cfg_attr(
-    not(target_os = "linux"),
+    not(all(feature = "sampling", target_os = "linux")),
     allow(dead_code, reason = "only Linux has samples")
 )]
 mod cpu_category;
@@ -17,12 +17,14 @@ mod error;
 mod profile;
 
 #[cfg(not(all(
+    feature = "sampling",
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
 #[path = "unsupported.rs"]
 mod platform;
 #[cfg(all(
+    feature = "sampling",
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
@@ -31,7 +33,7 @@ mod platform;
 
 pub use cpu_category::CpuCategory;
 pub use error::ProfileError;
-#[cfg(all(fuzzing, target_os = "linux"))]
+#[cfg(all(fuzzing, feature = "sampling", target_os = "linux"))]
 #[doc(hidden)]
 pub use platform::fuzz;
 pub use platform::{Sampling, flame_graph};

@@ -1,4 +1,4 @@
-//! Systems without sampling.
+//! Systems without sampling, and builds without the feature `sampling`.
 
 use crate::{Profile, ProfileError, SampleTarget};
 use std::io;
@@ -7,17 +7,20 @@ use std::io;
 pub struct Sampling(std::convert::Infallible);
 
 impl Sampling {
-    /// Returns [`ProfileError::Unsupported`].
+    /// Returns why there is no sampler.
     pub fn start(_subjects: &[SampleTarget]) -> Result<Sampling, ProfileError> {
-        Err(ProfileError::Unsupported)
+        Err(match cfg!(feature = "sampling") {
+            true => ProfileError::Unsupported,
+            false => ProfileError::LeftOut,
+        })
     }
 
-    /// Never called: there is no sampler on this system.
+    /// Never called: there is no sampler.
     pub fn mark(&self, _part: u32) {
         match self.0 {}
     }
 
-    /// Never called: there is no sampler on this system.
+    /// Never called: there is no sampler.
     pub fn finish(self) -> Profile {
         match self.0 {}
     }

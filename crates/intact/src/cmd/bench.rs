@@ -3,10 +3,6 @@
 mod args;
 mod capacity;
 mod capacity_options;
-#[cfg(feature = "profile")]
-mod flame;
-#[cfg(not(feature = "profile"))]
-#[path = "bench/no_flame.rs"]
 mod flame;
 mod grpc;
 mod measurement;

@@ -17,21 +17,10 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-/// The shell whose completions are printed.
-pub(crate) struct Config {
-    shell: Shell,
-}
-
-impl From<Args> for Config {
-    fn from(args: Args) -> Config {
-        Config { shell: args.shell }
-    }
-}
-
 /// Prints the completions.
-pub(crate) fn run(config: &Config) -> Result<ExitCode, Failed> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let mut script = Vec::new();
-    clap_complete::generate(config.shell, &mut crate::command(), "intact", &mut script);
+    clap_complete::generate(args.shell, &mut crate::command(), "intact", &mut script);
     console::print_written(&String::from_utf8_lossy(&script));
     Ok(ExitCode::from(exit::FINE))
 }

@@ -39,17 +39,8 @@ pub(crate) struct Args {
     json: Option<JsonTarget>,
 }
 
-/// What is printed.
-pub(crate) struct Config(Args);
-
-impl From<Args> for Config {
-    fn from(args: Args) -> Config {
-        Config(args)
-    }
-}
-
 /// Prints the help.
-pub(crate) fn run(Config(args): Config) -> Result<ExitCode, Failed> {
+pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     if args.json.is_some() {
         json::deliver(args.json.as_ref(), || {
             serde_json::to_string_pretty(&HelpDocument::collect())

@@ -19,23 +19,10 @@ pub(crate) struct Args {
     command: Vec<String>,
 }
 
-/// The command whose page is printed.
-pub(crate) struct Config {
-    command: Vec<String>,
-}
-
-impl From<Args> for Config {
-    fn from(args: Args) -> Config {
-        Config {
-            command: args.command,
-        }
-    }
-}
-
 /// Prints the page.
-pub(crate) fn run(config: &Config) -> Result<ExitCode, Failed> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let mut page = Vec::new();
-    clap_mangen::Man::new(find(&config.command)?)
+    clap_mangen::Man::new(find(&args.command)?)
         .source(concat!("intact ", env!("CARGO_PKG_VERSION")))
         .render(&mut page)
         .context("the page could not be made")?;

@@ -1,14 +1,12 @@
 //! `intact watch -- CMD`: does my program reuse its connections?
 
 mod faults;
+#[cfg(all(feature = "live", unix))]
+mod live;
 #[cfg(not(all(feature = "live", unix)))]
-mod no_live;
+#[path = "watch/no_live.rs"]
+mod live;
 pub(super) mod processor;
-mod reporting;
-#[cfg(feature = "profile")]
-pub(super) mod sampler;
-#[cfg(not(feature = "profile"))]
-#[path = "watch/no_sampler.rs"]
 pub(super) mod sampler;
 #[cfg(target_os = "linux")]
 mod windows;
@@ -16,11 +14,6 @@ mod windows;
 #[path = "watch/no_windows.rs"]
 mod windows;
 
-#[cfg(all(feature = "live", unix))]
-use intact_live::LiveView;
-#[cfg(not(all(feature = "live", unix)))]
-use no_live::LiveView;
-use reporting::Reporting;
 use windows::{Control, Windows};
 
 use super::conclusion::{Conclusion, FileOutput};
@@ -167,8 +160,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
                     ));
                     exit::REQUIREMENT
                 }
-                (Ended::Code(code), _) => code as u8,
-                (Ended::Signal(number), _) => exit::by_signal(number as usize),
+                (ended, _) => exit::of_program(ended),
             };
             (code, Some(outcome.cpu))
         }
@@ -269,33 +261,9 @@ fn run_command(
     let mut windows = Windows::new(recording, orders);
     let outcome = match args.live {
         false => intact_watch::run(&config, clock, &mut windows).map_err(not_run),
-        true => run_live(args, config, clock, &mut windows),
+        true => live::run(args, config, clock, &mut windows),
     };
     Ok((outcome?, windows.finish()))
-}
-
-/// Runs the program in a pane, next to what its connections do.
-fn run_live(
-    args: &Args,
-    mut config: intact_watch::Config,
-    clock: Clock,
-    recording: &mut Windows<'_>,
-) -> Result<Outcome, Failed> {
-    // signals are for the thread that watches, not for the one that draws
-    let live = intact_watch::without_signals(|| LiveView::start(&subject(args)));
-    let live = live.map_err(Failed::usage)?;
-    config.terminal = Some(live.terminal());
-    // the pane understands what an xterm does, whatever the terminal around it is
-    config
-        .environment
-        .push(("TERM".into(), "xterm-256color".into()));
-    let mut reporting = Reporting {
-        recording,
-        reporter: live.reporter(),
-    };
-    let outcome = intact_watch::run(&config, clock, &mut reporting);
-    live.finish();
-    outcome.map_err(not_run)
 }
 
 /// Where keys come from. A key log that the person has set up is read along with them; with `on` it

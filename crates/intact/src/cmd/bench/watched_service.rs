@@ -14,7 +14,7 @@ use intact_check::{EndSignal, ServerProcess};
 use intact_ledger::store::Reader;
 use intact_ledger::{Producer, Rows, Vantage};
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
-use intact_watch::{Clock, Ended, Mode};
+use intact_watch::{Clock, Mode};
 use serde::{Deserialize, Serialize};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -57,10 +57,7 @@ pub(crate) fn run_as_child(job: &ServiceJob) -> Result<ExitCode, Failed> {
     config.round_trip = job.round_trip;
     let outcome = intact_watch::run(&config, Clock::start(), &mut recording).map_err(not_run)?;
     recording.finish();
-    Ok(ExitCode::from(match outcome.ended {
-        Ended::Code(code) => code as u8,
-        Ended::Signal(number) => exit::by_signal(number as usize),
-    }))
+    Ok(ExitCode::from(exit::of_program(outcome.ended)))
 }
 
 /// The line for a shell. A single command replaces the shell, so that it gets the signal.

@@ -211,13 +211,10 @@ impl Rounds<'_> {
 
     /// The code to end with, if the comparison ends here.
     fn judge(&mut self, index: usize, ended: Ended) -> Option<u8> {
-        let (code, words) = match ended {
+        let words = match ended {
             Ended::Code(0) => return None,
-            Ended::Code(code) => (code as u8, format!("ended with exit code {code}")),
-            Ended::Signal(number) => (
-                exit::by_signal(number as usize),
-                format!("was ended by signal {number}"),
-            ),
+            Ended::Code(code) => format!("ended with exit code {code}"),
+            Ended::Signal(number) => format!("was ended by signal {number}"),
         };
         let failed = self.failures.entry(index).or_insert((0, String::new()));
         *failed = (failed.0 + 1, words.clone());
@@ -232,7 +229,7 @@ impl Rounds<'_> {
                 escape(name)
             ));
         });
-        Some(code)
+        Some(exit::of_program(ended))
     }
 
     /// The code of a comparison that a signal ends in this round.

@@ -102,10 +102,7 @@ impl Runs<'_> {
         for (variant, fault) in (0u32..).zip(planned) {
             let outcome = self.one(variant, fault.as_ref())?;
             self.bar.inc(1);
-            let code = match outcome.ended {
-                Ended::Code(code) => code as u8,
-                Ended::Signal(number) => exit::by_signal(number as usize),
-            };
+            let code = exit::of_program(outcome.ended);
             let has_failed = fault.is_none() && code != exit::FINE;
             if is_alone || has_failed {
                 return Ok(code);

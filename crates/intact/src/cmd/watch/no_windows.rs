@@ -49,6 +49,10 @@ impl<'a> Windows<'a> {
     }
 
     /// What was found out so far.
+    #[cfg_attr(
+        not(all(feature = "live", unix)),
+        allow(dead_code, reason = "only the live view asks")
+    )]
     pub(super) fn facts(&self) -> ObservedFacts {
         self.0.fold().facts()
     }

@@ -1,5 +1,5 @@
-//! The sampler as `watch` uses it: the only module that knows the crate `profile`, which a build
-//! may leave out.
+//! The sampler as `watch` and `compare` use it. A build without the feature `profile` has a crate
+//! `profile` that refuses to start.
 
 use crate::console;
 use intact_document::cpu::{CpuFacts, WorkShares};

@@ -98,6 +98,10 @@ impl<'a> Windows<'a> {
     }
 
     /// What was found out of the whole run so far.
+    #[cfg_attr(
+        not(all(feature = "live", unix)),
+        allow(dead_code, reason = "only the live view asks")
+    )]
     pub(super) fn facts(&self) -> ObservedFacts {
         self.recording.fold().facts()
     }
