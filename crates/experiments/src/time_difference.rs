@@ -18,7 +18,7 @@ kinds! {
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum TimeStatistic, words {
-        /// Typical latency of a bench, setup included: see [`crate::bench::RoundFigures::typical_ms`].
+        /// Typical latency of a bench, setup included.
         Typical = "typical",
         /// Mean latency of a bench, setup included; of a function the mean time of an invocation.
         Mean = "mean",

@@ -188,6 +188,11 @@ fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
     let peak = peak(spans.map(|one| one.span));
     let is_full = full.len() as f64 >= NEARLY * others.len() as f64 && peak > 1;
     let (kept, _) = full.first().filter(|_| is_full)?;
+    // next to a single connection that is kept, a client per call leaves the same traces
+    let has_reused = full.iter().any(|(_, is_reused)| *is_reused);
+    if *kept == 1 && !has_reused {
+        return None;
+    }
     Some(Full {
         kept: *kept as u64,
         closed: full.iter().filter(|(_, is_reused)| *is_reused).count() as u64,

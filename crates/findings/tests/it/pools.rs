@@ -201,6 +201,21 @@ fn a_pool_that_is_too_small_is_one_cause_with_all_connections() {
 }
 
 #[test]
+fn a_client_per_call_next_to_a_shared_one_is_no_full_pool() {
+    let mut rows = vec![opened(0, 0, SERVER, "api.example")];
+    for nth in 0..20 {
+        let at = nth * 5_000;
+        rows.push(sent(0, at, at + 3_000, nth + 1));
+        rows.push(opened(nth + 1, at + 500, SERVER, "api.example"));
+        rows.push(sent(nth + 1, at + 500, at + 3_800, 1));
+        rows.push(closed(nth + 1, at + 3_900, 1));
+    }
+    let (_, needed, avoidable, warned) = outcome(&rows);
+    assert_eq!((needed, avoidable), (2.0, 19.0));
+    assert_eq!(warned, ["new-connection-per-request"]);
+}
+
+#[test]
 fn a_destination_too_many_for_the_pool_is_found_in_a_fast_loop() {
     // 12 origins in turn, of which the client keeps 8; a round takes 10 ms
     let mut rows = Vec::new();
