@@ -2,9 +2,6 @@
 
 use intact_ledger::Failure;
 
-/// The remedy where a server keeps no connection.
-pub const SWITCH_ON: &str = "nginx `keepalive_timeout`, Apache `KeepAlive On`, gunicorn `--worker-class gthread --keep-alive 75`, Node `server.keepAliveTimeout`; if a proxy is in front, let the proxy keep connections";
-
 /// The remedy where a server sends more than its response.
 pub const BODY_LENGTH: &str = "correct `Content-Length`: the body is longer than it, or a response to HEAD, 204 or 304 has a body";
 

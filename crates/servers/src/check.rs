@@ -32,6 +32,7 @@ pub use versions::{
     OldTls, Resumption, Target, TlsFacts, VersionFacts,
 };
 
+use intact_advice::Server;
 use intact_document::Claims;
 use intact_document::error_responses::{ErrorResponses, ONLY_ERRORS};
 use intact_document::figures::{Requests, TrafficCounts, share};
@@ -42,7 +43,6 @@ use intact_document::unobserved::Unobserved;
 use intact_ledger::server_profile::{ServerProfile, Skipped, State};
 use intact_ledger::{Caveat, Row, Sink, Tally};
 use intact_reading::{Reading, Why};
-use intact_traffic::rules::{Server, ServerLimit};
 use outage::WithoutOutages;
 use serde::Serialize;
 
@@ -281,11 +281,9 @@ impl CheckFacts {
         last.is_some_and(|outage| outage.lasted_ms.is_none())
     }
 
-    /// The line of configuration against that limit, where the server names a product that is
-    /// known.
-    fn server_advice(&self, limit: ServerLimit) -> Option<String> {
-        let product = self.target.as_ref()?.server.as_deref()?;
-        Server::named(product)?.advice(limit)
+    /// The server, where it names a product that is known.
+    fn server(&self) -> Option<&'static Server> {
+        Server::recognise(self.target.as_ref()?.server.as_deref())
     }
 
     /// Whether the idle timeout is that of HTTP/3.

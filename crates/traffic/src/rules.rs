@@ -9,7 +9,6 @@
 mod attribution;
 mod body_not_drained;
 mod channel_per_call;
-mod client;
 mod close_announced_not_kept;
 mod closed_before_response;
 mod cold_pool;
@@ -32,8 +31,8 @@ mod pool_per_worker;
 mod pool_too_small;
 mod ports_running_out;
 mod retried_request;
-mod server;
 mod server_closes_early;
+mod settings;
 mod slower_when_reused;
 mod stale_reuse;
 mod state_carried_over;
@@ -45,14 +44,14 @@ mod waits;
 
 pub use attribution::cost_ms;
 pub use attribution::{Attribution, Claim};
-pub use client::{Client, Remedy};
 pub use connection_close_sent::OF_ERRORS;
-pub use server::{Server, ServerLimit};
 pub use server_closes_early::{AGE_LIMIT, WHY_RESET};
 
 use crate::Context;
+use intact_advice::{Remedy, ServerLimit};
 use intact_document::finding::{Finding, RuleDoc};
 use intact_ledger::{Event, Evidence, Exchange};
+use settings::for_client;
 
 /// A row of the table of rules: what is documented, and the fold that applies it.
 struct RuleRow {

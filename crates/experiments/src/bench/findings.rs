@@ -2,8 +2,9 @@
 
 use super::RULES;
 use super::variant::{NOT_MODIFIED, VariantFacts, no_success};
+use intact_advice::{ServerLimit, server_line};
 use intact_document::error_responses::{ErrorResponses, ONLY_ERRORS};
-use intact_document::failure_remedy::{BODY_LENGTH, SWITCH_ON};
+use intact_document::failure_remedy::BODY_LENGTH;
 use intact_document::failure_remedy::{failure_remedy, failure_words};
 use intact_document::figures::{TrafficCounts, add_counts};
 use intact_document::finding::{Finding, Severity};
@@ -22,14 +23,16 @@ use std::collections::BTreeMap;
 const ONE_REQUEST: f64 = 1.5;
 /// Connections that ended after the same number of requests, from which on that is no chance.
 const REGULAR: u64 = 5;
+/// The remedy where the server keeps no connection.
+const SWITCH_ON: &str = "let the server, and a proxy in front of it, keep connections";
 /// The remedy where the server ends connections in order.
-const REQUEST_LIMIT: &str = "raise the server's limit of requests per connection (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`)";
+const REQUEST_LIMIT: &str = "raise the server's limit of requests per connection";
 
 /// The remedy where the connections carried very different numbers of requests.
-const NO_REQUEST_LIMIT: &str = "look for a maximum age at the server (gRPC `MAX_CONNECTION_AGE`, nginx `keepalive_time`, Envoy `max_connection_duration`), for an idle limit below the pauses of this run, or for restarts";
+const NO_REQUEST_LIMIT: &str = "look for restarts, for an idle limit below the pauses of this run, or for a maximum age at the server";
 
 /// The remedy where each request comes after a pause.
-const IDLE_LIMIT: &str = "compare with a run without --idle: if the server keeps connections there, its idle limit is shorter than the pause (nginx `keepalive_timeout`, Node `server.keepAliveTimeout`)";
+const IDLE_LIMIT: &str = "compare with a run without --idle: if the server keeps connections there, its idle limit is shorter than the pause";
 
 /// The remedy where other connections lived longer.
 const SINGLE_CLOSES: &str = "look for a restart, a limit of time or of memory at the server at that moment, and have the client retry requests that are safe to repeat";
@@ -155,7 +158,7 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
                 of_errors = Value::Number(of_errors),
                 closed = connections(closed)
             ),
-            OF_ERRORS,
+            OF_ERRORS.to_owned(),
         ),
         _ if are_resets && !is_limit => (
             Severity::Warning,
@@ -163,7 +166,7 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
                 "the server resets connections after about {carried}",
                 carried = carried
             ),
-            WHY_RESET,
+            WHY_RESET.to_owned(),
         ),
         (Some(pause), ..) => (
             Severity::Warning,
@@ -171,7 +174,7 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
                 "the server closes connections after one request or within the pause of {pause} (--idle)",
                 pause = nanos(pause.as_nanos() as f64)
             ),
-            IDLE_LIMIT,
+            with_setting(IDLE_LIMIT, ServerLimit::Idle),
         ),
         (None, Some(most), _) => (
             Severity::Info,
@@ -180,7 +183,7 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
                 closed = connections(closed),
                 most = requests(most)
             ),
-            SINGLE_CLOSES,
+            SINGLE_CLOSES.to_owned(),
         ),
         (None, None, Some((least, most))) => (
             Severity::Warning,
@@ -189,7 +192,7 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
                 least = Value::Number(least),
                 most = Value::Number(most)
             ),
-            NO_REQUEST_LIMIT,
+            with_setting(NO_REQUEST_LIMIT, ServerLimit::Age),
         ),
         (None, None, None) => (
             Severity::Warning,
@@ -198,8 +201,8 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
                 carried = carried
             ),
             match after < ONE_REQUEST {
-                true => SWITCH_ON,
-                false => REQUEST_LIMIT,
+                true => with_setting(SWITCH_ON, ServerLimit::EveryResponse),
+                false => with_setting(REQUEST_LIMIT, ServerLimit::Requests),
             },
         ),
     };
@@ -207,9 +210,14 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
         evidence: ended.then(", ", manner).and(needed),
         cost_ms,
         cost_share,
-        fix: fix.into(),
+        fix: Statement::text(fix),
         ..Finding::new("server-closes-early", severity, variant.name.clone(), claim)
     })
+}
+
+/// A remedy with the settings of common servers: which one it is, a bench does not know.
+fn with_setting(what: &str, limit: ServerLimit) -> String {
+    format!("{what} ({})", server_line(None, limit))
 }
 
 /// Whether a limit of requests explains ends within the next exchange: each connection carried the

@@ -624,7 +624,7 @@ fn advice_for_a_server_that_names_itself_is_its_line_of_configuration() {
     // which of the two ends the connections is unknown
     for unknown in [fix(&[]), fix(&["shop/1.0"]), fix(&["nginx", "gunicorn"])] {
         assert!(
-            unknown.contains("nginx `keepalive_timeout 0;`") && unknown.contains("gunicorn"),
+            unknown.contains("nginx `keepalive_timeout` above 0") && unknown.contains("gunicorn"),
             "{unknown}"
         );
     }

@@ -77,7 +77,7 @@ fn a_configuration_is_read_with_its_includes_and_nothing_outside_its_folder() {
     written(
         folder.path(),
         "nginx/sites/a",
-        "server { listen 80; keepalive_timeout 30s; location / { proxy_pass http://app; } }",
+        "server { listen 80; keepalive_timeout 30s; location / { proxy_http_version 1.1; proxy_set_header Connection \"\"; proxy_pass http://app; } }",
     );
     let caddy = written(
         folder.path(),

@@ -24,21 +24,9 @@ fn meanings_have_a_column_of_their_own() {
 
 #[test]
 fn findings_name_clients_that_the_catalogue_has() {
-    use intact_traffic::rules::Client;
     let catalogue = intact_fix::Catalogue::embedded().unwrap();
-    for client in [
-        Client::Node,
-        Client::Python,
-        Client::Java,
-        Client::Go,
-        Client::Rust,
-        Client::GoOrRust,
-        Client::Ruby,
-        Client::Php,
-        Client::Curl,
-    ] {
-        let command = client.fix_command().unwrap();
-        let name = command.strip_prefix("intact fix").unwrap().trim();
-        assert!(name.is_empty() || catalogue.find(name).is_ok(), "{command}");
+    for client in intact_advice::clients() {
+        let name = client.fix.as_deref().unwrap_or_default();
+        assert!(name.is_empty() || catalogue.find(name).is_ok(), "{name}");
     }
 }

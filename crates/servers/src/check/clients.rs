@@ -1,5 +1,6 @@
 //! Client options that keep a client's idle limit below the server's, with the value to set.
 
+use intact_advice::clients;
 use serde::Serialize;
 
 /// One client's option, ready to be copied.
@@ -11,33 +12,6 @@ pub struct Setting {
     /// The option with its value.
     pub option: String,
 }
-
-/// The unit that an option takes.
-#[derive(Clone, Copy)]
-enum Unit {
-    Millis,
-    WholeSeconds,
-    /// With a fraction, if there is one.
-    Seconds,
-    /// `7 * time.Second`, or milliseconds where it is no whole second.
-    Go,
-}
-
-/// Client, what stands before the value, its unit, what stands after it.
-#[rustfmt::skip] // a table is read by its rows
-const CLIENTS: &[(&str, &str, Unit, &str)] = &[
-    ("Node agentkeepalive", "freeSocketTimeout: ", Unit::Millis, ""),
-    ("Node undici", "keepAliveTimeout: ", Unit::Millis, ""),
-    ("Go net/http", "IdleConnTimeout: ", Unit::Go, ""),
-    ("Python aiohttp", "TCPConnector(keepalive_timeout=", Unit::WholeSeconds, ")"),
-    ("Python httpx", "Limits(keepalive_expiry=", Unit::WholeSeconds, ")"),
-    ("Java java.net.http", "-Djdk.httpclient.keepalive.timeout=", Unit::WholeSeconds, ""),
-    ("Apache HttpClient 5", "evictIdleConnections(TimeValue.ofMilliseconds(", Unit::Millis, "))"),
-    ("OkHttp", "ConnectionPool(5, ", Unit::Millis, ", TimeUnit.MILLISECONDS)"),
-    (".NET HttpClient", "PooledConnectionIdleTimeout = TimeSpan.FromSeconds(", Unit::Seconds, ")"),
-    ("Rust reqwest", "pool_idle_timeout(Duration::from_millis(", Unit::Millis, "))"),
-    ("nginx upstream", "keepalive_timeout ", Unit::WholeSeconds, "s;"),
-];
 
 /// How long a client may keep a connection idle that the server ends after so long: a margin below
 /// it, in milliseconds.
@@ -64,23 +38,13 @@ pub(super) fn settings(server_s: f64) -> Vec<Setting> {
         // 0 means no limit to some clients, and others refuse it
         return Vec::new();
     }
-    CLIENTS
-        .iter()
-        .filter_map(|&(client, before, unit, after)| {
-            let value = match unit {
-                Unit::Millis => kept.to_string(),
-                Unit::WholeSeconds if kept < 1_000 => return None,
-                Unit::WholeSeconds => (kept / 1_000).to_string(),
-                Unit::Seconds => (kept as f64 / 1e3).to_string(),
-                Unit::Go if kept.is_multiple_of(1_000) => format!("{} * time.Second", kept / 1_000),
-                Unit::Go => format!("{kept} * time.Millisecond"),
-            };
-            Some(Setting {
-                client,
-                option: format!("{before}{value}{after}"),
-            })
+    let settings = clients().iter().filter_map(|client| {
+        Some(Setting {
+            client: &client.name,
+            option: client.idle_setting.as_ref()?.with(kept)?,
         })
-        .collect()
+    });
+    settings.collect()
 }
 
 #[cfg(test)]

@@ -4,13 +4,14 @@
 use super::{
     CheckFacts, ERROR_CLOSES, IdleTimeout, KeptConnections, Target, VersionFacts, drain, finding,
 };
-use intact_document::failure_remedy::{BODY_LENGTH, SWITCH_ON};
+use intact_advice::{ServerLimit, server_line};
+use intact_document::failure_remedy::BODY_LENGTH;
 use intact_document::failure_remedy::{failure_remedy, failure_words};
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{Statement, Value, statement, text};
 use intact_document::{Claim, ClaimKind, Claims};
 use intact_ledger::{CloseKind, Failure};
-use intact_traffic::rules::{AGE_LIMIT, ServerLimit, WHY_RESET};
+use intact_traffic::rules::{AGE_LIMIT, WHY_RESET};
 use intact_units::number::{time, timer, whole_percent};
 use intact_units::plural::counted;
 
@@ -304,9 +305,6 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
     found
 }
 
-/// What raises the limit of requests, by product.
-const REQUESTS: &str = "nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`, lighttpd `server.max-keep-alive-requests`";
-
 /// What keeps a connection whose server needs the end of the connection as the end of the body.
 const LENGTH: &str = "send `Content-Length`, or `Transfer-Encoding: chunked` where the length is not known in advance: without them the end of the connection is the end of the body";
 
@@ -392,12 +390,13 @@ fn never_kept(facts: &CheckFacts) -> Finding {
         cost_share: setup
             .zip(fall.cold("total"))
             .map(|(setup, total)| setup / total.median),
-        fix: match facts.server_advice(ServerLimit::EveryResponse) {
-            _ if ends_bodies_by_closing(facts) => LENGTH.into(),
-            Some(advice) => Statement::text(format!(
-                "{advice}; if a proxy is in front, let the proxy keep connections"
-            )),
-            None => SWITCH_ON.into(),
+        fix: if ends_bodies_by_closing(facts) {
+            LENGTH.into()
+        } else {
+            let line = server_line(facts.server(), ServerLimit::EveryResponse);
+            Statement::text(format!(
+                "{line}; if a proxy is in front, let the proxy keep connections"
+            ))
         },
         ..finding(facts, "connection-not-kept", severity, claim)
     }
@@ -456,10 +455,10 @@ fn cap(facts: &CheckFacts) -> Option<Finding> {
         fix: if is_reset {
             WHY_RESET.into()
         } else if age.is_some() {
-            AGE_LIMIT.into()
+            Statement::text(format!("{AGE_LIMIT}. {}", server_line(facts.server(), ServerLimit::Age)))
         } else {
-            let line = facts.server_advice(ServerLimit::Requests);
-            Statement::text(format!("raise the limit: {}", line.as_deref().unwrap_or(REQUESTS)))
+            let line = server_line(facts.server(), ServerLimit::Requests);
+            Statement::text(format!("raise the limit: {line}"))
         },
         risk: (!announced).then(|| {
             "an unannounced end loses the request in flight: most clients retry GET, few retry POST".into()

@@ -2,10 +2,10 @@
 //! of the limit.
 
 use super::{CheckFacts, CloseFacts, IdleTimeout, RaceAttempt, RaceFacts, clients, finding};
+use intact_advice::{ServerLimit, server_line};
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{Statement, Value, list, statement, text, timer_s};
 use intact_ledger::{CloseKind, Failure};
-use intact_traffic::rules::ServerLimit;
 use intact_units::number::{tick, timer};
 
 /// Idle limits of balancers and routers towards the servers behind them, in seconds, as their
@@ -108,9 +108,6 @@ fn broken_promise(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     })
 }
 
-/// The idle limit, by product.
-const IDLE: &str = "nginx `keepalive_timeout 75s`, Apache `KeepAliveTimeout`, Node `server.keepAliveTimeout = 65_000`, gunicorn `--keep-alive 75`";
-
 /// Shorter than what common balancers keep towards their servers.
 fn balancers(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     // they use no HTTP/3 towards servers
@@ -127,7 +124,7 @@ fn balancers(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     let fix = match behind_all {
         true => format!(
             "behind such a balancer set the server's limit above the balancer's (75 s, 650 s for Google): {}",
-            facts.server_advice(ServerLimit::Idle).unwrap_or_else(|| IDLE.to_owned())
+            server_line(facts.server(), ServerLimit::Idle)
         ),
         false => "nothing, unless such a balancer is in front: then set the server's limit above the balancer's".to_owned(),
     };

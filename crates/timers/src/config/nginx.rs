@@ -1,7 +1,7 @@
 //! nginx: `keepalive_timeout` of http, server and location, and of `upstream` blocks that keep
 //! connections.
 
-use super::directive::{Directive, last, walk};
+use super::directive::{Directive, last};
 use super::include::Reader;
 use super::time;
 use crate::hop::{Hop, Idle, Timer};
@@ -9,6 +9,10 @@ use crate::product::Product;
 
 /// Why the limit of an upstream without `keepalive` is not known.
 const BY_VERSION: &str = "without `keepalive` in the upstream, nginx before 1.29.7 opens a connection per request, later ones keep 60 s";
+/// Why the limit of an upstream whose passes do not ask for kept connections is not known.
+const BY_DEFAULTS: &str = "without `proxy_http_version 1.1` and `proxy_set_header Connection \"\"`, nginx before 1.29.7 opens a connection per request in spite of `keepalive`";
+/// Why the limit of an upstream is not known whose passes have a variable there.
+const BY_VARIABLE: &str = "the `Connection` field of its requests is a variable";
 /// Directives that pass requests on over HTTP.
 const PASSES: [&str; 2] = ["proxy_pass", "grpc_pass"];
 
@@ -30,10 +34,11 @@ pub(super) fn timers(roots: &[Directive], hop: &mut Hop) {
         }
         let upstreams: Vec<&Directive> =
             http.iter().filter(|one| one.name() == "upstream").collect();
-        hop.keeps.extend(upstreams.iter().map(|one| kept(one)));
-        let all = walk(http, |_| false).into_iter();
-        let passes = all.filter(|one| PASSES.contains(&one.name()));
-        let direct = passes.filter_map(|pass| direct(pass, &upstreams));
+        let mut passes = Vec::new();
+        find_passes(http, Sent::default(), &mut passes);
+        hop.keeps
+            .extend(upstreams.iter().map(|one| kept(one, &passes)));
+        let direct = passes.iter().filter_map(|one| direct(one, &upstreams));
         hop.keeps.extend(direct);
         if hop.accepts.is_empty() {
             let timer = inherited.map(|one| limit(one, String::new()));
@@ -69,31 +74,111 @@ fn limit(directive: &Directive, scope: String) -> Timer {
     directive.limit(time::nginx(directive.argument(1)), scope)
 }
 
-/// The limit of an upstream's connections.
-fn kept(upstream: &Directive) -> Timer {
+/// What a block sends to upstreams, inherited where it sets nothing.
+#[derive(Clone, Copy, Default)]
+struct Sent<'a> {
+    version: Option<&'a str>,
+    connection: Option<&'a str>,
+}
+
+impl<'a> Sent<'a> {
+    fn inside(self, block: &'a [Directive]) -> Sent<'a> {
+        let version = last(block, "proxy_http_version").map(|one| one.argument(1));
+        // one field that is set replaces all inherited ones
+        let mut fields = block.iter().filter(|one| one.name() == "proxy_set_header");
+        let is_connection = |one: &&Directive| one.argument(1).eq_ignore_ascii_case("connection");
+        let connection = match fields.clone().next() {
+            Some(_) => fields.rfind(is_connection).map(|one| one.argument(2)),
+            None => self.connection,
+        };
+        Sent {
+            version: version.or(self.version),
+            connection,
+        }
+    }
+
+    /// Whether the upstream's connections are kept; else why that is not known. Before 1.29.7 the
+    /// defaults are HTTP/1.0 and `Connection: close`, later HTTP/1.1 without the field.
+    fn is_kept(self) -> Result<bool, &'static str> {
+        let is = |value: &str| {
+            self.connection
+                .is_some_and(|one| one.eq_ignore_ascii_case(value))
+        };
+        match self.version {
+            _ if self.connection.is_some_and(|one| one.contains('$')) => Err(BY_VARIABLE),
+            _ if is("close") => Ok(false),
+            _ if is("keep-alive") => Ok(true),
+            Some("1.0") => Ok(false),
+            Some(_) if self.connection.is_some() => Ok(true),
+            _ => Err(BY_DEFAULTS),
+        }
+    }
+}
+
+/// A directive that passes requests on.
+struct Pass<'a> {
+    directive: &'a Directive,
+    sent: Sent<'a>,
+}
+
+impl Pass<'_> {
+    fn host(&self) -> &str {
+        let target = self.directive.argument(1);
+        let host = target.split_once("://").map_or(target, |(_, rest)| rest);
+        host.split('/').next().unwrap_or(host)
+    }
+
+    fn is_kept(&self) -> Result<bool, &'static str> {
+        match self.directive.name() {
+            "grpc_pass" => Ok(true),
+            _ => self.sent.is_kept(),
+        }
+    }
+}
+
+fn find_passes<'a>(block: &'a [Directive], sent: Sent<'a>, passes: &mut Vec<Pass<'a>>) {
+    let sent = sent.inside(block);
+    for directive in block {
+        if PASSES.contains(&directive.name()) {
+            passes.push(Pass { directive, sent });
+        }
+        find_passes(&directive.block, sent, passes);
+    }
+}
+
+/// The limit of an upstream's connections: kept where one pass to it keeps them.
+fn kept(upstream: &Directive, passes: &[Pass<'_>]) -> Timer {
     let scope = upstream.scope();
     match last(&upstream.block, "keepalive") {
         None => upstream.timer(Idle::Unknown(BY_VERSION), scope),
         Some(keepalive) if keepalive.argument(1) == "0" => keepalive.timer(Idle::NotKept, scope),
-        Some(_) => match last(&upstream.block, "keepalive_timeout") {
-            Some(own) => limit(own, scope),
-            None => Product::Nginx.default_keeps().of(scope),
-        },
+        Some(keepalive) => {
+            let own = passes
+                .iter()
+                .filter(|one| one.host() == upstream.argument(1));
+            let kept: Vec<_> = own.map(Pass::is_kept).collect();
+            if !kept.is_empty() && !kept.contains(&Ok(true)) {
+                let unknown = kept.into_iter().find_map(Result::err);
+                return keepalive.timer(unknown.map_or(Idle::NotKept, Idle::Unknown), scope);
+            }
+            match last(&upstream.block, "keepalive_timeout") {
+                Some(own) => limit(own, scope),
+                None => Product::Nginx.default_keeps().of(scope),
+            }
+        }
     }
 }
 
 /// A pass to an address without an `upstream` block keeps no connection, in any version.
-fn direct(pass: &Directive, upstreams: &[&Directive]) -> Option<Timer> {
-    let target = pass.argument(1);
-    let host = target.split_once("://").map_or(target, |(_, rest)| rest);
-    let host = host.split('/').next().unwrap_or(host);
-    let is_upstream = upstreams.iter().any(|one| one.argument(1) == host);
+fn direct(pass: &Pass<'_>, upstreams: &[&Directive]) -> Option<Timer> {
+    let target = pass.directive.argument(1);
+    let is_upstream = upstreams.iter().any(|one| one.argument(1) == pass.host());
     let idle = if target.contains('$') {
         Idle::Unknown("its target is a variable")
     } else {
         Idle::NotKept
     };
-    (!is_upstream).then(|| pass.timer(idle, target.to_owned()))
+    (!is_upstream).then(|| pass.directive.timer(idle, target.to_owned()))
 }
 
 /// What stands between blanks.
@@ -275,7 +360,7 @@ mod tests {
     fn an_upstream_keeps_what_its_version_and_its_directives_say() {
         let hop = read(&[(
             "/etc/nginx/nginx.conf",
-            "http { upstream a { server x; keepalive 16; } upstream b { server x; keepalive 8; keepalive_timeout 30s; } upstream c { server x; } \
+            "http { proxy_http_version 1.1; proxy_set_header Connection ''; upstream a { server x; keepalive 16; } upstream b { server x; keepalive 8; keepalive_timeout 30s; } upstream c { server x; } \
              upstream d { server x; keepalive 0; } server { location / { proxy_pass http://a; } location /d { proxy_pass http://10.0.0.1:80/x; } \
              location /v { proxy_pass $where; } } }",
         )]);
@@ -287,6 +372,47 @@ mod tests {
         assert_eq!(kept[4], ("http://10.0.0.1:80/x", Idle::NotKept));
         assert!(matches!(kept[5], ("$where", Idle::Unknown(_))));
         assert_eq!(hop.accepts[0].idle, S(75), "the default");
+    }
+
+    #[test]
+    fn keepalive_alone_keeps_nothing_that_is_known() {
+        let of = |http: &str, location: &str| {
+            let text = format!(
+                "http {{ {http} upstream a {{ server x; keepalive 16; }} server {{ location / {{ {location} }} }} }}"
+            );
+            let hop = read(&[("/etc/nginx/nginx.conf", &text)]);
+            hop.keeps[0].idle
+        };
+        let pass = "proxy_pass http://a/x;";
+        let v11 = "proxy_http_version 1.1;";
+        let cleared = "proxy_set_header Connection '';";
+        assert_eq!(of("", pass), Idle::Unknown(BY_DEFAULTS));
+        assert_eq!(of(v11, pass), Idle::Unknown(BY_DEFAULTS));
+        assert_eq!(of(cleared, pass), Idle::Unknown(BY_DEFAULTS));
+        assert_eq!(of(&format!("{v11} {cleared}"), pass), S(60));
+        // one field of the location replaces those of http
+        let host = format!("proxy_set_header Host x; {pass}");
+        let both = format!("{v11} {cleared}");
+        assert_eq!(of(&both, &host), Idle::Unknown(BY_DEFAULTS));
+        assert_eq!(
+            of(&both, &format!("proxy_set_header connection Close; {pass}")),
+            Idle::NotKept
+        );
+        assert_eq!(
+            of(&both, &format!("proxy_http_version 1.0; {pass}")),
+            Idle::NotKept
+        );
+        let upgrade = format!("proxy_set_header Connection $connection_upgrade; {pass}");
+        assert_eq!(of(&both, &upgrade), Idle::Unknown(BY_VARIABLE));
+        assert_eq!(
+            of(
+                "",
+                "proxy_set_header Connection Keep-Alive; proxy_pass http://a;"
+            ),
+            S(60)
+        );
+        assert_eq!(of("", "grpc_pass grpc://a;"), S(60));
+        assert_eq!(of("", "return 204;"), S(60), "its passes are elsewhere");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Cost attribution: assigns each avoidable setup of a destination to one rule.
 
-use super::{Client, Server, ServerLimit};
+use super::settings;
 use crate::pool_replay::Full;
 use crate::tracker::Judged;
 use crate::{Counts, OpenReason, Tracker};
+use intact_advice::{Client, ServerLimit, server_line};
 use intact_document::figures::NANOS_PER_MS;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Statement, Value, connections, statement};
@@ -66,7 +67,7 @@ pub(super) struct ClaimedOpenings<'a> {
     pub(super) name: String,
     pub(super) counts: &'a Counts,
     pub(super) needed: u64,
-    pub(super) client: Option<Client>,
+    pub(super) client: Option<&'static Client>,
     pub(super) openings: u64,
     pub(super) claim: Claim,
 }
@@ -79,14 +80,14 @@ impl ClaimedOpenings<'_> {
         Statement::written(text, vec![("openings", openings)])
     }
 
-    /// What to do about a limit of the server: `general` for a server that is not recognised, else
-    /// `known` and its line of configuration.
-    pub(super) fn server_fix(&self, limit: ServerLimit, general: &str, known: &str) -> Statement {
-        let server = Server::recognise(self.counts);
-        match server.and_then(|server| server.advice(limit)) {
-            Some(line) => Statement::text(format!("{known}. {line}")),
-            None => Statement::text(general),
-        }
+    /// What to do about a limit of the server: `what`, and the line of configuration.
+    pub(super) fn server_fix(&self, limit: ServerLimit, what: &str) -> Statement {
+        Statement::text(what.to_owned()).then(". ", self.server_line(limit))
+    }
+
+    /// The line of configuration against a limit of the server.
+    pub(super) fn server_line(&self, limit: ServerLimit) -> Statement {
+        Statement::text(server_line(settings::server(self.counts), limit))
     }
 
     /// A finding that costs what was claimed.
@@ -239,9 +240,9 @@ impl<'a> Attribution<'a> {
     }
 
     /// The client of most connections to a destination, if it is recognised.
-    pub fn client(&self, destination: usize) -> Option<Client> {
+    pub fn client(&self, destination: usize) -> Option<&'static Client> {
         let idle = self.judged.causes.client_idle(destination);
-        Client::recognise(self.counts(destination), idle)
+        settings::client(self.counts(destination), idle)
     }
 
     /// Claims up to `connections` of what is left.

@@ -1,7 +1,7 @@
 //! `body-not-drained`: the client closed connections because it had not read the response to its
 //! end.
 
-use super::{Attribution, Fold, Remedy, RuleRow};
+use super::{Attribution, Fold, Remedy, RuleRow, for_client};
 use crate::{Context, OpenReason};
 use intact_document::finding::{Finding, RuleDoc};
 use intact_document::statement::{Value, statement, text};
@@ -72,7 +72,7 @@ impl Fold for BodyNotDrained {
             };
             let said = one.opened("because the last response was not read to its end");
             let finding = one.finding(&RULE.doc, said, evidence);
-            Remedy::Drain.for_client(one.client, finding)
+            for_client(Remedy::Drain, one.client, finding)
         });
         found.collect()
     }

@@ -1,6 +1,6 @@
 //! `connection-close-sent`: one side says with each exchange that the connection will end.
 
-use super::{Attribution, Remedy, RuleRow, ServerLimit};
+use super::{Attribution, Remedy, RuleRow, ServerLimit, for_client};
 use crate::OpenReason;
 use intact_document::finding::{Finding, RuleDoc};
 use intact_document::statement::{Value, statement};
@@ -20,15 +20,10 @@ pub(super) static RULE: RuleRow = RuleRow {
     fold: || Box::new(findings),
 };
 
-/// Where a client's announcement comes from, if its library is not known.
-const OF_CLIENT: &str = "Leave `Connection: close` out of the requests: look for a header set by hand, an option of the client library, HTTP/1.0, or a proxy between that adds it";
-/// The same, of a client whose library is known.
-const OF_KNOWN_CLIENT: &str = "Leave `Connection: close` out of the requests";
+/// Where a client's announcement comes from.
+const OF_CLIENT: &str = "Leave `Connection: close` out of the requests";
 /// Where a server's announcement comes from.
-const OF_SERVER: &str = "Let the server keep connections: look for responses without Content-Length and chunked coding, `Connection: close` set by hand, nginx `keepalive_timeout 0;`, Apache `KeepAlive Off`, Node `server.maxRequestsPerSocket = 1`, Python's http.server without `protocol_version = \"HTTP/1.1\"`, sync workers of gunicorn, or a proxy that adds it. The client is not the cause";
-
-/// The same, of a server that is known.
-const OF_KNOWN_SERVER: &str = "Let the server keep connections: look for responses without Content-Length and chunked coding, `Connection: close` set by hand, or a proxy that adds it. The client is not the cause";
+const OF_SERVER: &str = "Let the server keep connections: look for responses without Content-Length and chunked coding, `Connection: close` set by hand, or a proxy that adds it. The client is not the cause";
 
 /// What helps where the error responses announce the end.
 pub const OF_ERRORS: &str = "Remove the errors first. nginx closes after 400, 413, 414, 500 and 501, whatever its limits are. 413 is caused by a request body larger than `client_max_body_size`";
@@ -74,17 +69,13 @@ fn announced(attribution: &mut Attribution<'_>) -> Vec<Finding> {
                     announcements = announcements
                 ),
             };
-            let client = one.client.filter(|_| side == "client");
-            let is_known = client.is_some_and(|one| one.advice(Remedy::StopClosing).is_some());
             let mut finding = one.finding(&RULE.doc, said, one.claim.statement());
-            finding.fix = match (side, is_known) {
-                ("server", _) => {
-                    one.server_fix(ServerLimit::EveryResponse, OF_SERVER, OF_KNOWN_SERVER)
-                }
-                (_, true) => OF_KNOWN_CLIENT.into(),
-                (_, false) => OF_CLIENT.into(),
-            };
-            Remedy::StopClosing.for_client(client, finding)
+            if side == "server" {
+                finding.fix = one.server_fix(ServerLimit::EveryResponse, OF_SERVER);
+                return finding;
+            }
+            finding.fix = OF_CLIENT.into();
+            for_client(Remedy::StopClosing, one.client, finding)
         })
     });
     found.collect()

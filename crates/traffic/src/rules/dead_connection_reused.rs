@@ -1,7 +1,7 @@
 //! `dead-connection-reused`: requests waited for a response on a connection that carried nothing
 //! any more.
 
-use super::{Attribution, Fold, KEPT, Remedy, RuleRow, is_without_response};
+use super::{Attribution, Fold, KEPT, Remedy, RuleRow, for_client, is_without_response};
 use crate::{Context, Counts};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, nanos, requests, statement, timer_nanos};
@@ -199,7 +199,11 @@ impl Fold for DeadConnectionReused {
             let name = attribution.name(destination);
             let finding = Finding::by(&RULE.doc, Severity::Warning, name, said, evidence)
                 .costing(claim.cost_ms, claim.share);
-            findings.push(Remedy::CheckAlive.for_client(attribution.client(destination), finding));
+            findings.push(for_client(
+                Remedy::CheckAlive,
+                attribution.client(destination),
+                finding,
+            ));
         }
         findings
     }

@@ -1,7 +1,7 @@
 //! `h2-not-multiplexed`: several HTTP/2 connections where one would carry all streams.
 
 use super::attribution::ClaimedOpenings;
-use super::{Attribution, Remedy, RuleRow};
+use super::{Attribution, Remedy, RuleRow, for_client};
 use crate::OpenReason;
 use intact_document::finding::{Finding, RuleDoc};
 use intact_document::statement::{Statement, Value, connections, statement};
@@ -29,7 +29,7 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     for one in attribution.claim_by(OpenReason::StreamsFree, 2) {
         let said = one.opened("though an HTTP/2 connection had free streams");
         let finding = one.finding(&RULE.doc, said, streams(&one));
-        found.push(Remedy::ShareClient.for_client(one.client, finding));
+        found.push(for_client(Remedy::ShareClient, one.client, finding));
     }
     for one in attribution.claim_by(OpenReason::InParallel, 2) {
         let said = one.opened("while the first one was still being set up");

@@ -1,6 +1,6 @@
 //! `idle-timeout-race`: connections are reused when the server's idle timer is about to fire.
 
-use super::{Attribution, Remedy, RuleRow};
+use super::{Attribution, Remedy, RuleRow, for_client};
 use crate::{at_least, danger_from, server_limit};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, statement, timer_nanos};
@@ -59,7 +59,11 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let mut finding = Finding::by(&RULE.doc, Severity::Warning, name, said, evidence);
         let below = statement!("below {idle_limit}", idle_limit = idle_limit);
         finding.fix = finding.fix.then(": ", below);
-        findings.push(Remedy::ShortenIdle.for_client(attribution.client(destination), finding));
+        findings.push(for_client(
+            Remedy::ShortenIdle,
+            attribution.client(destination),
+            finding,
+        ));
     }
     findings
 }

@@ -1,7 +1,7 @@
 //! `leaked-connections`: the program holds connections that it does not use again, while it opens
 //! others.
 
-use super::{Attribution, Fold, KEPT, Remedy, RuleRow};
+use super::{Attribution, Fold, KEPT, Remedy, RuleRow, for_client};
 use crate::{Context, OpenConnection, PoolOwner};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, statement, timer_nanos};
@@ -191,5 +191,9 @@ fn finding(
     }
     let name = attribution.name(destination);
     let finding = Finding::by(&RULE.doc, severity, name, said, evidence);
-    Remedy::ShareClient.for_client(attribution.client(destination), finding)
+    for_client(
+        Remedy::ShareClient,
+        attribution.client(destination),
+        finding,
+    )
 }

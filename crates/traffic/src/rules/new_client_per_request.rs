@@ -1,7 +1,7 @@
 //! `new-client-per-request`: a connection is opened although the same program has an idle one to
 //! the same place.
 
-use super::{Attribution, Remedy, RuleRow};
+use super::{Attribution, Remedy, RuleRow, for_client};
 use crate::OpenReason;
 use intact_document::finding::{Finding, RuleDoc};
 use intact_ledger::Evidence;
@@ -25,7 +25,7 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     let found = claims.iter().map(|one| {
         let said = one.opened("though the same client had an idle one");
         let finding = one.finding(&RULE.doc, said, one.claim.statement());
-        Remedy::ShareClient.for_client(one.client, finding)
+        for_client(Remedy::ShareClient, one.client, finding)
     });
     found.collect()
 }

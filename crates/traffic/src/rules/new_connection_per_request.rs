@@ -2,7 +2,7 @@
 //! rule knows why.
 
 use super::new_connection_per_query::spoken;
-use super::{Attribution, Remedy, RuleRow};
+use super::{Attribution, Remedy, RuleRow, for_client};
 use crate::{Counts, OpenReason, server_limit};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{
@@ -102,7 +102,7 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
         if first == Some(OpenReason::Unused) {
             finding.risk = None;
         }
-        finding = remedy.for_client(client, finding);
+        finding = for_client(remedy, client, finding);
         if first == Some(OpenReason::ClientAtOnce) {
             finding.fix = finding.fix.then(". ", DROPPED);
         }
@@ -130,7 +130,7 @@ fn idle_limits(attribution: &Attribution<'_>) -> Vec<Finding> {
         let mut finding = Finding::by(&RULE.doc, Severity::Info, name, said, evidence);
         finding.fix = CLIENT_IDLE.into();
         let client = attribution.client(destination);
-        findings.push(Remedy::LengthenIdle.for_client(client, finding));
+        findings.push(for_client(Remedy::LengthenIdle, client, finding));
     }
     findings
 }

@@ -1,7 +1,8 @@
 //! `pool-too-small`: more requests run at once than the pool keeps connections for.
 
-use super::{Attribution, Client, Remedy, RuleRow};
+use super::{Attribution, Remedy, RuleRow, for_client};
 use crate::OpenReason;
+use intact_advice::Client;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, requests, statement};
 use intact_ledger::Evidence;
@@ -21,7 +22,8 @@ pub(super) static RULE: RuleRow = RuleRow {
 };
 
 /// The remedy where the pool is too small for the number of destinations.
-const MORE_DESTINATIONS: &str = "Let the pool keep connections to as many destinations as are called in turn: urllib3 `num_pools` and requests `pool_connections` (10 by default), Go `MaxIdleConns` (100), Apache HttpClient `maxTotal` (20)";
+const MORE_DESTINATIONS: &str =
+    "Let the pool keep connections to as many destinations as are called in turn";
 
 fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     let mut findings = too_few_for_bursts(attribution);
@@ -56,10 +58,10 @@ fn closed_after_bursts(attribution: &Attribution<'_>) -> Vec<Finding> {
 }
 
 /// The finding with the size that the pool needs.
-fn wider(mut finding: Finding, needed: u64, client: Option<Client>) -> Finding {
+fn wider(mut finding: Finding, needed: u64, client: Option<&Client>) -> Finding {
     let size = statement!("{needed}", needed = Value::Number(needed));
     finding.fix = finding.fix.then(": ", size);
-    Remedy::WidenPool.for_client(client, finding)
+    for_client(Remedy::WidenPool, client, finding)
 }
 
 fn too_few_for_bursts(attribution: &mut Attribution<'_>) -> Vec<Finding> {
@@ -83,7 +85,7 @@ fn too_few_for_destinations(attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let evidence = "the client closed an idle connection at the moment when it opened one to another destination";
         let mut finding = one.finding(&RULE.doc, said, evidence);
         finding.fix = MORE_DESTINATIONS.into();
-        finding
+        for_client(Remedy::MoreDestinations, one.client, finding)
     });
     found.collect()
 }

@@ -2,7 +2,7 @@
 //! connections that are still wanted.
 
 use super::attribution::ClaimedOpenings;
-use super::{Attribution, Fold, Remedy, RuleRow, ServerLimit};
+use super::{Attribution, Fold, Remedy, RuleRow, ServerLimit, for_client};
 use crate::{Context, OpenConnection, OpenReason, server_limit};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{
@@ -19,7 +19,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         evidence: "Connections that the server ended as announced after several exchanges, or without an announcement while they were idle, where another connection was opened afterwards. How many exchanges they carried and at which age they ended, `Keep-Alive: max=`, the idle limit. Of requests and age, the quantity that varies less is the limit; where neither varies, both are named.",
         threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 2 on that are half of the connections. Informational where only one end was announced, where the ends are of one age, and at a restart or drain. A restart or drain is the end of several connections within 2 s, although they differ in requests or idle times.",
         false_positives: "A request limit spreads clients over servers behind a load balancer: a high one (1,000 and more) costs next to nothing.",
-        fix: "Raise the server's request limit (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`), or raise its idle limit (`keepalive_timeout`, `KeepAliveTimeout`, Node's `server.keepAliveTimeout`) above the client's pauses",
+        fix: "Raise the server's request limit, or raise its idle limit above the client's pauses",
         risk: "A longer idle limit costs the server memory and a socket per silent client. Keep it above the idle limit of the proxy in front of the server",
         needs: &[Evidence::Ends],
     },
@@ -30,9 +30,10 @@ pub(super) static RULE: RuleRow = RuleRow {
 pub const WHY_RESET: &str = "find out why the server resets connections: a request limit ends them with FIN. Look for a crash or restart of the server, a worker that is killed, an overload, a close with unread bytes, or a firewall between";
 
 /// The remedy for a maximum age.
-pub const AGE_LIMIT: &str = "Nothing, if the age is wanted: it lets balancers distribute connections again. Else raise it (gRPC `MAX_CONNECTION_AGE`, nginx `keepalive_time`, Envoy `max_connection_duration`)";
+pub const AGE_LIMIT: &str =
+    "Nothing, if the age is wanted: it lets balancers distribute connections again. Else raise it";
 /// The remedy where neither requests nor age explain the ends.
-const EITHER_LIMIT: &str = "Find out which limit of the server ends them: of requests (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`) or of age (gRPC `MAX_CONNECTION_AGE`, nginx `keepalive_time`)";
+const EITHER_LIMIT: &str = "Find out which limit of the server ends them, of requests or of age";
 /// Ages of one limit differ by up to this share: gRPC changes its limit by 10 % up or down at
 /// random.
 const SAME_AGE: f64 = 0.25;
@@ -47,17 +48,12 @@ const RESTART: u64 = 2_000_000_000;
 /// The remedy where it did.
 const RESTARTED: &str = "Nothing, if the server was restarted or drained at that moment";
 /// The remedy for a limit of requests.
-const REQUESTS: &str = "Raise the server's request limit (nginx `keepalive_requests`, Apache `MaxKeepAliveRequests`, Node `server.maxRequestsPerSocket`)";
-/// The same, of a server that is known.
-const REQUESTS_OF_KNOWN: &str = "Raise the server's request limit";
+const REQUESTS: &str = "Raise the server's request limit";
 /// Its risk.
 const BALANCE: &str =
     "A connection that lives longer stays with one server behind a load balancer for longer";
 /// The remedy for an idle limit.
-const IDLE: &str = "Raise the server's idle limit (nginx `keepalive_timeout`, Apache `KeepAliveTimeout`, Node `server.keepAliveTimeout`) above the client's pauses, or set the client's below it";
-
-/// The same, of a server that is known.
-const IDLE_OF_KNOWN: &str =
+const IDLE: &str =
     "Raise the server's idle limit above the client's pauses, or set the client's below it";
 
 /// The remedy where the client does not reuse what the server keeps either.
@@ -244,11 +240,12 @@ impl ServerClosesEarly {
             let said = one.opened(said);
             let mut finding = one.finding(&RULE.doc, said, evidence);
             finding.fix = match limit {
-                Limit::Requests => {
-                    one.server_fix(ServerLimit::Requests, REQUESTS, REQUESTS_OF_KNOWN)
+                Limit::Requests => one.server_fix(ServerLimit::Requests, REQUESTS),
+                Limit::Age => one.server_fix(ServerLimit::Age, AGE_LIMIT),
+                Limit::Unknown => {
+                    let requests = one.server_fix(ServerLimit::Requests, EITHER_LIMIT);
+                    requests.and(one.server_line(ServerLimit::Age))
                 }
-                Limit::Age => AGE_LIMIT.into(),
-                Limit::Unknown => EITHER_LIMIT.into(),
             };
             finding.risk = Some(BALANCE.into());
             if limit == Limit::Age {
@@ -290,8 +287,8 @@ impl ServerClosesEarly {
                 finding.fix = NEVER_REUSED.into();
                 return finding;
             }
-            finding.fix = one.server_fix(ServerLimit::Idle, IDLE, IDLE_OF_KNOWN);
-            Remedy::ShortenIdle.for_client(one.client, finding)
+            finding.fix = one.server_fix(ServerLimit::Idle, IDLE);
+            for_client(Remedy::ShortenIdle, one.client, finding)
         });
         found.collect()
     }

@@ -1,6 +1,6 @@
 //! `stale-reuse`: requests were sent onto connections that the server had closed.
 
-use super::{Attribution, Claim, Fold, Remedy, RuleRow, is_unsafe};
+use super::{Attribution, Claim, Fold, Remedy, RuleRow, for_client, is_unsafe};
 use crate::{Context, OpenReason};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Statement, requests, statement, timer_nanos};
@@ -123,7 +123,7 @@ impl Fold for StaleReuse {
             );
             let client = attribution.client(destination);
             let finding = finding.costing(claim.cost_ms, claim.share);
-            findings.push(Remedy::ShortenIdle.for_client(client, finding));
+            findings.push(for_client(Remedy::ShortenIdle, client, finding));
         }
         findings
     }

@@ -1,6 +1,6 @@
 //! `tcp-keepalive-is-not-reuse`: the socket option is set, and yet no connection is used twice.
 
-use super::{Attribution, Fold, Remedy, RuleRow};
+use super::{Attribution, Fold, Remedy, RuleRow, for_client};
 use crate::Context;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Statement, Value, connections, statement};
@@ -82,7 +82,11 @@ impl Fold for TcpKeepaliveIsNotReuse {
                 said,
                 evidence,
             );
-            findings.push(Remedy::ShareClient.for_client(attribution.client(destination), finding));
+            findings.push(for_client(
+                Remedy::ShareClient,
+                attribution.client(destination),
+                finding,
+            ));
         }
         findings
     }

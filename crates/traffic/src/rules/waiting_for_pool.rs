@@ -6,7 +6,7 @@
 //! at different times. Where requests wait together, each connection takes the next one when it is
 //! free: a fast one takes more, and all are busy until none is left.
 
-use super::{Attribution, Fold, KEPT, RuleRow};
+use super::{Attribution, Fold, KEPT, Remedy, RuleRow, for_client};
 use crate::pool_replay::Intervals;
 use crate::{Context, HAND_BACK, OpenConnection, PoolOwner};
 use intact_document::finding::{Finding, RuleDoc, Severity};
@@ -139,7 +139,9 @@ impl Fold for WaitingForPool {
                 continue;
             }
             if let Some(queues) = queues(requests) {
-                findings.push(finding(attribution.name(*destination), &queues));
+                let found = finding(attribution.name(*destination), &queues);
+                let client = attribution.client(*destination);
+                findings.push(for_client(Remedy::WidenPool, client, found));
             }
         }
         findings

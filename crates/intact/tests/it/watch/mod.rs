@@ -19,6 +19,7 @@ mod names;
 mod narrow;
 mod pinned;
 mod processor;
+mod proxies;
 mod refused;
 mod resolver;
 mod rights;

@@ -2,12 +2,12 @@
 
 use super::{DrainFacts, ProcessEnd, REACTION};
 use crate::check::{CheckFacts, finding};
+use intact_advice::ServerLimit;
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{
     Statement, Value, connections, counts, requests, statement, text,
 };
 use intact_document::{Claim, ClaimKind};
-use intact_traffic::rules::ServerLimit;
 use intact_units::number::{time, timer};
 use intact_units::plural::counted;
 
@@ -114,10 +114,10 @@ pub(in crate::check) fn findings(facts: &CheckFacts) -> Vec<Finding> {
 
 /// The remedy: the product's own, where the server names one.
 fn remedy(facts: &CheckFacts, otherwise: &str) -> Statement {
-    match facts.server_advice(ServerLimit::Drain) {
-        Some(advice) => Statement::text(advice),
-        None => Statement::text(otherwise),
-    }
+    let own = facts
+        .server()
+        .and_then(|server| server.advice(ServerLimit::Drain));
+    Statement::text(own.unwrap_or_else(|| otherwise.to_owned()))
 }
 
 /// Whether the server acts on the signal: it announced its end, or responded long after it.
