@@ -51,11 +51,11 @@ pub struct RequestReadings {
     pub total: Reading,
     /// Complete responses of any status, or as `--expect` demands.
     pub ok: Reading,
-    /// The others by kind; `other` stands for kinds that are not listed, where there may be some.
+    /// All that failed, by kind; `other` stands for kinds that are not listed, where there may be some.
     pub failed: BTreeMap<&'static str, Reading>,
     /// Final status codes of complete responses; `other` as above.
     pub status: BTreeMap<String, Reading>,
-    /// All that failed.
+    /// All that failed; of a bench warm-up too, which `total` has not.
     pub failures: Reading,
     /// All that failed, as a share.
     pub failed_share: Reading,
@@ -150,38 +150,75 @@ impl TrafficReadings {
 
     /// The mean of this number of runs.
     pub fn per_run(&self, runs: f64) -> TrafficReadings {
-        let each = |reading: &Reading| reading.times(1.0 / runs);
+        self.each(|count| count.times(1.0 / runs), Reading::clone)
+    }
+
+    /// The same where nothing was measured for this reason: also zero is no value.
+    pub fn unmeasured(&self, why: &Why) -> TrafficReadings {
+        let unknown = |_: &Reading| Reading::unknown(why.clone());
+        self.each(unknown, unknown)
+    }
+
+    /// Adds requests that failed and were not measured, by kind: failures are all that failed.
+    pub fn add_failures(&mut self, unmeasured: &BTreeMap<&'static str, u64>) {
+        let requests = &mut self.requests;
+        let is_nothing = requests.total.is_unknown();
+        // where nothing was measured, these are all
+        let with = |reading: &Reading, more: u64| match is_nothing && reading.is_unknown() {
+            true => Reading::count(more),
+            false => reading.plus(&Reading::count(more)),
+        };
+        for (&kind, &count) in unmeasured {
+            let hidden = requests.hidden.remove(kind);
+            let before = requests.failed.get(kind).or(hidden.as_ref());
+            let sum = with(before.unwrap_or(&requests.other), count);
+            requests.failed.insert(kind, sum);
+        }
+        let more: u64 = unmeasured.values().sum();
+        if more > 0 {
+            requests.failures = with(&requests.failures, more);
+        }
+    }
+
+    /// The same with each count and each share changed.
+    fn each(
+        &self,
+        count: impl Fn(&Reading) -> Reading,
+        share: impl Fn(&Reading) -> Reading,
+    ) -> TrafficReadings {
         let by = |counts: &BTreeMap<&'static str, Reading>| -> BTreeMap<&'static str, Reading> {
             let counts = counts.iter();
-            counts.map(|(kind, count)| (*kind, each(count))).collect()
+            counts
+                .map(|(kind, reading)| (*kind, count(reading)))
+                .collect()
         };
         let (requests, connections) = (&self.requests, &self.connections);
         let status = requests.status.iter();
         TrafficReadings {
             requests: RequestReadings {
-                total: each(&requests.total),
-                ok: each(&requests.ok),
+                total: count(&requests.total),
+                ok: count(&requests.ok),
                 failed: by(&requests.failed),
                 status: status
-                    .map(|(code, count)| (code.clone(), each(count)))
+                    .map(|(code, reading)| (code.clone(), count(reading)))
                     .collect(),
-                failures: each(&requests.failures),
-                failed_share: requests.failed_share.clone(),
-                other: each(&requests.other),
+                failures: count(&requests.failures),
+                failed_share: share(&requests.failed_share),
+                other: count(&requests.other),
                 hidden: by(&requests.hidden),
-                classes: requests.classes.iter().map(each).collect(),
+                classes: requests.classes.iter().map(&count).collect(),
             },
             connections: ConnectionReadings {
-                opened: each(&connections.opened),
-                unusable: each(&connections.unusable),
+                opened: count(&connections.opened),
+                unusable: count(&connections.unusable),
                 failed: by(&connections.failed),
                 ended_by: by(&connections.ended_by),
-                needed: each(&connections.needed),
-                failures: each(&connections.failures),
+                needed: count(&connections.needed),
+                failures: count(&connections.failures),
             },
-            reused: each(&self.reused),
-            reuse: self.reuse.clone(),
-            avoidable: each(&self.avoidable),
+            reused: count(&self.reused),
+            reuse: share(&self.reuse),
+            avoidable: count(&self.avoidable),
         }
     }
 
