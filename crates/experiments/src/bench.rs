@@ -35,7 +35,7 @@ pub use open_loop::OpenLoopFacts;
 pub(crate) use populations::modes;
 pub use ports::PortLimit;
 pub use saturation::Saturation;
-pub use service::{NOT_OBSERVED, OutgoingRound, ServiceFacts};
+pub use service::{NOT_OBSERVED, OutgoingRound, SERVICE_ENDED, ServiceFacts};
 pub(crate) use variant::no_success;
 pub use variant::{
     BytesPerRequest, ClientDelay, FirstCall, Mode, RoundFigures, VariantFacts, Warmup,

@@ -22,6 +22,8 @@ use serde::Serialize;
 /// The rule about requests that wait in a client for a connection.
 const WAITING: &str = "waiting-for-pool";
 
+/// The id of the caveat about a service that ended before its round was over.
+pub const SERVICE_ENDED: &str = "service-ended";
 /// The id of the caveat about a round whose outgoing side has no record.
 pub const NOT_OBSERVED: &str = "service-not-observed";
 
@@ -223,7 +225,7 @@ impl BenchFacts {
         let compared = if is_compared { &judged[..] } else { &[] };
         let sentences = compared.iter().filter_map(|one| sentence(one, compared));
         let claims = sentences.map(|sentence| Claim::new(ClaimKind::Time, 0.0, sentence));
-        let ended = self.caveats.iter().filter(|one| one.id == NOT_OBSERVED);
+        let ended = self.caveats.iter().filter(|one| one.id == SERVICE_ENDED);
         // a service that is not there explains all that failed
         let ended = ended
             .take(1)

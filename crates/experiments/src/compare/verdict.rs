@@ -35,7 +35,8 @@ pub(super) fn claims(
     for (outcome, other) in outcomes.iter().zip(others) {
         let failed = failures(first, other);
         // what failed is no work
-        let kind = match failed.is_empty() {
+        let is_failed = |one: &ProgramFacts| one.no_success().is_some();
+        let kind = match failed.is_empty() && !is_failed(first) && !is_failed(other) {
             true => ClaimKind::Unseen,
             false => ClaimKind::Failed,
         };

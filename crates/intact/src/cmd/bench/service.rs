@@ -15,7 +15,7 @@ use anyhow::{Context, anyhow};
 use intact_bench::{Bench, BenchObserver, Length, Position};
 use intact_client::{Clock, ServerUrl};
 use intact_experiment::order;
-use intact_experiments::bench::{NOT_OBSERVED, OutgoingRound};
+use intact_experiments::bench::{NOT_OBSERVED, OutgoingRound, SERVICE_ENDED};
 use intact_findings::Document;
 use intact_ledger::store::Outgoing;
 use intact_ledger::{Caveat, Cell, ConnectionId, Round, Row, Tally, Variant, redact};
@@ -247,7 +247,7 @@ impl ServiceRounds<'_> {
             round_trip: options.service_rtt.unwrap_or_default(),
             ledger: outgoing.folder(&self.ledgers.folder),
         };
-        let running = WatchedService::start(job, self.address)?;
+        let mut running = WatchedService::start(job, self.address)?;
         let warm = intact_bench::Config {
             length: Length::Time(WARM_UP),
             ..self.bench_config.clone()
@@ -268,6 +268,10 @@ impl ServiceRounds<'_> {
         let bench = Bench::new(self.bench_config.clone()).map_err(usage_or_own)?;
         let tally = bench.run(self.clock, &mut placed).map_err(usage_or_own)?;
         self.add(tally, place);
+        let id = match running.has_ended() {
+            true => SERVICE_ENDED,
+            false => NOT_OBSERVED,
+        };
         match running.end() {
             Ok(traffic) => self.outgoing.push(OutgoingRound {
                 ledger: self.ledgers.are_kept.then(|| outgoing.name()),
@@ -277,7 +281,7 @@ impl ServiceRounds<'_> {
             Err(error) => {
                 console::note(&format!("intact: {error:#}"));
                 let words = format!("round {round}: {error:#}");
-                self.tally.caveats.push(Caveat::new(NOT_OBSERVED, words));
+                self.tally.caveats.push(Caveat::new(id, words));
             }
         }
         self.recording.round_over(&self.tally);

@@ -105,6 +105,11 @@ impl WatchedService {
         }
     }
 
+    /// Whether it ended by itself.
+    pub(super) fn has_ended(&mut self) -> bool {
+        matches!(self.command.child().try_wait(), Ok(Some(_)))
+    }
+
     /// Ends it; what it sent and opened.
     pub(super) fn end(mut self) -> anyhow::Result<ObservedFacts> {
         let line = self.job.command.clone();
