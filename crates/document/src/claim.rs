@@ -83,9 +83,10 @@ impl Claims {
         Claims::ranked(self.0.into_iter().chain(further))
     }
 
-    /// The sentences.
+    /// The sentences, without the full stop of the last: a page ends a sentence.
     pub fn sentences(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|claim| &*claim.statement)
+        let sentences = self.0.iter().map(|claim| &*claim.statement);
+        sentences.map(|one| one.strip_suffix('.').unwrap_or(one))
     }
 }
 

@@ -229,6 +229,12 @@ impl Connections {
         self.opened > self.unusable
     }
 
+    /// Dials that failed, and all dials: an unusable connection is one that failed in TLS.
+    pub fn dials(&self) -> (u64, u64) {
+        let failed: u64 = self.failed.values().sum();
+        (failed, failed + self.opened.saturating_sub(self.unusable))
+    }
+
     /// Adds the counts of another run or variant.
     pub fn add(&mut self, other: &Connections) {
         self.opened += other.opened;
@@ -381,6 +387,19 @@ impl PhaseTime {
         let of = |phase: Phase| group.and_then(|group| PhaseTime::of(group.phase(phase)));
         let all = Phase::ALL.into_iter();
         all.map(|phase| (phase.id(), of(phase))).collect()
+    }
+
+    /// The same phases, unknown where requests are missing.
+    pub fn observed(phases: &PhaseTimes, unobserved: &Unobserved) -> PhaseTimes {
+        let of = |time: &PhaseTime| PhaseTime {
+            mean: unobserved.time(time.mean.clone()),
+            p50: unobserved.time(time.p50.clone()),
+            count: time.count,
+        };
+        let phases = phases.iter();
+        phases
+            .map(|(phase, time)| (*phase, time.as_ref().map(of)))
+            .collect()
     }
 
     /// Adds the figures of each phase, of the first of these that had it.

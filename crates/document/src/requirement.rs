@@ -19,7 +19,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use catalogue::{Better, DocumentKind, FIGURES, Figure, Parameter, SELECTORS, SelectorEntry};
-pub use evaluate::{Outcome, RequirementResult, Verdict, evaluate};
+pub use evaluate::{Outcome, RequirementResult, SIDE, Verdict, evaluate};
 pub use intact_reading::Op;
 pub use intact_units::{Dimension, Unit};
 pub use parse_error::{ParseError, ParseErrorKind};

@@ -51,11 +51,11 @@ pub struct RequestReadings {
     pub total: Reading,
     /// Complete responses of any status, or as `--expect` demands.
     pub ok: Reading,
-    /// The others by kind; `other` stands for kinds that are not listed, where there may be some.
+    /// All that failed, by kind; `other` stands for kinds that are not listed, where there may be some.
     pub failed: BTreeMap<&'static str, Reading>,
     /// Final status codes of complete responses; `other` as above.
     pub status: BTreeMap<String, Reading>,
-    /// All that failed.
+    /// All that failed; of a bench warm-up too, which `total` has not.
     pub failures: Reading,
     /// All that failed, as a share.
     pub failed_share: Reading,
@@ -150,6 +150,47 @@ impl TrafficReadings {
 
     /// The mean of this number of runs.
     pub fn per_run(mut self, runs: f64) -> TrafficReadings {
+        for reading in self.counts_mut() {
+            *reading = reading.times(1.0 / runs);
+        }
+        self
+    }
+
+    /// The same where nothing was measured for this reason: also zero is no value.
+    pub fn unmeasured(&self, why: &Why) -> TrafficReadings {
+        let mut all = self.clone();
+        for reading in all.counts_mut() {
+            *reading = Reading::unknown(why.clone());
+        }
+        for share in [&mut all.requests.failed_share, &mut all.reuse] {
+            *share = Reading::unknown(why.clone());
+        }
+        all
+    }
+
+    /// Adds requests that failed and were not measured, by kind: failures are all that failed.
+    pub fn add_failures(&mut self, unmeasured: &BTreeMap<&'static str, u64>) {
+        let requests = &mut self.requests;
+        let is_nothing = requests.total.is_unknown();
+        // where nothing was measured, these are all
+        let with = |reading: &Reading, more: u64| match is_nothing && reading.is_unknown() {
+            true => Reading::count(more),
+            false => reading.plus(&Reading::count(more)),
+        };
+        for (&kind, &count) in unmeasured {
+            let hidden = requests.hidden.remove(kind);
+            let before = requests.failed.get(kind).or(hidden.as_ref());
+            let sum = with(before.unwrap_or(&requests.other), count);
+            requests.failed.insert(kind, sum);
+        }
+        let more: u64 = unmeasured.values().sum();
+        if more > 0 {
+            requests.failures = with(&requests.failures, more);
+        }
+    }
+
+    /// All counts.
+    fn counts_mut(&mut self) -> impl Iterator<Item = &mut Reading> {
         let (requests, connections) = (&mut self.requests, &mut self.connections);
         let single = [
             &mut requests.total,
@@ -170,10 +211,7 @@ impl TrafficReadings {
             .into_iter()
             .chain(by_id.flat_map(BTreeMap::values_mut));
         let all = all.chain(requests.status.values_mut());
-        for reading in all.chain(&mut requests.classes) {
-            *reading = reading.times(1.0 / runs);
-        }
-        self
+        all.chain(&mut requests.classes)
     }
 
     /// Adds these figures to those of a subject.

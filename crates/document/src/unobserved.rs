@@ -360,6 +360,14 @@ impl Unobserved {
         self.figure("mean", self.statistic(value))
     }
 
+    /// A mean over the setups of connections: any value is possible where some of them are missing.
+    pub fn setup(&self, mean: Option<f64>) -> Reading {
+        match self.has_all_connections() {
+            true => Reading::of(mean, Why::NothingHappened),
+            false => Reading::unknown(self.why()),
+        }
+    }
+
     /// Requests for each connection: any value is possible where some of either are missing.
     pub fn ratio(&self, value: Option<f64>) -> Reading {
         match self.has_all_requests() && self.has_all_connections() && self.open_before == 0 {

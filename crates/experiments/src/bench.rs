@@ -35,7 +35,7 @@ pub use open_loop::OpenLoopFacts;
 pub(crate) use populations::modes;
 pub use ports::PortLimit;
 pub use saturation::Saturation;
-pub use service::{OutgoingRound, ServiceFacts};
+pub use service::{NOT_OBSERVED, OutgoingRound, SERVICE_ENDED, ServiceFacts};
 pub(crate) use variant::no_success;
 pub use variant::{
     BytesPerRequest, ClientDelay, FirstCall, Mode, RoundFigures, VariantFacts, Warmup,
@@ -219,6 +219,17 @@ impl BenchFacts {
         let avoidable = variants().map(|one| avoidable(&one.counted)).sum();
         let unsent = variants().map(VariantFacts::unsent).sum();
         self.traffic = of_client(&self.counted, avoidable, unsent, &missing);
+        if !self.is_measured() {
+            self.traffic = self.traffic.unmeasured(&variant::NO_ROUND);
+        }
+        for variant in &self.variants {
+            self.traffic.add_failures(&variant.warmup.failed);
+        }
+    }
+
+    /// Whether any round was measured: else all that was sent was the preflight.
+    pub fn is_measured(&self) -> bool {
+        self.variants.iter().any(|one| !one.rounds.is_empty())
     }
 
     /// Compares how the variants use connections with production.

@@ -27,19 +27,22 @@ pub use variant::{Handshakes, ProgramFacts, RoundFigures, Spread};
 
 use crate::likeness::{ConnectionBehaviour, Likeness};
 use crate::traffic::ObservedTraffic;
-use intact_document::Claims;
 use intact_document::cpu::ProgramWork;
 use intact_document::figures::ObservedCounts;
 use intact_document::finding::Finding;
 use intact_document::traffic_readings::TrafficReadings;
 use intact_document::unobserved::Unobserved;
+use intact_document::{Claim, ClaimKind, Claims};
 use intact_ledger::{Caveat, Event, Run, Sink};
+use intact_reading::Why;
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use serde::Serialize;
 use variant::Program;
 
 /// Why nothing is known of a program.
 const NO_ROUND: &str = "no round was completed";
+/// The id of the caveat about a program that failed.
+pub const PROGRAM_FAILED: &str = "program-failed";
 /// The round that warms up: recorded, and left out of every figure.
 pub const WARMUP: u32 = 0;
 
@@ -171,10 +174,16 @@ impl Comparison {
         let mut unobserved = counted.unobserved.clone();
         unobserved.add(&missing);
         let all = ObservedTraffic::of(counted, in_vain, &unobserved, 1.0);
+        let is_measured = variants.iter().any(|one| !one.rounds.is_empty());
+        let traffic = match is_measured {
+            true => all.traffic,
+            false => all.traffic.unmeasured(&Why::cannot_see(NO_ROUND)),
+        };
         CompareFacts {
-            traffic: all.traffic,
+            traffic,
             findings: challengers(&variants),
-            verdict: verdict::claims(&variants, &outcomes, &counts, &changes, is_experiment),
+            verdict: verdict::claims(&variants, &outcomes, &counts, &changes, is_experiment)
+                .with(not_completed(&variants, &caveats)),
             is_experiment,
             outcomes,
             variants,
@@ -194,6 +203,15 @@ impl Comparison {
             self.caveats.push(caveat.clone());
         }
     }
+}
+
+/// Which programs failed, where none came to the end of a round.
+fn not_completed(programs: &[ProgramFacts], caveats: &[Caveat]) -> Vec<Claim> {
+    let is_complete = programs.iter().all(|one| !one.rounds.is_empty());
+    let failed = caveats.iter().filter(|one| one.id == PROGRAM_FAILED);
+    let failed = failed.filter(|_| !is_complete);
+    let claim = |one: &Caveat| Claim::new(ClaimKind::Failed, 1.0, one.message.clone());
+    failed.map(claim).collect()
 }
 
 /// What stands out in the programs after the first.

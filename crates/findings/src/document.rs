@@ -243,7 +243,11 @@ pub fn rules_of(document: DocumentKind) -> Vec<&'static str> {
     match document {
         DocumentKind::Check => check::rule_ids(),
         DocumentKind::Chain => chain::RULES.to_vec(),
-        DocumentKind::Bench => bench::RULES.to_vec(),
+        // those of the outgoing side of a service, too
+        DocumentKind::Bench => {
+            let outgoing = rules::ids().filter(|id| !bench::RULES.contains(id));
+            bench::RULES.iter().copied().chain(outgoing).collect()
+        }
         DocumentKind::Scenario => scenario::RULES.to_vec(),
         DocumentKind::Capacity => capacity::RULES.to_vec(),
         DocumentKind::Fault => fault::RULES.to_vec(),

@@ -4,7 +4,7 @@
 use crate::document::{BenchParts, document_of};
 use intact_document::requirement::DocumentKind;
 use intact_experiment::AxisError;
-use intact_experiments::bench::{self, BenchFacts, OutgoingRound};
+use intact_experiments::bench::{self, BenchFacts, NOT_OBSERVED, OutgoingRound};
 use intact_ledger::store::{self, Reader, StoreError};
 use intact_ledger::{Caveat, Event, Exchange, Row, Rows, Run, Sink, Tally};
 use intact_servers::check::CheckFacts;
@@ -139,7 +139,7 @@ fn add_services(facts: &mut BenchFacts, folder: &Path) -> Result<(), StoredError
                 traffic,
             }),
             Err(error) => facts.add_caveats([Caveat::incomplete(
-                "service-not-observed",
+                NOT_OBSERVED,
                 format!("{}: {error}", place.name()),
             )]),
         }

@@ -2,7 +2,7 @@
 
 use crate::certainty::Certainty;
 use crate::connection::{ConnectionId, KeepAliveTerms, Setup, Side};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::fingerprint::Fingerprint;
 use crate::grpc::GrpcCall;
 use crate::origin::{Method, Target};
@@ -153,6 +153,20 @@ pub struct ExchangeBytes {
     pub decoded: Option<u64>,
 }
 
+impl ExchangeBytes {
+    /// Bytes of the request's header section: none of one that failed before it was sent; unknown
+    /// where there are none of another.
+    pub fn request_head_known(&self, outcome: Outcome) -> Option<u64> {
+        let is_unsent = outcome.failure().is_some_and(Failure::precedes_the_request);
+        (is_unsent || self.request_head > 0).then_some(self.request_head)
+    }
+
+    /// Bytes of the response's header section: unknown where there are none of one with a status.
+    pub fn head_known(&self, status: Option<u16>) -> Option<u64> {
+        (status.is_none() || self.head > 0).then_some(self.head)
+    }
+}
+
 /// The announced length of the response body, and the part that the client read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -293,6 +307,17 @@ impl Exchange {
     #[inline]
     pub fn latency(&self) -> u64 {
         self.end.since(self.at)
+    }
+
+    /// The same; absent where the recording shows neither a duration nor a phase.
+    pub fn measured_latency(&self) -> Option<u64> {
+        let has_phase = || {
+            Phase::ALL
+                .into_iter()
+                .any(|one| self.spans.of(one).is_some())
+        };
+        let is_timed = self.end != self.at || has_phase();
+        is_timed.then(|| self.latency())
     }
 
     /// Nanoseconds without the setup that it waited for.

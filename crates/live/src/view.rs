@@ -4,6 +4,7 @@
 
 use super::pane::Pane;
 use super::snapshot::Shown;
+use intact_document::traffic_readings::TrafficReadings;
 use intact_document::{Finding, Severity};
 use intact_reading::Reading;
 use intact_traffic::ObservedFacts;
@@ -178,11 +179,12 @@ fn summary(shown: &Shown) -> String {
     };
     let traffic = &facts.traffic;
     format!(
-        "{} ({requests}/s) on {} ({connections}/s, {} open), {} reused",
+        "{} ({requests}/s) on {} ({connections}/s, {} open), {} reused{}",
         counted_reading(&traffic.requests.total, "request"),
         counted_reading(&traffic.connections.opened, "connection"),
         count(shown.open),
-        traffic.reuse.shown(percent)
+        traffic.reuse.shown(percent),
+        failed(traffic).map_or_else(String::new, |failed| format!(", failed: {failed}"))
     )
 }
 
@@ -194,13 +196,25 @@ fn counted_reading(reading: &Reading, noun: &str) -> String {
     }
 }
 
+/// What failed, by what it was: a dial is no request.
+fn failed(traffic: &TrafficReadings) -> Option<String> {
+    let all = [
+        (&traffic.requests.failures, "request"),
+        (&traffic.connections.failures, "dial"),
+    ];
+    let any = all.into_iter().filter(|(count, _)| count.is_positive());
+    let any: Vec<String> = any
+        .map(|(count, noun)| counted_reading(count, noun))
+        .collect();
+    (!any.is_empty()).then(|| any.join(", "))
+}
+
 fn figures(shown: &Shown) -> Vec<Line<'static>> {
     let Some(facts) = &shown.facts else {
         return vec![Line::from("no connection yet")];
     };
     let traffic = &facts.traffic;
     let (requests, connections) = (&traffic.requests, &traffic.connections);
-    let failed = requests.failures.plus(&connections.failures);
     let mut lines = vec![
         Line::from(format!("requests     {}", requests.total)),
         Line::from(format!(
@@ -219,7 +233,7 @@ fn figures(shown: &Shown) -> Vec<Line<'static>> {
         let wasted = wasted.shown(time);
         lines.push(Line::from(format!("wasted       {wasted} of setup")).yellow());
     }
-    if failed.is_positive() {
+    if let Some(failed) = failed(traffic) {
         lines.push(Line::from(format!("failed       {failed}")).red());
     }
     lines

@@ -102,22 +102,24 @@ struct RawFigures {
     resumed_share: Option<[f64; 2]>,
     latency_ms: Latency,
     latency_without_setup_ms: Latency,
+    setup_mean_ms: [Option<f64>; 4],
+    phases_ms: Option<Phases>,
     /// Failed lookups before which no request was sent.
     lookups_in_vain: u64,
 }
 
-/// Means of the setup steps in milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+/// Means of the setup steps in milliseconds, over all connections that had them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetupMeans {
     /// Lookup.
-    pub dns: Option<f64>,
+    pub dns: Reading,
     /// Transport.
-    pub connect: Option<f64>,
+    pub connect: Reading,
     /// TLS.
-    pub ssl: Option<f64>,
+    pub ssl: Reading,
     /// All steps.
-    pub total: Option<f64>,
+    pub total: Reading,
 }
 
 /// Lookups of names.
@@ -222,7 +224,6 @@ impl Figures {
             open_before: counts.open_before,
             outbound_ms,
             setup_ms: (setup.count > 0).then(|| setup.nanos as f64 / NANOS_PER_MS),
-            setup_mean_ms: SetupMeans::of(counts),
             time_ms,
             lost_ms,
             lost_share: share_of(lost_ms, outbound_ms),
@@ -232,7 +233,6 @@ impl Figures {
             back_to_back: (counts.single_reuses > 0).then_some(counts.back_to_back),
             back_to_back_share: share(counts.back_to_back, counts.single_reuses),
             lookups: LookupFigures::of(lookups, counts.opened),
-            phases_ms: detail.map(Phases::of),
             idle_gaps: detail.and_then(|detail| Gaps::of(&detail.gaps, counts)),
             per_connection: detail.and_then(|detail| PerConnection::of(&detail.per_connection)),
             raw: RawFigures {
@@ -245,6 +245,8 @@ impl Figures {
                 resumed_share: resumed(counts),
                 latency_ms: latency(|group| &group.latency),
                 latency_without_setup_ms: latency(|group| &group.without_setup),
+                setup_mean_ms: setup_means_ms(counts),
+                phases_ms: detail.map(Phases::of),
                 lookups_in_vain: lookups.failed,
             },
             ..Figures::default()
@@ -285,6 +287,8 @@ impl Figures {
             None => unobserved.statistic(Reading::default()),
         };
         self.lookups.total = unobserved.lookups(self.lookups.seen);
+        self.setup_mean_ms = SetupMeans::of(raw.setup_mean_ms, unobserved);
+        self.phases_ms = raw.phases_ms.as_ref().map(|all| all.observed(unobserved));
         self.latency_ms = raw.latency_ms.observed(unobserved);
         self.latency_without_setup_ms = raw.latency_without_setup_ms.observed(unobserved);
         self.traffic = traffic;
@@ -376,15 +380,21 @@ impl Figures {
     }
 }
 
+/// The means of the setup steps, and of all of them together, whatever is missing.
+fn setup_means_ms(counts: &Counts) -> [Option<f64>; 4] {
+    let mean = |sum: Sum| sum.mean().map(|nanos| nanos / NANOS_PER_MS);
+    let [dns, connect, ssl] = counts.setup.map(mean);
+    [dns, connect, ssl, mean(counts.setup_total)]
+}
+
 impl SetupMeans {
-    fn of(counts: &Counts) -> SetupMeans {
-        let mean = |sum: Sum| sum.mean().map(|nanos| nanos / NANOS_PER_MS);
-        let [dns, connect, ssl] = counts.setup.map(mean);
+    fn of(means: [Option<f64>; 4], unobserved: &Unobserved) -> SetupMeans {
+        let [dns, connect, ssl, total] = means.map(|mean| unobserved.setup(mean));
         SetupMeans {
             dns,
             connect,
             ssl,
-            total: mean(counts.setup_total),
+            total,
         }
     }
 }
@@ -409,6 +419,14 @@ impl LookupFigures {
 }
 
 impl Phases {
+    fn observed(&self, unobserved: &Unobserved) -> Phases {
+        let of = |phases: &PhaseTimes| PhaseTime::observed(phases, unobserved);
+        Phases {
+            fresh: of(&self.fresh),
+            reused: of(&self.reused),
+        }
+    }
+
     fn of(detail: &Detail) -> Phases {
         let of = |reuse: Reuse| {
             let cell = &detail.cell;

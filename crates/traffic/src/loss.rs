@@ -15,6 +15,8 @@ pub enum Loss {
     Time,
     /// Requests without a complete response, of all requests.
     Requests,
+    /// Dials that failed, of all dials.
+    Dials,
 }
 
 impl Loss {
@@ -28,6 +30,10 @@ impl Loss {
                 totals.counted.requests.failures(),
                 totals.counted.requests.total,
             ),
+            Loss::Dials => {
+                let (failed, all) = totals.counted.connections.dials();
+                of(failed, all)
+            }
         }
     }
 }
@@ -36,7 +42,7 @@ impl Figures {
     /// The largest loss, if it is worth a sentence and larger than the share of time that the setup
     /// of avoidable connections took.
     pub fn leading_loss(&self) -> Option<(Loss, f64)> {
-        let all = [Loss::Lookups, Loss::Time, Loss::Requests];
+        let all = [Loss::Lookups, Loss::Time, Loss::Requests, Loss::Dials];
         let all = all.map(|loss| (loss, loss.share(self)));
         let is_leading =
             |share: f64| share >= NOTEWORTHY && share > self.counted_wasted_share().unwrap_or(0.0);

@@ -3,6 +3,7 @@
 use super::facts::{Destination, ObservedFacts};
 use super::figures::Figures;
 use crate::rules;
+use intact_document::error_responses::{ErrorResponses, ONLY_ERRORS};
 use intact_document::facts::{add_findings, rule_states};
 use intact_document::unobserved::Unobserved;
 use intact_document::{Claims, Facts, Finding, RuleState, Subject};
@@ -65,6 +66,14 @@ fn unobserved(figures: &Figures) -> Unobserved {
     all
 }
 
+/// Why no figure describes successful work, if none does.
+fn no_success(figures: &Figures) -> Option<&'static str> {
+    let counted = &figures.counted;
+    let errors = ErrorResponses::among(&counted.requests.status, None);
+    let only_errors = errors.is_all().then_some(ONLY_ERRORS);
+    counted.no_response().or(only_errors)
+}
+
 impl ObservedFacts {
     /// A subject with its readings.
     fn subject(
@@ -81,7 +90,7 @@ impl ObservedFacts {
         Subject {
             readings,
             // a count of what did not work is no figure
-            unjudged: figures.counted.no_response().map(Why::cannot_see),
+            unjudged: no_success(figures).map(Why::cannot_see),
             ..subject
         }
     }

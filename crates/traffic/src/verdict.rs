@@ -31,6 +31,9 @@ pub(super) fn claims(tracker: &Tracker, facts: &ObservedFacts) -> Claims {
         .collect();
     if counted.requests.total == 0 {
         claims.push(without_request(totals, all.unusable, all.unused));
+        if all.unusable < counted.connections.opened {
+            claims.extend(failed_dials(totals));
+        }
         return Claims::ranked(claims);
     }
     if let Some(claim) = unsuccessful(totals) {
@@ -73,7 +76,7 @@ fn main(tracker: &Tracker, facts: &ObservedFacts) -> Claim {
     let reuse = reuse(totals);
     let claim = |kind: ClaimKind, text: String| Claim::new(kind, 0.0, text);
     if opened == 0 && totals.open_before > 0 && missing.is_none() {
-        let why = "No connection was opened: the connections were open before";
+        let why = "No connection was seen to open: the connections were open before the recording";
         return claim(ClaimKind::Well, format!("{reuse}. {why}"));
     }
     if opened == 0 {
@@ -111,7 +114,7 @@ fn main(tracker: &Tracker, facts: &ObservedFacts) -> Claim {
             None if totals.open_before > 0 => claim(
                 ClaimKind::Well,
                 format!(
-                    "{connections} opened next to {} that {} open before the recording, and none was avoidable; {reuse}",
+                    "{connections} opened next to {} that {} open before the recording, and none of those that were seen to open was avoidable; {reuse}",
                     totals.open_before,
                     if totals.open_before == 1 {
                         "was"
@@ -339,12 +342,14 @@ fn needed_setup(totals: &Figures) -> Option<Claim> {
 /// Dials that failed, where they are more than a few among all.
 fn failed_dials(totals: &Figures) -> Option<Claim> {
     let connections = &totals.counted.connections;
-    let failures = &connections.failed;
-    let failed: u64 = failures.values().sum();
-    let share = failed as f64 / (failed + connections.opened).max(1) as f64;
+    let (failed, all) = connections.dials();
+    let share = failed as f64 / all.max(1) as f64;
     (failed > 0 && share >= NOTEWORTHY).then(|| {
-        let dials = counted(failed + connections.opened, "dial");
-        let text = format!("{failed} of {dials} failed ({})", kinds(failures));
+        let (failed, dials) = (count(failed), counted(all, "dial"));
+        let text = format!(
+            "{failed} of {dials} failed ({})",
+            kinds(&connections.failed)
+        );
         Claim::new(ClaimKind::Failed, share, text)
     })
 }
@@ -435,7 +440,7 @@ fn without_request(totals: &Figures, refused: u64, unused: u64) -> Claim {
         };
         let connections = connections(before);
         let text = format!(
-            "No connection was opened; {connections} {were} open before the recording, and what {they} carried cannot be seen"
+            "No connection was seen to open; {connections} {were} open before the recording, and what {they} carried cannot be seen"
         );
         return Claim::new(ClaimKind::Unseen, 0.0, text);
     }
@@ -449,6 +454,13 @@ fn without_request(totals: &Figures, refused: u64, unused: u64) -> Claim {
     if unused == opened {
         let text =
             format!("{connections:#} opened and carried nothing: there is no request to judge");
+        return Claim::new(ClaimKind::Unseen, 0.0, text);
+    }
+    if unused > 0 {
+        let unused = count(unused);
+        let text = format!(
+            "{connections:#} opened: {unused} carried nothing, and what the others carried cannot be seen, so neither can reuse"
+        );
         return Claim::new(ClaimKind::Unseen, 0.0, text);
     }
     let they = if opened == 1 { "it" } else { "they" };
@@ -507,8 +519,8 @@ fn unsuccessful(totals: &Figures) -> Option<Claim> {
         let text = format!(
             "Every response was {} ({} of {}): error responses do not show what reuse would gain",
             errors.names(),
-            errors.count(),
-            errors.count()
+            count(errors.count()),
+            count(errors.count())
         );
         Claim::new(ClaimKind::Failed, 1.0, text)
     })

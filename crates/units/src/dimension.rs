@@ -147,10 +147,15 @@ impl Dimension {
             _ => format!(" {unit}"),
         };
         let written = |value: f64, digits| rounded(value / unit.base_of(1.0), digits) + &unit_shown;
+        let is_part = self == Self::Share && base < 1.0;
         // 17 digits distinguish any two numbers
         (3..=17)
             .map(|digits| (written(base, digits), written(other, digits)))
-            .find(|(ours, theirs)| ours != theirs || base == other)
+            .find(|(ours, theirs)| {
+                // all but a few are not all
+                let is_all = is_part && *ours == written(1.0, 3);
+                (ours != theirs || base == other) && !is_all
+            })
             .map_or_else(|| written(base, 17), |(ours, _)| ours)
     }
 }

@@ -6,14 +6,16 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Counts of one variant so far, warm-up excluded.
+/// Counts of one variant so far, warm-up excluded except where it is named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Latency of complete exchanges, setup included.
     pub latency: Histogram,
-    /// Exchanges that failed.
+    /// Exchanges, however they ended.
+    pub requests: u64,
+    /// Exchanges that failed, those of warm-up included.
     pub failed: u64,
-    /// Complete exchanges on a connection that an earlier exchange had used.
+    /// Exchanges on a connection that an earlier exchange had used.
     pub reused: u64,
     /// Connections opened, those of warm-up included.
     pub opened: u64,
@@ -31,14 +33,20 @@ impl Progress {
             nanos,
             ..Progress::default()
         };
-        for group in cell.groups.iter().filter(|group| !group.key.warmup) {
-            if group.key.outcome.is_ok() {
+        for group in &cell.groups {
+            let (is_ok, count) = (group.key.outcome.is_ok(), group.count());
+            if !is_ok {
+                all.failed += count;
+            }
+            if group.key.warmup {
+                continue;
+            }
+            all.requests += count;
+            if is_ok {
                 all.latency.merge(&group.latency);
-                if group.key.reuse == Some(Reuse::Reused) {
-                    all.reused += group.count();
-                }
-            } else {
-                all.failed += group.count();
+            }
+            if group.key.reuse == Some(Reuse::Reused) {
+                all.reused += count;
             }
         }
         all
@@ -47,6 +55,7 @@ impl Progress {
     /// Adds what other rounds or threads did.
     fn add(&mut self, other: &Progress) {
         self.latency.merge(&other.latency);
+        self.requests += other.requests;
         self.failed += other.failed;
         self.reused += other.reused;
         self.opened += other.opened;

@@ -349,6 +349,7 @@ pub static SELECTORS: &[SelectorEntry] = &[
     SelectorEntry::of("concurrency", PACED, "exchanges at a time (-c)"),
     SelectorEntry::of("streams", LOAD, "streams on one connection"),
     SelectorEntry::of("rate", &[Bench], "the requested rate as given (--rate 500/s), or closed"),
+    SelectorEntry::of("side", &[Bench], "inbound or outgoing: of a service (`--service`) the requests of the bench, or its own; without it both are checked"),
     SelectorEntry::of("host", HOSTS, "the host that was called, with its port if that is unusual"),
     SelectorEntry::of("origin", HOSTS, "scheme, host and port"),
     SelectorEntry { values: &FAULT_KINDS, ..SelectorEntry::of("fault", FAULTS, "the kind: `fault.black-hole`; `fault` alone is every kind that suits the program's connections") },

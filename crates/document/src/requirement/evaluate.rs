@@ -6,6 +6,9 @@ use crate::facts::{Facts, Subject};
 use intact_reading::{Reading, Why};
 use std::fmt;
 
+/// The label of a subject that is one of two sides, each of which has figures of its own.
+pub const SIDE: &str = "side";
+
 /// The result of a requirement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
@@ -41,11 +44,16 @@ pub enum Outcome {
     FixedBy(&'static str, &'static str),
     /// Left out: the figure compares the others with this subject, and no selector names it.
     Baseline,
+    /// Left out: the figure is one of the other side, and no selector names this one.
+    OtherSide,
 }
 
 impl Outcome {
     fn is_left_out(&self) -> bool {
-        matches!(self, Outcome::FixedBy(..) | Outcome::Baseline)
+        matches!(
+            self,
+            Outcome::FixedBy(..) | Outcome::Baseline | Outcome::OtherSide
+        )
     }
 }
 
@@ -103,6 +111,11 @@ impl Requirement {
             return Outcome::FixedBy(key, value);
         }
         let reading = subject.readings.get(&self.name);
+        let names_side = self.selectors.iter().any(|one| one.key() == SIDE);
+        let is_of_other = reading.why() == Some(&Why::NOT_IN_DOCUMENT);
+        if is_of_other && !names_side && subject.labels.iter().any(|(key, _)| *key == SIDE) {
+            return Outcome::OtherSide;
+        }
         if subject.unjudged.is_some() {
             return Outcome::Unjudged(reading);
         }
@@ -145,6 +158,7 @@ impl Requirement {
             }
             Outcome::FixedBy(key, wanted) => format!("{name} left out, {key}={wanted} fixes it"),
             Outcome::Baseline => format!("{name} left out, {}", Why::Baseline),
+            Outcome::OtherSide => format!("{name} left out, it is a figure of the other side"),
         }
     }
 

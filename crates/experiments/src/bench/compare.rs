@@ -326,10 +326,12 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
     let throughput = throughput(a, b);
     let (Some(saved), Some(differs)) = (compared.saved_ms, compared.significant) else {
         let change = compared.a_ms - compared.b_ms;
-        let verb = if change >= 0.0 { "saved" } else { "cost" };
+        let changed = match change >= 0.0 {
+            true => format!("saved {} of", time(change)),
+            false => format!("cost {} on top of", time(-change)),
+        };
         return format!(
-            "{place}{what} {verb} {} of {} per request (no interval){throughput}",
-            time(change.abs()),
+            "{place}{what} {changed} {} per request (no interval){throughput}",
             time(compared.a_ms)
         );
     };

@@ -15,7 +15,7 @@ use intact_document::statement::{
 use intact_document::{Claim, ClaimKind};
 use intact_ledger::{Cell, EndedBy, Exchange, Failure, Reuse, Run, Tally};
 use intact_traffic::rules::{OF_ERRORS, WHY_RESET};
-use intact_units::number::whole_percent;
+use intact_units::number::{count, whole_percent};
 use intact_units::plural::counted;
 use std::collections::BTreeMap;
 
@@ -329,7 +329,7 @@ pub(crate) fn failure_kinds(failed: &BTreeMap<&'static str, u64>) -> Statement {
     };
     let kinds: Vec<String> = failed
         .iter()
-        .map(|(kind, count)| format!("{count} {kind} ({})", meaning(kind)))
+        .map(|(kind, seen)| format!("{} {kind} ({})", count(*seen), meaning(kind)))
         .collect();
     let values = counts(failed.iter().map(|(kind, &count)| (kind, count)));
     Statement::written(kinds.join("; "), vec![("kinds", values)])
@@ -368,7 +368,7 @@ pub(crate) fn not_2xx(
     }
     let each = others
         .iter()
-        .map(|(status, count)| format!("{count} x {status}"));
+        .map(|(status, seen)| format!("{} x {status}", count(*seen)));
     let each = each.collect::<Vec<_>>().join(", ");
     Some(Finding {
         evidence: Statement::written(each, vec![("statuses", counts(others))]),
@@ -393,7 +393,8 @@ fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
         .saturating_add(excess)
         .saturating_sub(connections.needed);
     let share = ours as f64 / connections.opened.max(1) as f64;
-    let churn = variant.churn_per_s.value()? * share;
+    let opened = variant.churn_per_s.value()?;
+    let churn = opened * share;
     let (first, last) = run.host.ephemeral_ports?;
     let ports = f64::from(last - first) + 1.0;
     if churn * 60.0 <= ports {
@@ -411,8 +412,9 @@ fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
             Severity::Info,
             variant.name.clone(),
             statement!(
-                "{churn} new connections/s that the client closes first are more than one client address can sustain to one server address",
-                churn = Value::Rate(churn)
+                "{opened} new connections/s, {share} closed by the client first, are more than one client address can sustain to one server address",
+                opened = Value::Rate(opened),
+                share = Value::Share(share)
             ),
         )
     })
@@ -485,7 +487,7 @@ pub(crate) fn no_success_claim(
 fn only_errors(counts: &TrafficCounts, errors: &ErrorResponses) -> String {
     let requests = &counts.requests;
     let failed = requests.failures();
-    let mut counts = format!("{} of {}", requests.ok, requests.total);
+    let mut counts = format!("{} of {}", count(requests.ok), count(requests.total));
     if failed > 0 {
         counts.push_str(&format!(", {} failed", counted(failed, "request")));
     }
@@ -518,7 +520,7 @@ fn unmeasured(tally: &Tally, first: &[Exchange]) -> String {
             let detail = example.and_then(|one| one.detail.as_deref().map(str::to_owned));
             let words = failure_words(*kind, detail.or_else(status).as_deref());
             let remedy = remedy(*kind).map_or_else(String::new, |way| format!("; {way}"));
-            format!("{} ×{seen}: {words}{remedy}", kind.id())
+            format!("{} ×{}: {words}{remedy}", kind.id(), count(*seen))
         })
         .collect();
     format!("Nothing could be measured. {}.", lines.join("; "))

@@ -1,14 +1,15 @@
 //! A bench as requirements ask for it: subjects are the variants.
 
 use super::compare::{opposite_mean, without_reuse};
-use super::{BenchFacts, BytesPerRequest, OpenLoopFacts, RULES, VariantFacts};
+use super::{BenchFacts, BytesPerRequest, OpenLoopFacts, RULES, ServiceFacts, VariantFacts};
 use crate::likeness::NO_PRODUCTION;
 use crate::time_difference::{Saving, TimeStatistic, interval, uncompared};
 use intact_document::facts::{add_findings, rules_alike};
 use intact_document::figures::{NANOS_PER_MS, PhaseTime};
+use intact_document::requirement::SIDE;
 use intact_document::unobserved::Unobserved;
 use intact_document::{Claims, Facts, Finding, Readings, RuleState, Subject};
-use intact_ledger::{Caveat, Failure};
+use intact_ledger::Caveat;
 use intact_reading::{Reading, Why};
 
 const NANOS_PER_US: f64 = 1e3;
@@ -31,7 +32,7 @@ const NO_SERVICE: Why = Why::not_measured("name services with --service");
 impl Facts for BenchFacts {
     fn subjects(&self) -> Vec<Subject> {
         let missing = Unobserved::by_caveats(&self.caveats);
-        let rules = self.rules();
+        let rules = rules_alike(RULES, None);
         let subject = |variant: &VariantFacts| {
             let mut readings = self.readings(variant, &missing);
             let own = self.findings.iter();
@@ -42,10 +43,12 @@ impl Facts for BenchFacts {
                 // a count of what did not work is no figure: `failed == 0` holds where every
                 // response was an error
                 unjudged: variant.no_success.map(Why::cannot_see),
-                ..labelled(variant)
+                ..self.labelled(variant)
             }
         };
-        self.variants.iter().map(subject).collect()
+        let services = self.services.iter();
+        let outgoing = services.map(|one| one.subject(&self.findings));
+        self.variants.iter().map(subject).chain(outgoing).collect()
     }
 
     fn verdict(&self) -> &Claims {
@@ -61,7 +64,13 @@ impl Facts for BenchFacts {
     }
 
     fn rules(&self) -> Vec<RuleState> {
-        rules_alike(RULES, None)
+        let mut rules = rules_alike(RULES, None);
+        for one in self.services.iter().flat_map(ServiceFacts::rules) {
+            if rules.iter().all(|known| known.id != one.id) {
+                rules.push(one);
+            }
+        }
+        rules
     }
 
     fn any_success(&self) -> bool {
@@ -77,7 +86,23 @@ impl Facts for BenchFacts {
                 all.add(&Unobserved::because(&format!("{}: {why}", variant.name)));
             }
         }
+        let services = self.services.iter();
+        services.for_each(|one| all.add(&one.unobserved()));
         all
+    }
+}
+
+impl BenchFacts {
+    /// A variant without its figures: the inbound side, where it is a service.
+    fn labelled(&self, variant: &VariantFacts) -> Subject {
+        let subject = labelled(variant);
+        if self.services.is_empty() {
+            return subject;
+        }
+        Subject {
+            name: format!("{}, inbound", variant.name),
+            ..subject.label(SIDE, "inbound")
+        }
     }
 }
 
@@ -101,7 +126,6 @@ impl BenchFacts {
     fn readings(&self, variant: &VariantFacts, missing: &Unobserved) -> Readings {
         let mut readings = Readings::default();
         variant.traffic.add_to(&mut readings);
-        add_warmup(&mut readings, variant);
         variant.latency_ms.add_to(&mut readings, "");
         let without_setup = &variant.latency_without_setup_ms;
         without_setup.add_to(&mut readings, "without-setup.");
@@ -174,22 +198,6 @@ impl BenchFacts {
             return Saving::unknown(CONTRADICTED);
         }
         Saving::of(&self.comparisons, b, STATISTIC, uncompared).observed(missing)
-    }
-}
-
-/// Warm-up is no part of the counts, except that a requirement on failures counts every request
-/// that failed.
-fn add_warmup(readings: &mut Readings, variant: &VariantFacts) {
-    let failed = variant.warmup.failed.iter();
-    let kinds = failed.map(|(kind, count)| (format!("failed.{kind}"), *count));
-    let stale = variant.warmup.failed.get(Failure::Stale.id());
-    let all = [
-        ("failed".to_owned(), variant.warmup.failures()),
-        ("stale".to_owned(), stale.copied().unwrap_or(0)),
-    ];
-    for (name, more) in kinds.chain(all).filter(|(_, more)| *more > 0) {
-        let measured = readings.get(&name);
-        readings.set(&name, measured.plus(&Reading::count(more)));
     }
 }
 

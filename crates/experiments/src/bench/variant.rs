@@ -24,6 +24,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// Why nothing was measured.
+pub(super) const NO_ROUND: Why =
+    Why::cannot_see("no round was measured, only the requests before the first");
 /// Why there is no success where the run ended before.
 const NOTHING_SENT: &str = "no request was measured";
 /// Why the wait of responses in the client is unknown.
@@ -330,6 +333,10 @@ impl VariantFacts {
     pub(super) fn read(&mut self, missing: &Unobserved) {
         let counts = &self.counted;
         self.traffic = traffic::of_client(counts, avoidable(counts), self.unsent(), missing);
+        if self.rounds.is_empty() {
+            self.traffic = self.traffic.unmeasured(&NO_ROUND);
+        }
+        self.traffic.add_failures(&self.warmup.failed);
         self.lookups = missing.lookups(self.lookups_seen);
         if let Some(churn) = self.churn_per_s.value() {
             self.churn_per_s = missing.at_least_connections(churn);

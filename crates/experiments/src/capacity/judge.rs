@@ -78,6 +78,12 @@ impl StepFigures {
         }
     }
 
+    /// Whether more requests failed, or had an error status, than any condition allows.
+    pub(super) fn is_failing(&self) -> bool {
+        let failed = share(self.failed + self.error_responses, self.requests);
+        !self.is_met() && failed > Some(FAILED)
+    }
+
     /// Whether the conditions held.
     pub fn is_met(&self) -> bool {
         self.step_outcome() == StepOutcome::Met

@@ -249,6 +249,17 @@ impl VariantCapacity {
         self.steps.iter().chain(windows.map(|one| &one.figures))
     }
 
+    /// The last step at the lowest rate.
+    fn lowest(&self) -> Option<&StepFigures> {
+        let steps = self.steps.iter().rev();
+        steps.min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
+    }
+
+    /// Whether no rate met the conditions, and the requests failed at the lowest one already.
+    fn lowest_fails(&self) -> bool {
+        self.interval.is_none() && self.lowest().is_some_and(StepFigures::is_failing)
+    }
+
     fn new(
         run: &Run,
         tally: &Tally,

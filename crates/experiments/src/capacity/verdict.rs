@@ -22,6 +22,7 @@ pub(super) fn claims(facts: &CapacityFacts, tally: &Tally) -> Claims {
     for one in &facts.variants {
         if one.is_searched {
             let kind = match one.confirmed {
+                _ if one.lowest_fails() => ClaimKind::Failed,
                 true => ClaimKind::Time,
                 false => ClaimKind::Unseen,
             };
@@ -77,6 +78,14 @@ fn capacity(one: &VariantCapacity, conditions: &str) -> String {
     let Some(CapacityInterval { low, high }) = one.interval else {
         let lowest = one.steps.iter().map(|step| step.rate_per_s);
         let lowest = lowest.fold(f64::INFINITY, f64::min);
+        let missed = one.lowest().and_then(|step| step.reason.as_deref());
+        let missed = missed.unwrap_or("it was missed");
+        if one.lowest_fails() {
+            return format!(
+                "{name}: {missed} at {}, the lowest rate: none met the conditions ({conditions}, and at most 1 % failures).",
+                rate(lowest)
+            );
+        }
         return match one.bounded_by {
             "client" => format!(
                 "{name}: the client's limit, not the server's: from {} on our client was late or busy, and no lower rate met {conditions}.",
@@ -100,7 +109,7 @@ fn capacity(one: &VariantCapacity, conditions: &str) -> String {
                     )
                 }
                 None => format!(
-                    "{name}: no rate from {} on met {conditions}; a lower rate takes --step with a longer time.",
+                    "{name}: no rate from {} on met {conditions}: {missed}; a lower rate takes --step with a longer time.",
                     rate(lowest)
                 ),
             },

@@ -5,7 +5,7 @@
 use super::count_difference::{CountDifference, CountStatistic};
 use super::variant::ProgramFacts;
 use crate::time_difference::{TimeDifference, TimeStatistic};
-use intact_document::error_responses::ErrorResponses;
+use intact_document::error_responses::{ErrorResponses, ONLY_ERRORS};
 use intact_statistics::Interval;
 use intact_units::number::{mean, time, whole_percent};
 use serde::Serialize;
@@ -122,7 +122,7 @@ fn unlike(first: &ProgramFacts, other: &ProgramFacts) -> Vec<String> {
         let unsuccessful = one.unsuccessful();
         unsuccessful as f64 / one.counted.requests.total.max(1) as f64
     };
-    if share(other) - share(first) > ALIKE.0 {
+    if (share(other) - share(first)).abs() > ALIKE.0 {
         reasons.push(format!(
             "{} of {b}'s requests and {} of {a}'s failed or had an error response",
             whole_percent(share(other)),
@@ -151,7 +151,7 @@ impl ProgramFacts {
         let only_errors = errors.is_all();
         self.counted
             .no_response()
-            .or(only_errors.then_some("every response was 4xx or 5xx"))
+            .or(only_errors.then_some(ONLY_ERRORS))
     }
 
     /// Whether it sends fewer requests than the other program, by those that were seen.

@@ -120,7 +120,7 @@ impl CompareFacts {
         let has_less = self.variants.first();
         let has_less = has_less.is_some_and(|first| program.sends_fewer(first));
         let is_idle = program.counted.requests.total == 0 && has_less;
-        let reason = program.counted.no_response().map(Why::cannot_see);
+        let reason = program.no_success().map(Why::cannot_see);
         reason.or(is_idle.then_some(NO_REQUESTS))
     }
 

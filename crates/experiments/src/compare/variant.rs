@@ -7,28 +7,28 @@ use intact_document::figures::{NANOS_PER_MS, embeds, resumed_range};
 use intact_document::finding::Finding;
 use intact_document::unobserved::Unobserved;
 use intact_ledger::{Event, Failure, Handshake, Round, Run, Sink};
-use intact_reading::Reading;
+use intact_reading::{Reading, Why};
 use intact_statistics::mean;
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// TLS handshakes of one run by kind: means.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Handshakes {
     /// Full ones.
-    pub full: f64,
+    pub full: Reading,
     /// Resumed ones, with or without early data.
-    pub resumed: f64,
+    pub resumed: Reading,
     /// Of a kind that was not seen.
-    pub unknown: f64,
+    pub unknown: Reading,
 }
 
 impl Handshakes {
     /// All of them.
-    pub fn total(&self) -> f64 {
-        self.full + self.resumed + self.unknown
+    pub fn total(&self) -> Reading {
+        self.full.plus(&self.resumed).plus(&self.unknown)
     }
 }
 
@@ -286,15 +286,22 @@ impl Program {
         let runs = rounds.len().max(1) as f64;
         let mut unobserved = facts.counted.unobserved.clone();
         unobserved.add(missing);
-        if rounds.is_empty() {
+        let is_empty = rounds.is_empty();
+        if is_empty {
             unobserved.add(&Unobserved::because(NO_ROUND));
         }
-        let lookups = |count: u64| unobserved.lookups(count).times(1.0 / runs);
+        let known = |reading: Reading| match is_empty {
+            true => Reading::unknown(Why::cannot_see(NO_ROUND)),
+            false => reading.times(1.0 / runs),
+        };
+        let lookups = |count: u64| known(unobserved.lookups(count));
+        let opened = facts.counted.connections.opened;
+        let handshakes = |count: u64| known(unobserved.connections(count, opened));
         let seen = facts.handshakes_seen;
         facts.handshakes = Handshakes {
-            full: seen.full as f64 / runs,
-            resumed: seen.resumed as f64 / runs,
-            unknown: seen.unknown as f64 / runs,
+            full: handshakes(seen.full),
+            resumed: handshakes(seen.resumed),
+            unknown: handshakes(seen.unknown),
         };
         facts.resumed_share = resumed_range(seen.resumed, seen.unknown, seen.total())
             .map_or_else(Reading::default, |range| {
@@ -304,6 +311,9 @@ impl Program {
         facts.lookups_failed = lookups(facts.lookups_seen.1);
         let in_vain = facts.lookups_in_vain;
         facts.observed = ObservedTraffic::of(facts.observed.counted, in_vain, &unobserved, runs);
+        if is_empty {
+            facts.observed.traffic = facts.traffic.unmeasured(&Why::cannot_see(NO_ROUND));
+        }
         facts
     }
 }

@@ -8,7 +8,7 @@ use super::variant::ProgramFacts;
 use intact_document::finding::Severity;
 use intact_document::{Claim, ClaimKind, Claims};
 use intact_statistics::{MIN_ROUNDS, NoInterval};
-use intact_units::number::{mean, whole_percent};
+use intact_units::number::{count, mean, whole_percent};
 
 /// Shares of reused requests that differ by less are alike.
 const ALIKE: f64 = 0.1;
@@ -28,19 +28,20 @@ pub(super) fn claims(
         return Claims::ranked([of(ClaimKind::Unseen, text)]);
     };
     if let Some(nothing) = nothing_succeeded(programs) {
-        let lookups = others
-            .iter()
-            .filter_map(|other| failed_lookups(first, other));
-        return Claims::ranked(std::iter::once(nothing).chain(lookups));
+        let failed = others.iter().flat_map(|other| failures(first, other));
+        return Claims::ranked(std::iter::once(nothing).chain(failed));
     }
     let mut claims = Vec::new();
     for (outcome, other) in outcomes.iter().zip(others) {
+        let failed = failures(first, other);
+        // what failed is no work
+        let is_failed = |one: &ProgramFacts| one.no_success().is_some();
+        let kind = match failed.is_empty() && !is_failed(first) && !is_failed(other) {
+            true => ClaimKind::Unseen,
+            false => ClaimKind::Failed,
+        };
+        claims.extend(failed);
         if is_experiment {
-            let has_failed = [first, other].iter().any(|one| one.no_success().is_some());
-            let kind = match has_failed {
-                true => ClaimKind::Failed,
-                false => ClaimKind::Unseen,
-            };
             claims.extend(unlike(outcome).map(|text| of(kind, text)));
             let times = [
                 shown(outcome),
@@ -52,7 +53,6 @@ pub(super) fn claims(
         } else {
             claims.push(behaviour(first, other));
         }
-        claims.extend(failed_lookups(first, other));
         let whose = (others.len() > 1).then_some(&*other.name);
         let further = counts.iter().filter(|one| one.b == other.name);
         let further = further_counts(further, whose, is_experiment);
@@ -89,7 +89,7 @@ pub(super) fn with_production(programs: &[ProgramFacts]) -> Vec<Claim> {
     for other in others {
         let nothing = no_requests(first, other);
         claims.extend(nothing.map(|text| of(ClaimKind::Unseen, text)));
-        claims.extend(failed_lookups(first, other));
+        claims.extend(failures(first, other));
     }
     claims
 }
@@ -112,17 +112,30 @@ fn shown(outcome: &Outcome) -> Option<String> {
     (!all.is_empty()).then(|| format!("{} against {}: {}", outcome.b, outcome.a, all.join(", ")))
 }
 
-/// Lookups that failed, where any did: a program that opens fewer connections needs fewer.
-fn failed_lookups(first: &ProgramFacts, other: &ProgramFacts) -> Option<Claim> {
-    let words = |one: &ProgramFacts| {
-        let (all, failed) = one.lookups_seen;
-        format!("{failed} of {all} in {}", one.name)
-    };
-    let any = first.lookups_seen.1 + other.lookups_seen.1 > 0;
-    any.then(|| {
-        let text = format!("Failed lookups: {}, {}", words(first), words(other));
-        of(ClaimKind::Failed, text)
-    })
+/// Requests, dials and lookups that failed, where any did: of all rounds.
+fn failures(first: &ProgramFacts, other: &ProgramFacts) -> Vec<Claim> {
+    type Counts = fn(&ProgramFacts) -> (u64, u64);
+    let all: [(&str, Counts); 3] = [
+        ("requests", |one| {
+            let requests = &one.counted.requests;
+            (requests.total, requests.failures())
+        }),
+        ("dials", |one| {
+            let (failed, all) = one.counted.connections.dials();
+            (all, failed)
+        }),
+        ("lookups", |one| one.lookups_seen),
+    ];
+    let failed = all.into_iter().filter_map(|(what, counts)| {
+        let words = |one: &ProgramFacts| {
+            let (all, failed) = counts(one);
+            format!("{} of {} in {}", count(failed), count(all), one.name)
+        };
+        let any = counts(first).1 + counts(other).1 > 0;
+        let text = format!("Failed {what}: {}, {}", words(first), words(other));
+        any.then(|| of(ClaimKind::Failed, text))
+    });
+    failed.collect()
 }
 
 fn difference(one: &FigureChange) -> String {

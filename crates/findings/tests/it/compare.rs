@@ -328,8 +328,13 @@ fn a_program_that_reaches_no_server_passes_no_gate() {
         let requirement: Requirement = expression.parse().unwrap();
         assert!(!requirement.evaluate(&facts).passed(), "{expression}");
     }
+    let sentences: Vec<&str> = facts.verdict.sentences().collect();
+    assert!(
+        sentences[0].starts_with("Failed dials: 0 of "),
+        "{sentences:?}"
+    );
     assert_eq!(
-        facts.verdict[0],
+        sentences[1],
         "The programs did not do the same work: new has no success: no connection could be opened"
     );
     assert_eq!(

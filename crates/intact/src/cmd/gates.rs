@@ -60,9 +60,7 @@ impl FailOn {
             })
             .collect();
         let missing = facts.unobserved().hides_findings();
-        reasons.extend(
-            missing.map(|reason| format!("a part of the traffic was not observed: {reason}")),
-        );
+        reasons.extend(missing.map(|reason| format!("findings may be missing: {reason}")));
         reasons
     }
 }

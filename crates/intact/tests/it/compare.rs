@@ -93,7 +93,7 @@ fn variables_make_programs_and_a_failing_one_ends_the_comparison_with_its_code()
     let out = words(&["--ignore-failure"]);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     assert!(
-        text(&out.stdout).contains("CODE=7 failed in 3 of its rounds"),
+        text(&out.stdout).contains("CODE=7 failed in 3 of its runs"),
         "{}",
         text(&out.stdout)
     );

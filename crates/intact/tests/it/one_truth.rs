@@ -23,10 +23,8 @@ mod reading;
 /// are stated, or is a list. A new figure has a key, or a reason to be here.
 const WITHOUT_KEY: &[&str] = &[
     // `phases_ms` has them by new and reused connections, or only their means are compared
-    "dns.mean",
     "dns.p50",
     "connect.p50",
-    "ssl.mean",
     "ssl.p50",
     "blocked.mean",
     "blocked.p50",
@@ -296,7 +294,7 @@ impl<'a> Comparison<'a> {
             }
         }
         for table in &page.tables {
-            let is_of_subjects = ["destination", "variant", "program", "session"]
+            let is_of_subjects = ["destination", "variant", "program", "session", "service"]
                 .contains(&table.heads[0].as_str())
                 && !["kind", "after", "tag"].contains(&table.heads[1].as_str());
             for row in table.rows.iter().filter(|_| is_of_subjects) {
@@ -451,6 +449,28 @@ fn every_output_states_the_same_reading_of_every_figure() {
         differing.len(),
         cells.len()
     );
+}
+
+#[test]
+fn what_was_not_measured_is_no_zero() {
+    // the preflight fails, so that no round is measured
+    let words = ["bench", "-n", "3", "http://127.0.0.1:9/"];
+    let json = wide(&[&words[..], &["--json"]].concat());
+    let document: Value = serde_json::from_slice(&json.stdout).unwrap();
+    for figure in [
+        "/requests/total",
+        "/connections/opened",
+        "/connections/failures",
+        "/avoidable",
+    ] {
+        assert_eq!(document.pointer(figure), Some(&Value::Null), "{figure}");
+    }
+    let page = text(&wide(&words).stdout);
+    let tried = document["requests"]["failures"].as_u64().unwrap();
+    assert!(tried > 0 && !page.contains(" 0 requests"), "{page}");
+    for fact in ["requests tried before", "requests failed"] {
+        assert!(page.contains(&format!(" {tried} {fact}")), "{page}");
+    }
 }
 
 #[test]

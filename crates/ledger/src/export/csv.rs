@@ -20,21 +20,17 @@ pub fn write_row(
     exchange: &Exchange,
 ) -> io::Result<()> {
     let spans = &exchange.spans;
-    let seconds = |nanos: u64| nanos as f64 / 1e9;
-    let of = |phase| spans.of(phase).map_or(0, |span| span.nanos());
+    for nanos in heys_times(exchange) {
+        let seconds = nanos.map(|nanos| format!("{:.7}", nanos as f64 / 1e9));
+        optional(out, seconds)?;
+    }
+    optional(out, exchange.status)?;
     write!(
         out,
-        "{:.7},{:.7},{:.7},{:.7},{:.7},{:.7},{},{:.7},",
-        seconds(exchange.latency()),
-        seconds(spans.setup_nanos().saturating_add(of(Phase::Blocked))),
-        seconds(of(Phase::Dns)),
-        seconds(of(Phase::Send)),
-        seconds(of(Phase::Wait)),
-        seconds(of(Phase::HeadersToBody).saturating_add(of(Phase::Receive))),
-        exchange.status.unwrap_or(0),
-        seconds(exchange.at.0),
+        "{:.7},{run},{},",
+        exchange.at.0 as f64 / 1e9,
+        exchange.id
     )?;
-    write!(out, "{run},{},", exchange.id)?;
     out.write_all(quote(variant).as_bytes())?;
     write!(out, ",")?;
     optional(out, exchange.round)?;
@@ -53,18 +49,43 @@ pub fn write_row(
     }
     optional(out, exchange.client_delay.map(|span| span.nanos()))?;
     let bytes = &exchange.bytes;
-    write!(
+    let head = bytes.request_head_known(exchange.outcome);
+    optional(
         out,
-        "{},{},{},",
-        bytes.request_head.saturating_add(bytes.request_body),
-        bytes.head,
-        bytes.body
+        head.map(|head| head.saturating_add(bytes.request_body)),
     )?;
+    optional(out, bytes.head_known(exchange.status))?;
+    write!(out, "{},", bytes.body)?;
     out.write_all(quote(exchange.tag.as_deref().unwrap_or("")).as_bytes())?;
     match exchange.grpc.and_then(|call| call.status) {
         Some(status) => writeln!(out, ",{status}"),
         None => writeln!(out, ","),
     }
+}
+
+/// The first six columns in nanoseconds. What was not waited for took no time; what was not seen
+/// has none.
+fn heys_times(exchange: &Exchange) -> [Option<u64>; 6] {
+    let spans = &exchange.spans;
+    let of = |phase| spans.of(phase).map(|span| span.nanos());
+    let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+        (None, None) => None,
+        (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+    };
+    let is_kept = matches!(exchange.reuse, Some(Reuse::Reused | Reuse::Preconnected));
+    let has_setup = is_kept || exchange.spans.setup_nanos() > 0;
+    let setup = has_setup.then(|| spans.setup_nanos());
+    let received = sum(of(Phase::HeadersToBody), of(Phase::Receive));
+    // a response in one piece: its end came with its first byte
+    let is_whole = exchange.outcome.is_ok() && spans.wait.is_some();
+    [
+        exchange.measured_latency(),
+        sum(setup, of(Phase::Blocked)),
+        of(Phase::Dns).or(has_setup.then_some(0)),
+        of(Phase::Send),
+        of(Phase::Wait),
+        received.or(is_whole.then_some(0)),
+    ]
 }
 
 fn optional(out: &mut impl Write, value: Option<impl std::fmt::Display>) -> io::Result<()> {
@@ -90,6 +111,19 @@ mod tests {
     use crate::time::{Nanos, Span};
 
     #[test]
+    fn what_was_not_seen_is_an_empty_field() {
+        // as a log has it that shows no duration
+        let mut one = Exchange::new(3, Nanos(1_000_000_000));
+        one.status = Some(200);
+        one.bytes.body = 5;
+        let mut out = Vec::new();
+        write_row(&mut out, "r", "", &one).unwrap();
+        let line = String::from_utf8(out).unwrap();
+        assert!(line.starts_with(",,,,,,200,1.0000000,r,3,"), "{line}");
+        assert!(line.ends_with(",,,5,,\n"), "{line}");
+    }
+
+    #[test]
     fn only_a_field_that_needs_quotes_has_them() {
         assert_eq!(quote("keepalive=on"), "keepalive=on");
         assert_eq!(quote("c=1, \"b\"\r\n"), "\"c=1, \"\"b\"\"\r\n\"");
@@ -108,7 +142,7 @@ mod tests {
         write_row(&mut out, "r", "keepalive=on, c=1", &one).unwrap();
         let line = String::from_utf8(out).unwrap();
         assert!(
-            line.starts_with("0.0600000,0.0300000,0.0000000,0.0000000,0.0300000,0.0000000,204,1.0000000,r,3,\"keepalive=on, c=1\","),
+            line.starts_with("0.0600000,0.0300000,0.0000000,,0.0300000,0.0000000,204,1.0000000,r,3,\"keepalive=on, c=1\","),
             "{line}"
         );
         assert!(line.ends_with(",\"first, second\",5\n"), "{line}");

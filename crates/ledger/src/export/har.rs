@@ -75,7 +75,21 @@ impl<W: Write> HarWriter<W> {
         );
         let version = connection
             .and_then(|connection| connection.protocol)
-            .map_or("", |protocol| protocol.as_str());
+            .map_or_else(
+                || "unknown".to_owned(),
+                |protocol| format!("HTTP/{}", protocol.as_str()),
+            );
+        let size = |bytes: Option<u64>| bytes.map_or(-1, |bytes| bytes as i64);
+        let (bytes, outcome) = (&exchange.bytes, exchange.outcome);
+        let (asked, answered) = (
+            size(bytes.request_head_known(outcome)),
+            size(bytes.head_known(exchange.status)),
+        );
+        // HAR has no value for a time that is not known
+        let comment = match exchange.measured_latency() {
+            Some(_) => "",
+            None => "how long it took is unknown",
+        };
         let server = connection
             .and_then(|connection| connection.peer)
             .map(|peer| peer.ip().to_string());
@@ -85,20 +99,21 @@ impl<W: Write> HarWriter<W> {
             "request": {
                 "method": exchange.method.as_ref().map_or("", |method| method.as_str()),
                 "url": url,
-                "httpVersion": format!("HTTP/{version}"),
+                "httpVersion": version,
                 "cookies": [], "headers": [], "queryString": [],
-                "headersSize": exchange.bytes.request_head, "bodySize": exchange.bytes.request_body,
+                "headersSize": asked, "bodySize": bytes.request_body,
             },
             "response": {
                 "status": exchange.status.unwrap_or(0),
                 "statusText": "",
-                "httpVersion": format!("HTTP/{version}"),
+                "httpVersion": version,
                 "cookies": [], "headers": [], "redirectURL": "",
-                "content": {"size": exchange.bytes.decoded.unwrap_or(exchange.bytes.body), "mimeType": ""},
-                "headersSize": exchange.bytes.head, "bodySize": exchange.bytes.body,
+                "content": {"size": bytes.decoded.unwrap_or(bytes.body), "mimeType": ""},
+                "headersSize": answered, "bodySize": bytes.body,
                 "_grpcStatus": exchange.grpc.and_then(|call| call.status),
                 "_error": exchange.outcome.failure().map(|kind| kind.id()),
             },
+            "comment": comment,
             "cache": {},
             "timings": {
                 "blocked": ms(spans.blocked), "dns": ms(spans.dns), "connect": connect, "ssl": ms(spans.ssl),
@@ -138,6 +153,8 @@ mod tests {
         assert_eq!(entry["timings"]["connect"], 3.0);
         assert_eq!(entry["timings"]["ssl"], 2.0);
         assert_eq!(entry["timings"]["dns"], -1.0);
+        assert_eq!(entry["request"]["headersSize"], -1);
+        assert_eq!(entry["request"]["httpVersion"], "unknown");
         assert_eq!(entry["response"]["_grpcStatus"], 5);
         assert_eq!(entry["startedDateTime"], "1970-01-01T00:00:00.002Z");
     }

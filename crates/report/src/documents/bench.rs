@@ -29,7 +29,7 @@ const TYPICAL: &str = "per round the medians of new and of reused requests, weig
 pub(super) fn page<'a>(run: &'a Run, facts: &'a BenchFacts, charts: &'a Charts) -> Page<'a> {
     let mut page = start(run, || "the built-in server".to_owned());
     page.headline = headline(facts);
-    page.verdict = claims(&facts.verdict);
+    page.verdict = claims(run, &facts.verdict);
     page.facts = totals(facts);
     page.intro = vec![text!("seed {}", run.seed.unwrap_or(0).to_string())];
     page.section(services(&facts.services));
@@ -78,19 +78,23 @@ fn services(services: &[ServiceFacts]) -> Option<Section> {
         return None;
     }
     let table = Rows::of(services)
-        .column("service", |one| &one.variant)
+        .column("service", ServiceFacts::outgoing_name)
         .column("inbound/s", |one| one.throughput_per_s.map(Rate))
         .about("complete requests a second at its door, the mean of the rounds")
         .column("gain", |one| Cell::interval(one.throughput_gain, Change))
         .about("against the first service, with its 95 % interval")
-        .column("outgoing", |one| {
+        .column("requests", |one| {
             Cell::count(&one.outgoing.traffic.requests.total)
         })
         .about("requests that it sent itself, warm-up included")
+        .failures("failed", |one| &one.outgoing.traffic.requests.failures)
         .figure(0, "connections", |one| {
             &one.outgoing.traffic.connections.opened
         })
         .about("connections that it opened for them")
+        .failures("connections-failed", |one| {
+            &one.outgoing.traffic.connections.failures
+        })
         .ranked(2, "conn/req", |one| one.connections_per_request.map(Mean))
         .column("reused", |one| {
             populations::reuse(&one.outgoing.traffic.reuse)
@@ -100,11 +104,6 @@ fn services(services: &[ServiceFacts]) -> Option<Section> {
         .table();
     let title = "Both sides of the service: inbound throughput, outgoing connections";
     let mut section = Section::new("services", title).summary(table);
-    for one in services {
-        for finding in &one.findings {
-            section = section.full(text!("{}: {}", &one.variant, finding.claim.to_string()));
-        }
-    }
     let ledgers: Vec<&String> = services.iter().flat_map(|one| &one.ledgers).collect();
     if let (Some(first), Some(last)) = (ledgers.first(), ledgers.last()) {
         section = section.summary(note(text!(
@@ -183,10 +182,19 @@ fn saving(saved: Interval, of: Text) -> Option<Headline> {
 }
 
 fn totals(facts: &BenchFacts) -> Vec<Fact> {
-    let (requests, opened) = (
-        facts.counted.requests.total,
-        facts.counted.connections.opened,
-    );
+    let warmup = || facts.variants.iter().map(|one| &one.warmup);
+    let (requests, state, opened) = match facts.is_measured() {
+        true => (
+            facts.counted.requests.total,
+            "measured",
+            facts.counted.connections.opened,
+        ),
+        false => (
+            warmup().map(|one| one.requests).sum(),
+            "tried before the first round",
+            warmup().map(|one| one.connections).sum(),
+        ),
+    };
     let counts = [
         Fact::counted(facts.variants.len() as u64, "variant"),
         Fact::counted(
@@ -196,7 +204,7 @@ fn totals(facts: &BenchFacts) -> Vec<Fact> {
                 _ => "interleaved round",
             },
         ),
-        Fact::counted_as(requests, "request", "measured"),
+        Fact::counted_as(requests, "request", state),
         Fact::counted_as(opened, "connection", "opened"),
     ];
     let failures = [
@@ -219,9 +227,9 @@ fn latencies(variants: &[VariantFacts]) -> Table {
         .failures("failed", |one| &one.traffic.requests.failures)
         .figure(4, "connections", |one| &one.traffic.connections.opened)
         .about("connections")
-        .ranked(5, "reused", |one| populations::reuse(&one.traffic.reuse))
+        .ranked(2, "reused", |one| populations::reuse(&one.traffic.reuse))
         .about("share of requests on a connection that an earlier request had used")
-        .figure(2, "throughput", |one| &one.rate_per_s)
+        .figure(5, "throughput", |one| &one.rate_per_s)
         .about("complete requests a second")
         .figure(0, "typical", |one| &one.typical_ms)
         .about(TYPICAL)

@@ -18,7 +18,7 @@ const BRIEF: usize = 14;
 pub(super) fn page<'a>(run: &'a Run, facts: &'a CapacityFacts) -> Page<'a> {
     let mut page = start(run, || "the built-in server".to_owned());
     // a rate is no share that connections cost: the first sentence is the result
-    page.verdict = claims(&facts.verdict);
+    page.verdict = claims(run, &facts.verdict);
     page.facts = totals(facts);
     page.intro = vec![text!("conditions: {}", facts.conditions.join(", "))];
     let searched = facts.variants.iter().any(|one| !one.steps.is_empty());

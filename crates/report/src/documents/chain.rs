@@ -17,7 +17,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a ChainFacts) -> Page<'a> {
     let mut page = start(run, String::new);
     page.command = format!("{} --chain", run.producer);
     page.headline = headline(facts);
-    page.verdict = claims(&facts.verdict);
+    page.verdict = claims(run, &facts.verdict);
     page.section(findings_in_full(&facts.findings, ""));
     page.section(settings(facts));
     page.section(Section::new("hops", "Idle limits, hop by hop").summary(hops(facts)));

@@ -42,9 +42,18 @@ pub(super) fn no_response(requests: u64) -> Option<Headline> {
     Headline::all_failed(caption).filter(|_| requests > 0)
 }
 
-/// The claims of a verdict.
-pub(super) fn claims(claims: &Claims) -> Vec<Text> {
-    claims.sentences().map(sentence).collect()
+/// The claims of a verdict. One that begins with the name of a variant, which may be a command,
+/// begins as it does.
+pub(super) fn claims(run: &Run, claims: &Claims) -> Vec<Text> {
+    let is_name = |words: &str| {
+        let mut variants = run.variants.iter();
+        variants.any(|one| words.starts_with(&*one.name))
+    };
+    let claim = |words: &str| match is_name(words) {
+        true => Text::prose(&format!("{words}.")),
+        false => sentence(words),
+    };
+    claims.sentences().map(claim).collect()
 }
 
 /// What limits the figures, in the words of the JSON document.

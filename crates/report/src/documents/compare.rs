@@ -5,9 +5,9 @@ use super::common::{by_round, caveats, method, page as start, round_line, signif
 use super::likeness;
 use super::populations;
 use crate::page::*;
-use intact_document::Severity;
 use intact_document::cpu::{ProgramWork, WorkShares};
 use intact_document::traffic_readings::TrafficReadings;
+use intact_document::{ClaimKind, Severity};
 use intact_experiments::compare::{
     CompareFacts, ComparedFigure, CountStatistic, FigureChange, FindingChange, FindingState,
     ProgramFacts, RoundFigures, TimeStatistic,
@@ -114,6 +114,10 @@ fn work(facts: &CompareFacts) -> Section {
 
 /// The largest difference that was shown, as a number; the others in its caption.
 fn headline(facts: &CompareFacts) -> Option<Headline> {
+    // what failed is the first sentence: a difference next to it is no result
+    if facts.verdict.first()?.kind == ClaimKind::Failed {
+        return None;
+    }
     let shown = facts.outcomes.iter().find(|one| one.shown().count() > 0);
     let Some((outcome, largest)) = shown.and_then(|one| Some((one, one.shown().next()?))) else {
         return match facts.is_experiment {
@@ -216,7 +220,11 @@ fn totals(facts: &CompareFacts) -> Vec<Fact> {
         Fact::new("reused", populations::reuse(&facts.traffic.reuse)),
     ];
     let counts = counts.into_iter().filter(|fact| !fact.value.is_absent());
-    let failed = Fact::failures(&facts.traffic.requests.failures, "request");
+    let failed = [
+        Fact::failures(&facts.traffic.requests.failures, "request"),
+        Fact::failures(&facts.traffic.connections.failures, "dial"),
+    ];
+    let failed = failed.into_iter().flatten();
     compared.into_iter().chain(counts).chain(failed).collect()
 }
 
@@ -245,13 +253,17 @@ fn programs(facts: &CompareFacts) -> Table {
             let failures = &traffic(one).requests.failures;
             each(failures).alarm_if(failures.is_positive())
         })
+        .if_any("dials failed", |one| {
+            let failures = &traffic(one).connections.failures;
+            each(failures).alarm_if(failures.is_positive())
+        })
         .column("opened", |one| each(&traffic(one).connections.opened))
         .about("connections")
         .ranked(4, "needed", |one| each(&traffic(one).connections.needed))
         .about("connections, for the most requests at once")
         .column("reused", |one| populations::reuse(&traffic(one).reuse))
         .about("share of requests")
-        .ranked(5, "TLS", |one| Mean(one.handshakes.total()))
+        .ranked(5, "TLS", |one| each(&one.handshakes.total()))
         .about("handshakes")
         .ranked(6, "lookups", |one| each(&one.lookups))
         .ranked(2, "wasted", |one| {

@@ -16,7 +16,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a FaultFacts) -> Page<'a> {
     let mut page = start(run, || program(run));
     page.command = format!("{} --fault{}", run.producer, kinds(facts));
     page.headline = headline(facts);
-    page.verdict = claims(&facts.verdict);
+    page.verdict = claims(run, &facts.verdict);
     page.facts = totals(facts);
     page.section(findings_in_full(&facts.findings, ""));
     let title = "What the program did when a kept connection failed";

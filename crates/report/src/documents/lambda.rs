@@ -31,7 +31,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a LambdaFacts) -> Page<'a> {
         .collect();
     let mut page = start(run, || program(run));
     page.headline = headline(facts);
-    page.verdict = claims(&facts.verdict);
+    page.verdict = claims(run, &facts.verdict);
     page.facts = totals(facts);
     page.section(findings(&facts.findings, ""));
     let title = "Invocations: the function's own time";

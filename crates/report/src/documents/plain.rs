@@ -12,7 +12,7 @@ use intact_reading::Reading;
 /// The verdict, the figures of each subject, what stands out, and how it was measured.
 pub(super) fn page<'a>(run: &'a Run, facts: &'a dyn Facts) -> Page<'a> {
     let mut page = start(run, || run.producer.to_string());
-    page.verdict = claims(facts.verdict());
+    page.verdict = claims(run, facts.verdict());
     let table = figures(&facts.subjects());
     page.section(Section::new("figures", "Figures").summary(table));
     page.section(findings(facts.findings(), ""));

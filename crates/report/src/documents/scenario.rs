@@ -17,7 +17,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a ScenarioFacts) -> Page<'a> {
         page.subject = format!("{file} at {}", page.subject);
     }
     page.headline = headline(facts);
-    page.verdict = claims(&facts.verdict);
+    page.verdict = claims(run, &facts.verdict);
     page.facts = totals(facts);
     page.intro = vec![text!("seed {}", run.seed.unwrap_or(0).to_string())];
     page.section(findings(&facts.findings, ""));
@@ -94,7 +94,7 @@ fn totals(facts: &ScenarioFacts) -> Vec<Fact> {
         )),
         facts
             .clients_at_once
-            .map(|most| Fact::new("clients at once", most)),
+            .map(|most| Fact::counted_as(most, "client", "at once")),
     ];
     let failures = [
         Fact::failures(&facts.traffic.requests.failures, "request"),

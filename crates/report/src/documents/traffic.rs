@@ -39,7 +39,7 @@ pub(super) fn page<'a>(run: &'a Run, parts: &'a ObservedParts) -> Page<'a> {
     let shift = charts.changes.first();
     let shift = shift.filter(|_| run.producer != Producer::Watch);
     page.headline = shift.map_or_else(|| headline(facts), since);
-    page.verdict = claims(&facts.verdict);
+    page.verdict = claims(run, &facts.verdict);
     page.facts = totals(run, facts);
     page.section(findings(&facts.findings, ""));
     page.section(next(&facts.next));
@@ -126,6 +126,10 @@ pub(super) fn headline(facts: &ObservedFacts) -> Option<Headline> {
             Loss::Requests => text!(
                 "of {} got no complete response",
                 counted(totals.counted.requests.total, "request")
+            ),
+            Loss::Dials => text!(
+                "of {} failed",
+                counted(totals.counted.connections.dials().1, "dial")
             ),
         };
         return Headline::new(HeadlineShare::lost(share), Assessment::Bad, caption);

@@ -15,7 +15,7 @@ use anyhow::{Context, anyhow};
 use intact_bench::{Bench, BenchObserver, Length, Position};
 use intact_client::{Clock, ServerUrl};
 use intact_experiment::order;
-use intact_experiments::bench::OutgoingRound;
+use intact_experiments::bench::{NOT_OBSERVED, OutgoingRound, SERVICE_ENDED};
 use intact_findings::Document;
 use intact_ledger::store::Outgoing;
 use intact_ledger::{Caveat, Cell, ConnectionId, Round, Row, Tally, Variant, redact};
@@ -96,6 +96,8 @@ pub(super) fn measure(args: &Args, measurement: &Measurement<'_>) -> Result<Docu
         recording,
         tally: Tally::new(),
         services: services.len(),
+        inner: variant.name.clone(),
+        names: head.variants.iter().map(|one| one.name.clone()).collect(),
         outgoing: Vec::new(),
         ledgers: Ledgers::of(args.ledger.as_deref())?,
         interrupt: measurement.interrupt.clone(),
@@ -201,6 +203,10 @@ struct ServiceRounds<'a> {
     recording: Recording,
     tally: Tally,
     services: usize,
+    /// What the bench of a round calls its variant.
+    inner: String,
+    /// What the variants are called.
+    names: Vec<String>,
     /// What they sent and opened, round by round.
     outgoing: Vec<OutgoingRound>,
     ledgers: Ledgers,
@@ -241,7 +247,7 @@ impl ServiceRounds<'_> {
             round_trip: options.service_rtt.unwrap_or_default(),
             ledger: outgoing.folder(&self.ledgers.folder),
         };
-        let running = WatchedService::start(job, self.address)?;
+        let mut running = WatchedService::start(job, self.address)?;
         let warm = intact_bench::Config {
             length: Length::Time(WARM_UP),
             ..self.bench_config.clone()
@@ -262,6 +268,10 @@ impl ServiceRounds<'_> {
         let bench = Bench::new(self.bench_config.clone()).map_err(usage_or_own)?;
         let tally = bench.run(self.clock, &mut placed).map_err(usage_or_own)?;
         self.add(tally, place);
+        let id = match running.has_ended() {
+            true => SERVICE_ENDED,
+            false => NOT_OBSERVED,
+        };
         match running.end() {
             Ok(traffic) => self.outgoing.push(OutgoingRound {
                 ledger: self.ledgers.are_kept.then(|| outgoing.name()),
@@ -271,9 +281,7 @@ impl ServiceRounds<'_> {
             Err(error) => {
                 console::note(&format!("intact: {error:#}"));
                 let words = format!("round {round}: {error:#}");
-                self.tally
-                    .caveats
-                    .push(Caveat::new("service-not-observed", words));
+                self.tally.caveats.push(Caveat::new(id, words));
             }
         }
         self.recording.round_over(&self.tally);
@@ -283,7 +291,12 @@ impl ServiceRounds<'_> {
     /// Adds the counts of a bench of one round.
     fn add(&mut self, tally: Tally, place: (u32, u32)) {
         let mut placed = Tally::new();
-        (placed.sockets, placed.caveats) = (tally.sockets, tally.caveats);
+        placed.sockets = tally.sockets;
+        let caveats = tally.caveats.iter();
+        let service = &self.names[place.0 as usize];
+        placed.caveats = caveats
+            .map(|one| about(one, &self.inner, service))
+            .collect();
         placed.cells = tally
             .cells
             .into_iter()
@@ -299,6 +312,18 @@ impl ServiceRounds<'_> {
             })
             .collect();
         self.tally.merge(&placed);
+    }
+}
+
+/// A caveat of the bench of one round, whose variant is the service.
+fn about(caveat: &Caveat, inner: &str, service: &str) -> Caveat {
+    let message = match caveat.message.strip_prefix(inner) {
+        Some(rest) if rest.starts_with(": ") => format!("{service}{rest}"),
+        _ => caveat.message.clone(),
+    };
+    Caveat {
+        message,
+        ..caveat.clone()
     }
 }
 

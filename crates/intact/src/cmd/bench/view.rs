@@ -151,6 +151,7 @@ fn state(run: &Run, gauge: &Gauge, position: &Position, has_keys: bool) -> Bench
         VariantState {
             name: variant.name.clone(),
             latency: progress.latency,
+            requests: progress.requests,
             failed: progress.failed,
             reused: progress.reused,
             opened: progress.opened,

@@ -102,9 +102,20 @@ impl WatchedService {
         }
     }
 
+    /// Whether it ended by itself.
+    pub(super) fn has_ended(&mut self) -> bool {
+        matches!(self.command.child().try_wait(), Ok(Some(_)))
+    }
+
     /// Ends it; what it sent and opened.
     pub(super) fn end(mut self) -> anyhow::Result<ObservedFacts> {
         let line = self.job.command.clone();
+        if let Some(status) = self.command.child().try_wait()? {
+            bail!(
+                "--service {line:?} ended by itself ({}) before its round was over",
+                how(status)
+            );
+        }
         self.command
             .ask_to_end(EndSignal::Term)
             .with_context(|| format!("--service {line:?}"))?;

@@ -15,7 +15,7 @@ use anyhow::{Context, anyhow};
 use indicatif::ProgressBar;
 use intact_document::cpu::ProgramWork;
 use intact_experiment::order;
-use intact_experiments::compare::{CompareFacts, Comparison, WARMUP};
+use intact_experiments::compare::{CompareFacts, Comparison, PROGRAM_FAILED, WARMUP};
 use intact_ledger::{Caveat, Event, Round, Rows, Run, Sink, Vantage, redact};
 use intact_units::foreign_text::escape;
 use intact_units::number::timer;
@@ -249,8 +249,8 @@ impl Rounds<'_> {
         for (&index, (times, how)) in &self.failures {
             let name = &self.programs[index].variant.name;
             self.recording.record(Event::Caveat(&Caveat::new(
-                "program-failed",
-                format!("{name} failed in {times} of its rounds, last it {how}"),
+                PROGRAM_FAILED,
+                format!("{name} failed in {times} of its runs, warm-up included, last it {how}"),
             )));
         }
     }

@@ -108,7 +108,13 @@ const COUNTS: &[Figure] = &[
     ),
 ];
 
-const OBSERVED: &[Figure] = &[("lookups", Key::At("/lookups/total"))];
+const OBSERVED: &[Figure] = &[
+    ("lookups", Key::At("/lookups/total")),
+    // a reused connection has no setup
+    ("dns.mean", Key::At("/phases_ms/fresh/dns/mean")),
+    ("connect.mean", Key::At("/phases_ms/fresh/connect/mean")),
+    ("ssl.mean", Key::At("/phases_ms/fresh/ssl/mean")),
+];
 
 const VARIANT: &[Figure] = &[
     ("lookups", Key::At("/lookups")),
@@ -275,8 +281,28 @@ impl Kind {
                 objects: vec![format!("{}/{nth}", self.list)],
             });
         }
-        subjects
+        with_sides(document, subjects)
     }
+}
+
+/// A variant that is a service has two sides.
+fn with_sides(document: &Value, mut subjects: Vec<Subject>) -> Vec<Subject> {
+    let Some(services) = document.pointer("/services").and_then(Value::as_array) else {
+        return subjects;
+    };
+    for one in &mut subjects {
+        one.selector = one.selector.replace(": ", ",side=inbound: ");
+        one.label += ", inbound";
+    }
+    subjects.extend(services.iter().enumerate().map(|(nth, one)| {
+        let name = one["variant"].as_str().unwrap();
+        Subject {
+            label: format!("{name}, outgoing"),
+            selector: format!("variant={name},side=outgoing: "),
+            objects: vec![format!("/services/{nth}")],
+        }
+    }));
+    subjects
 }
 
 impl Key {
@@ -376,6 +402,34 @@ definition.session('closed', 50, function (session) {
 });
 ";
 
+/// Every second request has no response; each calls a port where nothing listens, and our server.
+const SERVICE: &str = r#"
+import http.client, http.server, sys
+port, upstream = int(sys.argv[1]), int(sys.argv[2])
+seen = [0]
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    def do_GET(self):
+        seen[0] += 1
+        for called in [9, upstream]:
+            try:
+                call = http.client.HTTPConnection('127.0.0.1', called)
+                call.request('GET', '/')
+                call.getresponse().read()
+                call.close()
+            except OSError:
+                pass
+        if seen[0] % 2 == 0:
+            self.close_connection = True
+            return
+        self.send_response(200)
+        self.send_header('Content-Length', '0')
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+http.server.HTTPServer(('127.0.0.1', port), Handler).serve_forever()
+"#;
+
 /// One ledger of each other producer, in a folder, of traffic to our own server.
 pub(crate) fn ledgers(folder: &Path) -> Vec<Input> {
     let server = Server::start(&["--idle-timeout", "300ms"]);
@@ -395,10 +449,15 @@ pub(crate) fn ledgers(folder: &Path) -> Vec<Input> {
     std::fs::write(&function, FUNCTION_CLIENT).unwrap();
     let function = function.to_str().unwrap();
     let route = format!("testapp.example:80:127.0.0.1:{port}");
-    let port = format!("PORT={port}");
     let words = |line: &'static str| line.split(' ');
+    let called = format!("PORT={port}");
+    let script = folder.join("service.py");
+    std::fs::write(&script, SERVICE).unwrap();
+    let own = crate::peers::free_port();
+    let service = format!("python3 {} {own} {port}", script.display());
+    let at_service = format!("http://127.0.0.1:{own}/");
     let refused = format!("{program} bench http://127.0.0.1:9/ -n 3");
-    let runs: [(Kind, Vec<&str>); 10] = [
+    let runs: [(Kind, Vec<&str>); 11] = [
         (
             BENCH,
             words("bench -n 40 --rounds 4").chain([&*url]).collect(),
@@ -417,7 +476,7 @@ pub(crate) fn ledgers(folder: &Path) -> Vec<Input> {
         (
             LAMBDA,
             words("lambda -n 6 --rounds 1 --variants A=1 B=2 -- env")
-                .chain([&*port, "python3", function])
+                .chain([&*called, "python3", function])
                 .collect(),
         ),
         (
@@ -444,6 +503,13 @@ pub(crate) fn ledgers(folder: &Path) -> Vec<Input> {
             words("watch -q -- sh -c").chain([&*refused]).collect(),
         ),
         (BENCH, words("bench -n 3 http://127.0.0.1:9/").collect()),
+        // requests of warm-up fail, too; both sides have figures
+        (
+            BENCH,
+            words("bench -c 2 -z 400ms --rounds 2 --service")
+                .chain([&*service, &*at_service])
+                .collect(),
+        ),
     ];
     std::thread::scope(|scope| {
         let made = runs.iter().enumerate().map(|(nth, (kind, words))| {

@@ -83,7 +83,7 @@ fn connections_that_are_shorter_than_the_time_between_two_looks_are_said_to_be_m
                 words,
                 "The kernel's trace of connects would show them: it needs root or CAP_PERFMON",
                 &format!("NOT met: {gate}"),
-                "--fail-on: a part of the traffic was not observed",
+                "--fail-on: findings may be missing",
             ] {
                 assert!(page.contains(words), "{words}: {page}");
             }

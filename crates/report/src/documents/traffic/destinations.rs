@@ -43,7 +43,9 @@ pub(super) fn destinations(all: &[Destination]) -> Table {
             Cell::reading(&one.figures.wasted_share, Share)
         })
         .about("wasted, of the time of all requests there")
-        .ranked(4, "setup", |one| one.figures.setup_mean_ms.total.map(Time))
+        .ranked(4, "setup", |one| {
+            Cell::reading(&one.figures.setup_mean_ms.total, Time)
+        })
         .about("mean per connection")
         .ranked(6, "TLS", |one| {
             join(
@@ -123,12 +125,16 @@ fn setup(all: &[Destination]) -> Table {
         .column("destination", |one| &one.origin)
         .figure(0, "resumed-share", |one| &one.figures.resumed_share)
         .about("share of TLS handshakes that resumed a session")
-        .column("lookup", |one| one.figures.setup_mean_ms.dns.map(Time))
+        .column("lookup", |one| {
+            Cell::reading(&one.figures.setup_mean_ms.dns, Time)
+        })
         .about("mean")
-        .column("TCP", |one| one.figures.setup_mean_ms.connect.map(Time))
+        .column("TCP", |one| {
+            Cell::reading(&one.figures.setup_mean_ms.connect, Time)
+        })
         .about("mean")
         .column("TLS handshake", |one| {
-            one.figures.setup_mean_ms.ssl.map(Time)
+            Cell::reading(&one.figures.setup_mean_ms.ssl, Time)
         })
         .about("mean")
         .figure(0, "churn", |one| &one.figures.churn_per_s)
