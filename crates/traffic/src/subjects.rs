@@ -7,7 +7,6 @@ use intact_document::facts::{add_findings, rule_states};
 use intact_document::unobserved::Unobserved;
 use intact_document::{Claims, Facts, Finding, RuleState, Subject};
 use intact_ledger::Caveat;
-use intact_reading::Why;
 
 /// The subject of requirements without a selector.
 const WHOLE: &str = "all destinations";
@@ -41,7 +40,7 @@ impl Facts for ObservedFacts {
     }
 
     fn rules(&self) -> Vec<RuleState> {
-        rule_states(rules::evidence(), &self.totals.counted.unobserved)
+        rule_states(rules::evidence(), &self.unobserved())
     }
 
     /// Also where connections were open without our seeing inside.
@@ -59,6 +58,7 @@ impl Facts for ObservedFacts {
 /// What is missing; all of it, where nothing worked.
 fn unobserved(figures: &Figures) -> Unobserved {
     let mut all = figures.counted.unobserved.clone();
+    all.nothing = figures.counted.is_empty();
     if let Some(reason) = figures.counted.no_response() {
         all.add(&Unobserved::because(reason));
     }
@@ -81,7 +81,7 @@ impl ObservedFacts {
         Subject {
             readings,
             // a count of what did not work is no figure
-            unjudged: figures.counted.no_response().map(Why::cannot_see),
+            unjudged: figures.counted.unjudged(),
             ..subject
         }
     }
