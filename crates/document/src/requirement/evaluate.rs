@@ -182,7 +182,9 @@ impl Requirement {
             Ordering::Equal => "at",
             Ordering::Greater => "above",
         };
-        format!("; the {end} end is {stands} {}", self.value)
+        let value = self.value.base();
+        let value = self.figure.dimension.shown(value, value);
+        format!("; the {end} end is {stands} {value}")
     }
 
     /// The reading, with its reason where nothing is known.
