@@ -182,7 +182,7 @@ fn findings(variants: &[VariantFacts]) -> Vec<Finding> {
         findings::of_variant(variant)
             .into_iter()
             .map(move |mut finding| {
-                if several && finding.subject != variant.name {
+                if several {
                     let of_variant = |subject: &str| format!("{}: {subject}", variant.name);
                     finding.subject = of_variant(&finding.subject);
                     finding.also = finding.also.iter().map(|one| of_variant(one)).collect();

@@ -66,7 +66,7 @@ fn failed_on_dead(variant: &VariantFacts) -> Option<Finding> {
     Some(Finding {
         rule: DIED_IN_FREEZE,
         severity: Severity::Error,
-        subject: variant.name.clone(),
+        subject: "the function".to_owned(),
         also: Vec::new(),
         claim: statement!(
             "{invocations} failed after the server had closed a kept connection while the function was frozen",
