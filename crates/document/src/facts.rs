@@ -100,7 +100,7 @@ pub fn rule_states(
             unjudged: unobserved
                 .sees(needs)
                 .err()
-                .or_else(|| unobserved.states_nothing()),
+                .or_else(|| unobserved.judges_nothing()),
         })
         .collect()
 }

@@ -75,6 +75,12 @@ impl TrafficCounts {
         }
     }
 
+    /// Why no figure describes successful work: there was no response, or no traffic at all.
+    pub fn unjudged(&self) -> Option<Why> {
+        let reason = self.no_response().map(Why::cannot_see);
+        reason.or(self.is_empty().then_some(Why::NoTraffic))
+    }
+
     /// Whether there was neither a request nor a connection.
     pub fn is_empty(&self) -> bool {
         self.requests.total == 0

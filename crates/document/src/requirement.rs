@@ -34,9 +34,18 @@ pub struct Requirement {
     name: String,
     op: Op,
     value: Quantity,
+    allow_empty: bool,
 }
 
 impl Requirement {
+    /// The same, which a figure without any traffic meets where `allow_empty`.
+    pub fn allowing_empty(self, allow_empty: bool) -> Requirement {
+        Requirement {
+            allow_empty,
+            ..self
+        }
+    }
+
     /// Which subjects it is about; none means all.
     pub fn selectors(&self) -> &[Selector] {
         &self.selectors

@@ -148,6 +148,21 @@ impl TrafficReadings {
         }
     }
 
+    /// Adds failures of a kind that no request on the wire shows: between none and `most`.
+    pub fn add_unsent(&mut self, kind: Failure, most: u64, why: &Why) {
+        let unsent = Reading::between(0.0, most as f64, why.clone());
+        if unsent.is_known() {
+            return;
+        }
+        let requests = &mut self.requests;
+        requests.failures = requests.failures.plus(&unsent);
+        requests.failed_share = Reading::unknown(why.clone());
+        let of_kind = requests.hidden.remove(kind.id());
+        let of_kind = of_kind.or_else(|| requests.failed.remove(kind.id()));
+        let of_kind = of_kind.map_or(unsent.clone(), |seen| seen.plus(&unsent));
+        requests.failed.insert(kind.id(), of_kind);
+    }
+
     /// The mean of this number of runs.
     pub fn per_run(mut self, runs: f64) -> TrafficReadings {
         for reading in self.counts_mut() {

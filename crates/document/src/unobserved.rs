@@ -97,6 +97,8 @@ pub struct Unobserved {
     /// Connections that were open before the recording: whether and when the client opened them
     /// for the traffic that is measured is unknown.
     pub open_before: u64,
+    /// Whether there was neither a request nor a connection, so that no rule had anything to judge.
+    pub nothing: bool,
     /// Kinds of evidence that the recording lacks.
     pub lacking: Vec<Evidence>,
 }
@@ -184,7 +186,8 @@ impl Unobserved {
 
     /// Why rules may have missed something; `None` where they saw all that they judge.
     pub fn hides_findings(&self) -> Option<String> {
-        self.reason().or_else(|| {
+        let nothing = self.nothing.then(|| Why::NoTraffic.to_string());
+        self.reason().or(nothing).or_else(|| {
             (self.spare > 0).then(|| {
                 let connections = counted(self.spare, "connection");
                 let reason = self.spare_reason();
@@ -332,10 +335,11 @@ impl Unobserved {
         self.sees(needs).map(|()| reading).into()
     }
 
-    /// Why no rule can judge: the producer states no evidence at all.
-    pub fn states_nothing(&self) -> Option<Why> {
+    /// Why no rule can judge: the producer states no evidence at all, or there was no traffic.
+    pub fn judges_nothing(&self) -> Option<Why> {
         let is_all = Evidence::ALL.iter().all(|kind| self.lacking.contains(kind));
-        is_all.then_some(Why::cannot_see(NOTHING_STATED))
+        let stated = is_all.then_some(Why::cannot_see(NOTHING_STATED));
+        stated.or(self.nothing.then_some(Why::NoTraffic))
     }
 
     /// A count of lookups.
@@ -399,6 +403,7 @@ impl Unobserved {
         self.idle_limited += other.idle_limited;
         self.without_client += other.without_client;
         self.open_before += other.open_before;
+        self.nothing |= other.nothing;
         for &evidence in &other.lacking {
             if !self.lacking.contains(&evidence) {
                 self.lacking.push(evidence);
@@ -418,6 +423,9 @@ impl Unobserved {
     /// A count of findings: what was not observed may hold more.
     pub fn findings(&self, count: usize) -> Reading {
         match self.hides_findings() {
+            Some(_) if self.nothing && self.reason().is_none() && count == 0 => {
+                Reading::unknown(Why::NoTraffic)
+            }
             None => Reading::count(count as u64),
             Some(reason) => Reading::at_least(count as f64, Why::from(reason)),
         }
@@ -439,6 +447,7 @@ mod tests {
         idle_limited: 0,
         without_client: 0,
         open_before: 0,
+        nothing: false,
         lacking: Vec::new(),
     };
 
@@ -462,6 +471,22 @@ mod tests {
         assert_eq!(log.connections(0, 0), Reading::unknown(NO_CONNECTIONS));
         assert_eq!(log.avoidable(0, 0), Reading::unknown(NO_CONNECTIONS));
         assert_eq!(log.avoidable(0, 3).meets(Op::Equal, 0.0), None);
+    }
+
+    #[test]
+    fn nothing_observed_is_no_evidence_of_no_finding() {
+        let nothing = Unobserved {
+            nothing: true,
+            ..ALL
+        };
+        assert_eq!(nothing.findings(0), Reading::unknown(Why::NoTraffic));
+        assert_eq!(nothing.judges_nothing(), Some(Why::NoTraffic));
+        assert_eq!(nothing.hides_findings(), Some(Why::NoTraffic.to_string()));
+        let mut sum = ALL;
+        sum.add(&nothing);
+        assert!(sum.nothing);
+        // a failed lookup is a finding without a connection
+        assert!(nothing.findings(1).is_positive());
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! ```
 //! Connections and exchanges belong to invocations by time. Must not run anything.
 
+mod findings;
 mod frozen;
 mod invocation;
 mod subjects;
@@ -17,7 +18,8 @@ mod variant;
 mod verdict;
 
 pub use crate::time_difference::TimeDifference;
-pub use frozen::{Freeze, FreezeEffect, FrozenConnection};
+pub use findings::rule_ids;
+pub use frozen::{DeadUse, Freeze, FreezeEffect, FrozenConnection};
 pub use invocation::InvocationFacts;
 pub use variant::{Freezes, Kind, RoundMean, Sent, VariantFacts};
 
@@ -141,7 +143,8 @@ impl Invocations {
             true => sent.unobserved.clone(),
             false => Unobserved::because(subjects::NOT_WATCHED),
         };
-        let all = ObservedTraffic::of(sent, in_vain, &unobserved, 1.0);
+        let mut all = ObservedTraffic::of(sent, in_vain, &unobserved, 1.0);
+        frozen::add_unsent(&mut all.traffic, invocations.iter());
         LambdaFacts {
             verdict: verdict::claims(&variants, &comparisons),
             findings: findings(&variants),
@@ -176,16 +179,16 @@ impl Invocations {
 fn findings(variants: &[VariantFacts]) -> Vec<Finding> {
     let several = variants.len() > 1;
     let each = variants.iter().flat_map(|variant| {
-        let findings = variant.observed.iter().flat_map(|facts| &facts.findings);
-        findings.map(move |finding| {
-            let mut finding = finding.clone();
-            if several {
-                let of_variant = |subject: &str| format!("{}: {subject}", variant.name);
-                finding.subject = of_variant(&finding.subject);
-                finding.also = finding.also.iter().map(|one| of_variant(one)).collect();
-            }
-            finding
-        })
+        findings::of_variant(variant)
+            .into_iter()
+            .map(move |mut finding| {
+                if several {
+                    let of_variant = |subject: &str| format!("{}: {subject}", variant.name);
+                    finding.subject = of_variant(&finding.subject);
+                    finding.also = finding.also.iter().map(|one| of_variant(one)).collect();
+                }
+                finding
+            })
     });
     each.collect()
 }

@@ -77,8 +77,6 @@ impl TimeDifference {
     }
 }
 
-/// Why a saving is a range.
-pub(crate) const INTERVAL: Why = Why::cannot_see("95 % interval");
 /// The share has no bounds: the time of the reference itself is not distinguished from nothing.
 const VARY_TOO_MUCH: Why =
     Why::cannot_see("the rounds vary too much for an interval; measure for longer");
@@ -95,7 +93,7 @@ pub(crate) fn uncompared(all: &[TimeDifference], name: &str) -> Why {
 /// An interval over this number of rounds: every value of it is possible.
 pub(crate) fn interval(interval: Option<Interval>, rounds: usize) -> Reading {
     match (interval, rounds) {
-        (Some(one), _) => Reading::between(one.low, one.high, INTERVAL),
+        (Some(one), _) => Reading::interval(one.value, one.low, one.high),
         (None, MIN_ROUNDS..) => Reading::unknown(VARY_TOO_MUCH),
         (None, rounds) => Reading::unknown(Why::TooFew {
             had: rounds as u64,

@@ -11,7 +11,7 @@ use intact_document::requirement::{DocumentKind, ParseError, Requirement};
 use intact_experiments::bench::{self, BenchFacts};
 use intact_experiments::capacity::{self, CapacityFacts};
 use intact_experiments::compare::{CompareFacts, Comparison};
-use intact_experiments::lambda::{Invocations, LambdaFacts};
+use intact_experiments::lambda::{self, Invocations, LambdaFacts};
 use intact_experiments::scenario::{self, ScenarioFacts};
 use intact_ledger::store::Reader;
 use intact_ledger::{Producer, Run};
@@ -252,10 +252,8 @@ pub fn rules_of(document: DocumentKind) -> Vec<&'static str> {
         DocumentKind::Capacity => capacity::RULES.to_vec(),
         DocumentKind::Fault => fault::RULES.to_vec(),
         DocumentKind::Fleet => [check::rule_ids(), bench::RULES.to_vec()].concat(),
-        DocumentKind::Watch
-        | DocumentKind::Compare
-        | DocumentKind::Audit
-        | DocumentKind::Lambda => rules::ids().collect(),
+        DocumentKind::Lambda => lambda::rule_ids(),
+        DocumentKind::Watch | DocumentKind::Compare | DocumentKind::Audit => rules::ids().collect(),
     }
 }
 

@@ -46,6 +46,11 @@ impl Reading {
         }
     }
 
+    /// An estimate within its 95 % interval: every value of the interval is possible.
+    pub fn interval(value: f64, low: f64, high: f64) -> Reading {
+        Reading::between(low, high, Why::Interval).inferred(value)
+    }
+
     /// A lower bound of a figure that is not negative: what was not observed can only add to it. A
     /// bound of zero says nothing.
     pub fn at_least(low: f64, why: Why) -> Reading {
@@ -175,10 +180,16 @@ impl Reading {
     }
 
     /// The reading in words, each value as `shown` writes it: `6`, `2 to 8`, `at least 13`, `at
-    /// most 5`, `~40`, `-`.
+    /// most 5`, `~40`, `-`, of an interval `68 (45 to 83)`.
     pub fn shown(&self, shown: impl Fn(f64) -> String) -> String {
         if let Some(value) = self.estimate {
-            return format!("~{}", shown(value));
+            return match self.why {
+                Some(Why::Interval) => {
+                    let [value, low, high] = [value, self.low, self.high].map(shown);
+                    format!("{value} ({low} to {high})")
+                }
+                _ => format!("~{}", shown(value)),
+            };
         }
         match (self.low, self.high) {
             (low, _) if self.is_known() => shown(low),
@@ -264,6 +275,7 @@ mod tests {
             (Reading::at_least(13.0, why()), "at least 13"),
             (Reading::at_most(5.0, why()), "at most 5"),
             (Reading::unknown(why()), "-"),
+            (Reading::interval(68.0, 45.0, 83.0), "68 (45 to 83)"),
             (Reading::known(f64::NAN), "-"),
             (Reading::at_least(0.0, why()), "-"),
             (Reading::at_least(2.0, why()).inferred(40.0), "~40"),

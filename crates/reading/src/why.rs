@@ -40,6 +40,9 @@ pub enum Why {
     /// The measurement ended before a limit was reached.
     #[error("the measurement ended before the limit was reached")]
     LimitNotReached,
+    /// It was estimated, and lies within this interval.
+    #[error("95 % interval")]
+    Interval,
     /// The measured values differ.
     #[error("only this range is known")]
     OnlyRange,

@@ -42,7 +42,7 @@ impl Facts for ObservedFacts {
     }
 
     fn rules(&self) -> Vec<RuleState> {
-        rule_states(rules::evidence(), &self.totals.counted.unobserved)
+        rule_states(rules::evidence(), &self.unobserved())
     }
 
     /// Also where connections were open without our seeing inside.
@@ -60,6 +60,7 @@ impl Facts for ObservedFacts {
 /// What is missing; all of it, where nothing worked.
 fn unobserved(figures: &Figures) -> Unobserved {
     let mut all = figures.counted.unobserved.clone();
+    all.nothing = figures.counted.is_empty();
     if let Some(reason) = figures.counted.no_response() {
         all.add(&Unobserved::because(reason));
     }
@@ -90,7 +91,9 @@ impl ObservedFacts {
         Subject {
             readings,
             // a count of what did not work is no figure
-            unjudged: no_success(figures).map(Why::cannot_see),
+            unjudged: no_success(figures)
+                .map(Why::cannot_see)
+                .or(figures.counted.unjudged()),
             ..subject
         }
     }

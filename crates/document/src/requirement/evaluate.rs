@@ -3,7 +3,8 @@
 
 use super::{Requirement, Selector};
 use crate::facts::{Facts, Subject};
-use intact_reading::{Reading, Why};
+use intact_reading::{Op, Reading, Why};
+use std::cmp::Ordering;
 use std::fmt;
 
 /// The label of a subject that is one of two sides, each of which has figures of its own.
@@ -42,6 +43,8 @@ pub enum Outcome {
     /// Left out: the variant fixes the figure by what it is (selector, value), and no selector
     /// names the variant.
     FixedBy(&'static str, &'static str),
+    /// Left out: there was no traffic, which `--allow-empty` accepts.
+    Empty,
     /// Left out: the figure compares the others with this subject, and no selector names it.
     Baseline,
     /// Left out: the figure is one of the other side, and no selector names this one.
@@ -52,7 +55,7 @@ impl Outcome {
     fn is_left_out(&self) -> bool {
         matches!(
             self,
-            Outcome::FixedBy(..) | Outcome::Baseline | Outcome::OtherSide
+            Outcome::FixedBy(..) | Outcome::Baseline | Outcome::Empty | Outcome::OtherSide
         )
     }
 }
@@ -116,11 +119,17 @@ impl Requirement {
         if is_of_other && !names_side && subject.labels.iter().any(|(key, _)| *key == SIDE) {
             return Outcome::OtherSide;
         }
-        if subject.unjudged.is_some() {
+        let is_accepted = |why: &Why| self.allow_empty && *why == Why::NoTraffic;
+        if subject
+            .unjudged
+            .as_ref()
+            .is_some_and(|why| !is_accepted(why))
+        {
             return Outcome::Unjudged(reading);
         }
         if reading.is_unknown() {
             return match reading.why() {
+                Some(why) if is_accepted(why) => Outcome::Empty,
                 Some(Why::Baseline) if is_unscoped => Outcome::Baseline,
                 _ => Outcome::Unknown(reading),
             };
@@ -139,6 +148,15 @@ impl Requirement {
         } = self;
         match outcome {
             Outcome::Met(reading) => format!("{name} is {}", self.shown(reading)),
+            Outcome::Missed(reading) | Outcome::Undecided(reading)
+                if reading.why() == Some(&Why::Interval) =>
+            {
+                format!(
+                    "{name} is {}{}",
+                    self.shown(reading),
+                    self.deciding_end(reading)
+                )
+            }
             Outcome::Missed(reading) => {
                 format!("{name} is {}, required {op} {value}", self.shown(reading))
             }
@@ -157,9 +175,27 @@ impl Requirement {
                 format!("{name} is {stated}, not judged: {why}")
             }
             Outcome::FixedBy(key, wanted) => format!("{name} left out, {key}={wanted} fixes it"),
+            Outcome::Empty => format!("{name} left out, {}", Why::NoTraffic),
             Outcome::Baseline => format!("{name} left out, {}", Why::Baseline),
             Outcome::OtherSide => format!("{name} left out, it is a figure of the other side"),
         }
+    }
+
+    /// The end of an interval that keeps the requirement from being met.
+    fn deciding_end(&self, reading: &Reading) -> String {
+        let (end, bound) = match self.op {
+            Op::Above | Op::AtLeast => ("lower", reading.low()),
+            Op::Below | Op::AtMost => ("upper", reading.high()),
+            Op::Equal | Op::Unequal => return format!(", required {} {}", self.op, self.value),
+        };
+        let stands = match bound.total_cmp(&self.value.base()) {
+            Ordering::Less => "below",
+            Ordering::Equal => "at",
+            Ordering::Greater => "above",
+        };
+        let value = self.value.base();
+        let value = self.figure.dimension.shown(value, value);
+        format!("; the {end} end is {stands} {value}")
     }
 
     /// The reading, with its reason where nothing is known.
@@ -212,7 +248,7 @@ impl Verdict {
     /// Whether the requirement is met: measured on one subject at least, and missed or unmeasured
     /// on none.
     pub fn passed(&self) -> bool {
-        let met = |one: &RequirementResult| matches!(one.outcome, Outcome::Met(_));
+        let met = |one: &RequirementResult| matches!(one.outcome, Outcome::Met(_) | Outcome::Empty);
         let left_out = |one: &RequirementResult| one.outcome.is_left_out();
         self.results.iter().any(met) && self.results.iter().all(|one| met(one) || left_out(one))
     }
@@ -253,7 +289,7 @@ impl Verdict {
             );
         }
         let left_out = self.results.iter().all(|one| one.outcome.is_left_out());
-        left_out.then(|| {
+        (left_out && !self.passed()).then(|| {
             "every variant fixes this figure; to check one anyway, name it with a selector"
                 .to_owned()
         })

@@ -54,6 +54,7 @@ pub(super) fn parse(expression: &str) -> Result<Requirement, ParseError> {
         name: name.to_owned(),
         op,
         value,
+        allow_empty: false,
     })
 }
 

@@ -266,6 +266,7 @@ impl Facts for Bench {
             readings.set("p99", p99);
             readings.set("reuse", Reading::known(reuse));
             readings.set("mean", Reading::known(f64::NAN));
+            readings.set("saved-share", Reading::interval(0.68, 0.45, 0.83));
             let server = Reading::unknown(Why::not_measured("add --server-pid"));
             readings.set("server-cpu-per-request", server);
             subject
@@ -481,4 +482,31 @@ proptest! {
             Err(fault) => prop_assert!(fault.to_string().contains('^')),
         }
     }
+}
+
+#[test]
+fn a_gate_on_an_interval_prints_its_value_and_the_end_that_decides() {
+    for (expression, words) in [
+        (
+            "keepalive=on: saved-share > 95%",
+            "saved-share is 68 % (45 % to 83 %); the lower end is below 95 %",
+        ),
+        (
+            "keepalive=on: saved-share > 50%",
+            "saved-share is 68 % (45 % to 83 %); the lower end is below 50 %",
+        ),
+        (
+            "keepalive=on: saved-share < 80%",
+            "saved-share is 68 % (45 % to 83 %); the upper end is above 80 %",
+        ),
+    ] {
+        let verdict = parse(expression).evaluate(&Bench(2));
+        assert!(!verdict.passed());
+        assert_eq!(verdict.results()[0].words(), words);
+    }
+    assert!(
+        parse("keepalive=on: saved-share > 40%")
+            .evaluate(&Bench(2))
+            .passed()
+    );
 }

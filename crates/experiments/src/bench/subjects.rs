@@ -207,8 +207,8 @@ mod tests {
     use intact_document::requirement::Requirement;
     use intact_experiment::{AxisValues, ConnectionSettings, TlsChoice};
     use intact_ledger::{
-        Caveat, Event, Exchange, Nanos, Outcome, Producer, Protocol, Reuse, Run, Sink, Span, Tally,
-        Vantage, Variant,
+        Caveat, Event, Exchange, Failure, Nanos, Outcome, Producer, Protocol, Reuse, Run, Sink,
+        Span, Tally, Vantage, Variant,
     };
     use std::collections::BTreeMap;
 

@@ -69,6 +69,7 @@ impl Facts for CompareFacts {
         let mut all = self.missing.clone();
         for program in &self.variants {
             all.add(&program.counted.unobserved);
+            all.nothing |= program.counted.is_empty();
             if let Some(reason) = program.counted.no_response() {
                 all.add(&Unobserved::because(&format!("{}: {reason}", program.name)));
             }
@@ -80,6 +81,7 @@ impl Facts for CompareFacts {
 impl CompareFacts {
     fn subject(&self, nth: usize, program: &ProgramFacts) -> Subject {
         let mut missing = program.counted.unobserved.clone();
+        missing.nothing = program.counted.is_empty();
         missing.add(&self.missing);
         let mut readings = Readings::default();
         // `compare` has none of the times that other documents about traffic have
@@ -121,7 +123,8 @@ impl CompareFacts {
         let has_less = has_less.is_some_and(|first| program.sends_fewer(first));
         let is_idle = program.counted.requests.total == 0 && has_less;
         let reason = program.no_success().map(Why::cannot_see);
-        reason.or(is_idle.then_some(NO_REQUESTS))
+        let idle = is_idle.then_some(NO_REQUESTS);
+        reason.or(idle).or(program.counted.unjudged())
     }
 
     /// What a program saves of the baseline's wall time.

@@ -1,8 +1,12 @@
 //! The states of the connections that a freeze found open, and what the invocation after it saw of
 //! that.
 
+use super::invocation::InvocationFacts;
 use super::traffic::{TrackedConnection, Traffic};
-use intact_ledger::{CloseKind, Invocation, Nanos, Side, kinds};
+use intact_document::traffic_readings::TrafficReadings;
+use intact_ledger::{CloseKind, Failure, Invocation, Nanos, Side, kinds};
+use intact_reading::Why;
+use intact_units::plural::counted;
 use serde::Serialize;
 
 /// The state of one connection after a freeze.
@@ -78,6 +82,18 @@ kinds! {
     }
 }
 
+/// How an invocation that failed used a connection that had died in the freeze before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum DeadUse {
+    /// A request was sent onto it, and failed.
+    Sent,
+    /// Inferred: no request was sent to its server, so that the function's client is likely to have
+    /// picked it, and to have noticed its end before it wrote.
+    Unsent,
+}
+
 /// One freeze.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -86,6 +102,8 @@ pub struct Freeze {
     pub connection_states: Vec<FrozenConnection>,
     /// What the invocation after it saw.
     pub effect: FreezeEffect,
+    /// How the invocation after it used a dead connection; only of one that failed.
+    pub dead_use: Option<DeadUse>,
 }
 
 /// The freeze before an invocation, to which everything until `until` belongs.
@@ -96,19 +114,47 @@ pub(super) fn pause(traffic: &Traffic, one: &Invocation, until: Nanos) -> Option
             && held.at < frozen.start
             && held.closed.is_none_or(|end| end.at >= frozen.start)
     };
-    let held = traffic.of(one.environment).iter().filter(open);
-    let cases: Vec<FrozenConnection> = held
-        .map(|held| case(held, frozen.end, one.end, until))
+    let all = traffic.of(one.environment);
+    let held = all.iter().filter(open);
+    let held: Vec<(&TrackedConnection, FrozenConnection)> = held
+        .map(|held| (held, case(held, frozen.end, one.end, until)))
         .collect();
+    let cases: Vec<FrozenConnection> = held.iter().map(|(_, case)| *case).collect();
     let saw = match (cases.iter().any(|case| case.is_death()), &one.fate) {
         (false, _) => FreezeEffect::Nothing,
         (true, fate) if fate.is_answer() => FreezeEffect::Recovered,
         (true, _) => FreezeEffect::Failed,
     };
+    let dead = held.iter().filter(|(_, case)| case.is_death());
+    let uses = dead.filter_map(|(dead, _)| dead_use(dead, all, frozen.end, until));
+    let dead_use = uses.min().filter(|_| saw == FreezeEffect::Failed);
     Some(Freeze {
         connection_states: cases,
         effect: saw,
+        dead_use,
     })
+}
+
+/// How a dead connection was used: none where its server was sent requests on others only.
+fn dead_use(
+    dead: &TrackedConnection,
+    all: &[TrackedConnection],
+    thaw: Nanos,
+    until: Nanos,
+) -> Option<DeadUse> {
+    let is_used = |held: &TrackedConnection| {
+        let mut exchanges = held.exchanges.iter();
+        exchanges.any(|one| thaw <= one.at && one.at < until)
+    };
+    if is_used(dead) {
+        return Some(DeadUse::Sent);
+    }
+    dead.origin.as_ref()?;
+    // a dial, too, shows that the client went on without the dead connection
+    let is_dialled = |held: &TrackedConnection| thaw <= held.at && held.at < until;
+    let mut others = all.iter().filter(|held| held.origin == dead.origin);
+    let is_reached = others.any(|held| is_dialled(held) || is_used(held));
+    (!is_reached).then_some(DeadUse::Unsent)
 }
 
 fn case(held: &TrackedConnection, thaw: Nanos, answered: Nanos, until: Nanos) -> FrozenConnection {
@@ -139,4 +185,20 @@ fn case(held: &TrackedConnection, thaw: Nanos, answered: Nanos, until: Nanos) ->
         None if ended.is_some_and(|end| end.at <= answered) => FrozenConnection::ClosedByFunction,
         None => FrozenConnection::Unused,
     }
+}
+
+/// Bounds the failures of traffic in which these invocations may have failed before they sent a
+/// request.
+pub(super) fn add_unsent<'a>(
+    traffic: &mut TrafficReadings,
+    calls: impl Iterator<Item = &'a InvocationFacts>,
+) {
+    let freezes = calls.filter_map(|call| call.freeze.as_ref());
+    let unsent = freezes.filter(|freeze| freeze.dead_use == Some(DeadUse::Unsent));
+    let unsent = unsent.count() as u64;
+    let invocations = counted(unsent, "invocation");
+    let why = format!(
+        "{invocations} failed before a request was sent, after a connection had died in the freeze"
+    );
+    traffic.add_unsent(Failure::Stale, unsent, &Why::from(why));
 }

@@ -2,16 +2,15 @@
 //! time of invocations that found their environment there; counts are of the traffic that the
 //! variant sent.
 
-use super::{LambdaFacts, VariantFacts};
+use super::{LambdaFacts, VariantFacts, findings};
 use crate::time_difference::{Saving, TimeStatistic, uncompared};
-use intact_document::facts::rule_states;
+use intact_document::facts::add_findings;
 use intact_document::figures::NANOS_PER_MS;
 use intact_document::requirement::{DocumentKind, FIGURES};
 use intact_document::unobserved::Unobserved;
 use intact_document::{Claims, Facts, Finding, Readings, RuleState, Subject};
 use intact_ledger::Caveat;
 use intact_reading::{Reading, Why};
-use intact_traffic::rules;
 
 pub(super) const NOT_WATCHED: &str = "its connections were not watched (--watch off)";
 const UNSEEN: Why = Why::cannot_see(NOT_WATCHED);
@@ -38,7 +37,7 @@ impl Facts for LambdaFacts {
     }
 
     fn rules(&self) -> Vec<RuleState> {
-        rule_states(rules::evidence(), &self.unobserved())
+        findings::states(&self.unobserved())
     }
 
     fn any_success(&self) -> bool {
@@ -71,6 +70,11 @@ impl LambdaFacts {
         let sent = variant.sent.as_ref();
         let each = sent.map(|sent| sent.connections_per_invocation.clone());
         let each = each.unwrap_or(Reading::unknown(UNSEEN));
+        if let Some(observed) = observed {
+            let missing = observed.unobserved();
+            let own = findings::of_variant(variant);
+            add_findings(&mut readings, &own, &findings::states(&missing), &missing);
+        }
         readings.set("invocations", all);
         readings.set("invocations-failed", all - answered);
         readings.set("connections-per-invocation", each);
@@ -79,7 +83,8 @@ impl LambdaFacts {
         self.saved(variant).add_to(&mut readings);
         Subject {
             readings,
-            unjudged,
+            // a function that sends nothing was observed all the same
+            unjudged: unjudged.filter(|why| *why != Why::NoTraffic),
             ..Subject::new(&*variant.name).label("variant", &*variant.name)
         }
     }

@@ -218,6 +218,65 @@ fn connections_that_a_freeze_found_open_are_counted_by_state() {
 }
 
 #[test]
+fn an_invocation_that_failed_on_a_dead_connection_fails_the_gates() {
+    let failed = || InvocationOutcome::Error("ECONNRESET".to_owned());
+    let stale = Some(Outcome::Failed(Failure::Stale));
+    let fin = || Some(closed(1, 2000, Side::Server, Some(CloseKind::Fin)));
+    let met = |facts: &LambdaFacts, expression: &str| {
+        let requirement: Requirement = expression.parse().unwrap();
+        requirement.evaluate(facts).passed()
+    };
+    for (used, dead_use) in [(None, DeadUse::Unsent), (stale, DeadUse::Sent)] {
+        let facts = frozen(used, fin(), failed());
+        let freeze = facts.invocations[1].freeze.as_ref().unwrap();
+        assert_eq!(freeze.dead_use, Some(dead_use));
+        let finding = &facts.findings[0];
+        assert_eq!(finding.rule, "died-in-freeze");
+        assert_eq!(finding.severity, intact_document::Severity::Error);
+        for expression in [
+            "stale == 0",
+            "failed == 0",
+            "failed-share < 1%",
+            "errors == 0",
+        ] {
+            assert!(!met(&facts, expression), "{dead_use:?}: {expression}");
+        }
+        let remedies = facts.findings.iter().map(|one| one.fix.to_string());
+        assert!(remedies.into_iter().all(|one| !one.contains("Raise")));
+    }
+    // a client that goes on with a new connection, and one that has no request to send
+    let answered = frozen(None, fin(), InvocationOutcome::Answered(1));
+    for expression in ["stale == 0", "failed == 0", "errors == 0"] {
+        assert!(met(&answered, expression), "{expression}");
+    }
+}
+
+#[test]
+fn a_failure_of_the_function_itself_is_not_that_of_a_connection() {
+    let mut invoked = Invocations::new(&run(&["it"]));
+    invoked.record(Event::Opened(&connection(1, 10)));
+    invoked.record(Event::Exchange(&exchange(1, 11, 20, Outcome::Ok)));
+    let end = closed(1, 2000, Side::Server, Some(CloseKind::Fin));
+    invoked.record(Event::Closed(&end));
+    invoked.record(Event::Invocation(&invocation(0, 1, 5, 25)));
+    // the client opens another one, and its request succeeds
+    invoked.record(Event::Opened(&connection(2, 3010)));
+    invoked.record(Event::Exchange(&exchange(2, 3011, 3050, Outcome::Ok)));
+    let mut late = invocation(0, 1, 3000, 3100);
+    late.frozen = Some(Span::new(at(30), at(3000)));
+    late.fate = InvocationOutcome::Error("no such order".to_owned());
+    invoked.record(Event::Invocation(&late));
+    let facts = invoked.facts();
+    let freeze = facts.invocations[1].freeze.as_ref().unwrap();
+    assert_eq!(
+        (freeze.effect, freeze.dead_use),
+        (FreezeEffect::Failed, None)
+    );
+    let mut rules = facts.findings.iter().map(|one| one.rule);
+    assert!(rules.all(|rule| rule != "died-in-freeze"));
+}
+
+#[test]
 fn what_an_environment_opens_belongs_to_the_invocation_during_which_it_does() {
     let mut invoked = Invocations::new(&run(&["it"]));
     let mut cold = invocation(0, 1, 100, 120);

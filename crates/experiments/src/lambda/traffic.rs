@@ -2,8 +2,8 @@
 //! conclude.
 
 use intact_ledger::{
-    CloseKind, Closed, Connection, ConnectionId, Event, Exchange, Invocation, Nanos, Reuse, Side,
-    Sink,
+    CloseKind, Closed, Connection, ConnectionId, Event, Exchange, Invocation, Nanos, Origin, Reuse,
+    Side, Sink,
 };
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,6 +13,7 @@ const HELD: usize = 1_000_000;
 /// What invocations need to know of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct TrackedConnection {
+    pub(super) origin: Option<Origin>,
     pub(super) at: Nanos,
     pub(super) opened: bool,
     pub(super) closed: Option<End>,
@@ -93,6 +94,7 @@ impl Traffic {
         let all = self.environments.entry(environment).or_default();
         self.places.insert(one.id, (environment, all.len()));
         all.push(TrackedConnection {
+            origin: one.origin.clone(),
             at: one.at,
             opened: one.is_opened(),
             closed: None,

@@ -1,7 +1,8 @@
 //! One variant of a function: its kinds of invocations, its rounds, what it sent, what freezes did
 //! to it.
 
-use super::frozen::{FreezeEffect, FrozenConnection};
+use super::frozen;
+use super::frozen::{DeadUse, FreezeEffect, FrozenConnection};
 use super::invocation::InvocationFacts;
 use crate::compare::is_fewer;
 use crate::time_difference::Rounds;
@@ -53,6 +54,8 @@ pub struct Freezes {
     pub effect: BTreeMap<FreezeEffect, u64>,
     /// What those saw that had a death of each kind before them.
     pub by_state: BTreeMap<FrozenConnection, BTreeMap<FreezeEffect, u64>>,
+    /// Invocations that failed by how they used a connection that had died.
+    pub dead_use: BTreeMap<DeadUse, u64>,
 }
 
 /// One round of a variant.
@@ -131,6 +134,22 @@ impl VariantFacts {
         observed.filter(|observed| observed.totals.counted.avoidable > 0)
     }
 
+    /// Connections that died in a freeze.
+    pub(super) fn died_in_freeze(&self) -> u64 {
+        let freezes = self.kinds.iter().filter_map(|kind| kind.freezes.as_ref());
+        let states = freezes.flat_map(|freezes| &freezes.connection_states);
+        let dead = states.filter(|(state, _)| state.is_death());
+        dead.map(|(_, count)| count).sum()
+    }
+
+    /// Invocations that failed because of a connection that had died in a freeze.
+    pub(super) fn failed_on_dead(&self, dead_use: DeadUse) -> u64 {
+        let freezes = self.kinds.iter().filter_map(|kind| kind.freezes.as_ref());
+        freezes
+            .filter_map(|freezes| freezes.dead_use.get(&dead_use))
+            .sum()
+    }
+
     /// Requests per invocation, over all kinds; absent where connections were not watched.
     pub(super) fn requests_per_invocation(&self) -> Option<f64> {
         let sums = self.kinds.iter().map(|kind| {
@@ -153,6 +172,10 @@ impl VariantFacts {
         calls: &[&InvocationFacts],
         observed: Option<ObservedFacts>,
     ) -> VariantFacts {
+        let observed = observed.map(|mut facts| {
+            frozen::add_unsent(&mut facts.totals.traffic, calls.iter().copied());
+            facts
+        });
         let mut outcomes = BTreeMap::new();
         let mut kinds: Vec<(String, Vec<&InvocationFacts>)> = Vec::new();
         for &call in calls {
@@ -266,6 +289,9 @@ impl Freezes {
             any = true;
             all.open += pause.connection_states.len() as u64;
             *all.effect.entry(pause.effect).or_default() += 1;
+            if let Some(dead_use) = pause.dead_use {
+                *all.dead_use.entry(dead_use).or_default() += 1;
+            }
             for &case in &pause.connection_states {
                 *all.connection_states.entry(case).or_default() += 1;
             }

@@ -13,7 +13,9 @@ pub(super) fn claims(variants: &[VariantFacts], comparisons: &[TimeDifference]) 
     let unlike = unlike(variants).into_iter();
     let mut claims: Vec<Claim> = unlike.map(|one| of(ClaimKind::Unseen, one)).collect();
     if let [only] = variants {
-        claims.extend(only.wasteful().and_then(waste));
+        // a connection that died in a freeze had to be opened again
+        let wasteful = only.wasteful().filter(|_| only.died_in_freeze() == 0);
+        claims.extend(wasteful.and_then(waste));
     }
     claims.extend(comparisons.iter().map(|one| {
         // what differs most comes first

@@ -7,7 +7,7 @@ use crate::console;
 use crate::exit::Failed;
 use anyhow::anyhow;
 use intact_document::requirement::{DocumentKind, Requirement, Verdict};
-use intact_document::{Facts, Severity};
+use intact_document::{Facts, Severity, Unobserved};
 use intact_ledger::{Run, private_file};
 use intact_report::annotations::{self, Ci};
 use intact_report::terminal::{self, Length};
@@ -25,6 +25,9 @@ pub(crate) struct Gates {
     /// Exit 1 when there is a finding of this severity or above
     #[arg(long, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
+    /// Meet gates also where no request and no connection was observed
+    #[arg(long)]
+    allow_empty: bool,
     /// Write requirements and rules as tests of JUnit
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -49,7 +52,7 @@ impl From<FailOn> for Severity {
 impl FailOn {
     /// Why the gate fails, a line for each finding and one for what was not observed; none where it
     /// passes.
-    pub(crate) fn failing(self, facts: &dyn Facts) -> Vec<String> {
+    pub(crate) fn failing(self, facts: &dyn Facts, unobserved: &Unobserved) -> Vec<String> {
         let least = Severity::from(self);
         let findings = facts.findings().iter();
         let failing = findings.filter(|finding| finding.severity >= least);
@@ -59,8 +62,11 @@ impl FailOn {
                 format!("{severity} {}: {}", finding.rule, finding.subjects())
             })
             .collect();
-        let missing = facts.unobserved().hides_findings();
-        reasons.extend(missing.map(|reason| format!("findings may be missing: {reason}")));
+        let missing = unobserved.hides_findings();
+        reasons.extend(missing.map(|reason| match unobserved.nothing {
+            true => reason,
+            false => format!("findings may be missing: {reason}"),
+        }));
         reasons
     }
 }
@@ -69,7 +75,9 @@ impl Gates {
     /// The requirements, read before anything runs; `None` where `help` was asked for and is
     /// printed.
     pub(crate) fn begin(&self, document: DocumentKind) -> Result<Option<Vec<Requirement>>, Failed> {
-        requirements::begin(&self.require, document)
+        let requirements = requirements::begin(&self.require, document)?;
+        let allowing = |one: Requirement| one.allowing_empty(self.allow_empty);
+        Ok(requirements.map(|all| all.into_iter().map(allowing).collect()))
     }
 
     /// Refuses a file that would hold only the last of several documents.
@@ -89,12 +97,16 @@ impl Gates {
             let paper = console::error_paper(Length::Full);
             console::annotate(terminal::requirements(verdicts, paper).trim_end());
         }
-        let failing = self.fail_on.map_or_else(Vec::new, |on| on.failing(facts));
+        let mut unobserved = facts.unobserved();
+        unobserved.nothing &= !self.allow_empty;
+        let failing = self
+            .fail_on
+            .map_or_else(Vec::new, |on| on.failing(facts, &unobserved));
         for reason in &failing {
             console::note(&format!("--fail-on: {reason}"));
         }
         let least = self.fail_on.map(Severity::from);
-        let missing = facts.unobserved().hides_findings();
+        let missing = unobserved.hides_findings();
         if let Some(path) = &self.junit {
             let text = intact_report::junit::document(
                 run.producer.as_str(),

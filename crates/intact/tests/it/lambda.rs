@@ -6,7 +6,7 @@ use crate::program::{Schema, Server, exchanges};
 use intact_ledger::store::Reader;
 use intact_ledger::{FaultEvent, Nanos, Row, Span};
 use serde_json::{Value, json};
-use std::io::BufReader;
+use std::io::{BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -382,10 +382,8 @@ fn seen(freeze: &str) -> Option<(Vec<String>, Value)> {
 fn stopped_processes_find_the_fin_that_their_kernel_took() {
     if let Some((seen, pause)) = seen("processes") {
         assert_eq!(seen, ["Seen: answer", "Seen: FIN"]);
-        assert_eq!(
-            pause,
-            json!({"connection_states": ["fin-seen"], "effect": "failed"})
-        );
+        assert_eq!(pause["connection_states"], json!(["fin-seen"]));
+        assert_eq!(pause["effect"], "failed");
     }
 }
 
@@ -393,10 +391,65 @@ fn stopped_processes_find_the_fin_that_their_kernel_took() {
 fn a_frozen_machine_misses_the_fin_and_is_reset() {
     if let Some((seen, pause)) = seen("machine") {
         assert_eq!(seen, ["Seen: answer", "Seen: RST"]);
-        assert_eq!(
-            pause,
-            json!({"connection_states": ["reset"], "effect": "failed"})
-        );
+        assert_eq!(pause["connection_states"], json!(["reset"]));
+        assert_eq!(pause["effect"], "failed");
+        assert_eq!(pause["dead_use"], "sent");
+    }
+}
+
+/// Reads what a kept connection has before it writes, as Node does, and fails on its end.
+const READS_FIRST: &str = r#"
+import http.client, json, os, select, sys
+api = http.client.HTTPConnection(os.environ["AWS_LAMBDA_RUNTIME_API"])
+root = "/2018-06-01/runtime/invocation/"
+kept = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
+while True:
+    api.request("GET", root + "next")
+    answer = api.getresponse()
+    answer.read()
+    outcome = "/response"
+    if kept.sock and select.select([kept.sock], [], [], 0)[0]:
+        outcome = "/error"
+    else:
+        kept.request("GET", "/")
+        kept.getresponse().read()
+    body = json.dumps({"errorType": "ECONNRESET", "errorMessage": "socket hang up"})
+    api.request("POST", root + answer.headers["Lambda-Runtime-Aws-Request-Id"] + outcome, body)
+    api.getresponse().read()
+"#;
+
+#[test]
+fn a_connection_that_died_in_a_freeze_and_failed_an_invocation_meets_no_gate() {
+    let address = peer(move |mut stream, _| {
+        let mut request = [0; 4096];
+        let _ = stream.read(&mut request);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+        std::thread::sleep(Duration::from_millis(300));
+    });
+    let port = address.port().to_string();
+    let gates = [
+        ["--require", "stale == 0"],
+        ["--require", "failed == 0"],
+        ["--fail-on", "error"],
+    ];
+    for [option, gate] in gates {
+        let out = lambda(&[
+            "-n",
+            "2",
+            "--idle",
+            "1s",
+            option,
+            gate,
+            "--",
+            "python3",
+            "-c",
+            READS_FIRST,
+            &port,
+        ]);
+        let page = String::from_utf8(out.stdout).unwrap();
+        assert_eq!(out.status.code(), Some(1), "{gate}: {page}");
+        assert!(page.contains("[died-in-freeze]"), "{page}");
+        assert!(!page.contains("Raise the server's idle limit"), "{page}");
     }
 }
 

@@ -52,6 +52,7 @@ mod link;
 #[cfg(all(feature = "otlp", feature = "prometheus"))]
 mod metrics;
 mod model;
+mod nothing_observed;
 mod observed;
 mod on_call;
 #[cfg(target_os = "linux")]

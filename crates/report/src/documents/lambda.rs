@@ -14,6 +14,7 @@ use intact_experiments::lambda::{
     FreezeEffect, Freezes, FrozenConnection, InvocationFacts, Kind, LambdaFacts, Sent, VariantFacts,
 };
 use intact_ledger::Run;
+use intact_statistics::Interval;
 use intact_units::Quantity::{Mean, Share, Time};
 use intact_units::plural::{self, counted};
 
@@ -61,21 +62,33 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a LambdaFacts) -> Page<'a> {
     page
 }
 
-/// What the best variant saves; with one variant, the invocations that had no response, else the
+/// What the best variant is shown to save, else what the worst is shown to cost; with one variant, the invocations that had no response, else the
 /// setup of connections that were not needed.
 fn headline(facts: &LambdaFacts) -> Option<Headline> {
+    // a shown gain ranks above a shown loss, and both above what was not shown
+    let rank = |saved: &Interval| match (saved.low > 0.0, saved.high < 0.0) {
+        (true, _) => (2, saved.value),
+        (_, true) => (1, -saved.value),
+        _ => (0, saved.value),
+    };
     let saved = facts
         .comparisons
         .iter()
         .filter_map(|one| Some((one, one.saved_share?)));
-    let saved = saved.max_by(|a, b| a.1.value.total_cmp(&b.1.value));
+    let saved = saved.max_by(|(_, a), (_, b)| {
+        let (a, b) = (rank(a), rank(b));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+    });
     let unanswered = facts.counts.total - facts.counts.ok;
     match saved {
-        Some((one, saved)) if saved.low > 0.0 => {
+        Some((one, saved)) if saved.excludes_zero() => {
             let caption = "of the time of an invocation with {} (95 % interval {} to {})";
             let caption = text!(caption, &one.b, Share(saved.low), Share(saved.high));
-            let number = HeadlineShare::saved(saved.value);
-            Headline::new(number, Assessment::Good, caption)
+            let assessment = match saved.value > 0.0 {
+                true => Assessment::Good,
+                false => Assessment::Bad,
+            };
+            Headline::new(HeadlineShare::saved(saved.value), assessment, caption)
         }
         Some((one, saved)) => {
             let caption = "of the time of an invocation with {}, but no difference was shown";

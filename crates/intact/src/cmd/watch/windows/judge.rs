@@ -3,7 +3,7 @@
 
 use super::request::Begin;
 use intact_document::requirement::{self, Verdict};
-use intact_document::{Finding, Severity};
+use intact_document::{Facts as _, Finding, Severity};
 use intact_traffic::ObservedFacts;
 use std::fmt::Write as _;
 
@@ -11,10 +11,12 @@ use std::fmt::Write as _;
 /// pass.
 pub(super) fn judge(begin: &Begin, facts: &ObservedFacts) -> (bool, String) {
     let verdicts = requirement::evaluate(&begin.requirements, facts);
-    let mut failing = begin.fail_on.map_or_else(Vec::new, |on| on.failing(facts));
-    if facts.totals.counted.is_empty() {
+    let unobserved = facts.unobserved();
+    let fail_on = begin.fail_on;
+    let mut failing = fail_on.map_or_else(Vec::new, |on| on.failing(facts, &unobserved));
+    if unobserved.nothing {
         let nothing = "no connection and no request of this process was observed in the window";
-        failing.push(nothing.to_owned());
+        failing = vec![nothing.to_owned()];
     }
     let passed = failing.is_empty() && verdicts.iter().all(Verdict::passed);
     let mut text = String::new();

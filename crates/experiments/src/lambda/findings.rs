@@ -1,0 +1,81 @@
+//! What stands out in the traffic of each variant, and what a freeze did to its connections. A
+//! limit of the server is no remedy for a freeze: the function cannot see it pass.
+
+use super::frozen::DeadUse;
+use super::variant::VariantFacts;
+use intact_document::facts::{RuleState, rule_states};
+use intact_document::finding::{Finding, Severity};
+use intact_document::statement::{Statement, Value, statement};
+use intact_document::unobserved::Unobserved;
+use intact_ledger::Evidence;
+use intact_traffic::rules;
+
+/// Invocations failed because of a connection that the server closed while the function was frozen.
+const DIED_IN_FREEZE: &str = "died-in-freeze";
+/// Rules whose remedy is a longer idle limit of the server, or a shorter one of the client.
+const OF_IDLE_LIMITS: [&str; 2] = ["server-closes-early", "stale-reuse"];
+
+/// The remedy for what a freeze did.
+const FIX: &str = "Send a request again on a new connection where a kept one fails before a response, if the request may run twice. Else drop kept connections at the start of an invocation that comes later than the server's idle limit after the last one: timers of the client do not run in a freeze";
+/// Its risk.
+const RISK: &str = "A request that reached the server before its connection failed runs twice";
+
+/// The rules that a function is asked.
+pub fn rule_ids() -> Vec<&'static str> {
+    rules::ids().chain([DIED_IN_FREEZE]).collect()
+}
+
+/// Which of them could not judge.
+pub(super) fn states(unobserved: &Unobserved) -> Vec<RuleState> {
+    let own: (&str, &[Evidence]) = (DIED_IN_FREEZE, &[Evidence::Ends]);
+    rule_states(rules::evidence().chain([own]), unobserved)
+}
+
+/// Those of a variant, the failures first.
+pub(super) fn of_variant(variant: &VariantFacts) -> Vec<Finding> {
+    let has_died = variant.died_in_freeze() > 0;
+    let observed = variant.observed.iter().flat_map(|facts| &facts.findings);
+    let observed = observed.cloned().map(|mut finding| {
+        if has_died && OF_IDLE_LIMITS.contains(&finding.rule) {
+            finding.fix = Statement::text(FIX);
+            finding.risk = Some(Statement::text(RISK));
+        }
+        finding
+    });
+    failed_on_dead(variant)
+        .into_iter()
+        .chain(observed)
+        .collect()
+}
+
+/// The invocations that failed because of a connection that had died in a freeze.
+fn failed_on_dead(variant: &VariantFacts) -> Option<Finding> {
+    let [sent, unsent] = [DeadUse::Sent, DeadUse::Unsent].map(|one| variant.failed_on_dead(one));
+    let invocations = Value::Count(sent + unsent, "invocation");
+    let evidence = match (sent, unsent) {
+        (0, 0) => return None,
+        (_, 0) => Statement::text("The request on a connection that had died failed"),
+        _ => {
+            let unsent = Value::Count(unsent, "invocation");
+            statement!(
+                "{unsent} sent no request to the server of a connection that had died: inferred, the client picked that connection and noticed its end before it wrote",
+                unsent = unsent
+            )
+        }
+    };
+    Some(Finding {
+        rule: DIED_IN_FREEZE,
+        severity: Severity::Error,
+        subject: "the function".to_owned(),
+        also: Vec::new(),
+        claim: statement!(
+            "{invocations} failed after the server had closed a kept connection while the function was frozen",
+            invocations = invocations
+        ),
+        evidence,
+        cost_ms: None,
+        cost_share: None,
+        fix: Statement::text(FIX),
+        risk: Some(Statement::text(RISK)),
+    })
+}
