@@ -183,16 +183,18 @@ fn saving(saved: Interval, of: Text) -> Option<Headline> {
 
 fn totals(facts: &BenchFacts) -> Vec<Fact> {
     let warmup = || facts.variants.iter().map(|one| &one.warmup);
-    let (requests, state, opened) = match facts.is_measured() {
+    let (requests, state, opened, opening) = match facts.is_measured() {
         true => (
             facts.counted.requests.total,
             "measured",
             facts.counted.connections.opened,
+            "opened",
         ),
         false => (
             warmup().map(|one| one.requests).sum(),
             "tried before the first round",
             warmup().map(|one| one.connections).sum(),
+            "opened before it",
         ),
     };
     let counts = [
@@ -205,7 +207,7 @@ fn totals(facts: &BenchFacts) -> Vec<Fact> {
             },
         ),
         Fact::counted_as(requests, "request", state),
-        Fact::counted_as(opened, "connection", "opened"),
+        Fact::counted_as(opened, "connection", opening),
     ];
     let failures = [
         Fact::failures(&facts.traffic.requests.failures, "request"),
