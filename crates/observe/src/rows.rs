@@ -68,7 +68,7 @@ pub(crate) struct Rows {
     /// The requests that the server had acknowledged at its end.
     pub(crate) acknowledged: Acknowledged,
     tunnel: Tunnel,
-    /// Something shows that several processes may use it, which nobody has looked into.
+    /// What shows that several processes may use it, until the producer has looked.
     pub(crate) sharing_sign: Option<SharingSign>,
     /// Number of processes that have it open, once several used it at the same time.
     pub(crate) sharers: u32,

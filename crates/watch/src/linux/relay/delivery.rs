@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn what_a_tcp_without_the_connection_resets_was_not_received() {
-        // a thread that was interrupted cannot tell
+        // a thread that was interrupted proves nothing
         let is_seen = (0..20).any(|_| {
             let (mut own, peer) = pair();
             let mut delivery = Delivery::to(&own);

@@ -12,7 +12,8 @@ use mio::net::TcpStream;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Looks take at most one part in this number of the time.
+/// Looks after which they take at most one part in the second number of the time.
+const EAGER: u32 = 16;
 const SHARE: u32 = 10;
 
 /// The processes that have a socket open, and how often each had run when it was first seen there.
@@ -21,6 +22,7 @@ pub(super) type Holders = BTreeMap<u32, u64>;
 /// The looks at processes.
 #[derive(Default)]
 pub(super) struct SharedSockets {
+    count: u32,
     /// When the next look may begin.
     due: Option<Instant>,
 }
@@ -48,8 +50,11 @@ impl SharedSockets {
             users += u32::from(sign == SharingSign::ForeignRecord || first != runs);
         }
         seen.note_processes(users);
-        let now = Instant::now();
-        self.due = Some(now + (now - began) * SHARE);
+        self.count = self.count.saturating_add(1);
+        if self.count > EAGER {
+            let now = Instant::now();
+            self.due = Some(now + (now - began) * SHARE);
+        }
     }
 }
 
