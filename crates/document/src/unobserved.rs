@@ -53,6 +53,9 @@ pub const fn reason(kind: Evidence) -> Why {
         Evidence::Bodies => {
             Why::cannot_see("the input does not show whether responses were read to their end")
         }
+        Evidence::Processes => {
+            Why::cannot_see("the input does not show which processes use a connection")
+        }
         Evidence::Identities => {
             Why::cannot_see("the input does not show which user a request belongs to")
         }

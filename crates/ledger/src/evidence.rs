@@ -29,6 +29,8 @@ kinds! {
         Identities = "identities",
         /// Every lookup of a name; without it, lookups may be missing.
         Lookups = "lookups",
+        /// Which processes use a connection at the same time.
+        Processes = "processes",
         /// Whether a request reused its connection.
         Reuse = "reuse",
         /// How long the steps of a connection's setup took.
@@ -152,7 +154,7 @@ mod tests {
         for kind in Evidence::ALL {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.id());
         }
-        assert_eq!(EvidenceSet::of(&Evidence::ALL).iter().count(), 10);
+        assert_eq!(EvidenceSet::of(&Evidence::ALL).iter().count(), 11);
     }
 
     #[test]

@@ -183,9 +183,9 @@ pub struct Body {
 /// rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// The scheme of `Authorization` or `Proxy-Authorization` (`Bearer`, `NTLM`, ...).
+    /// The scheme of `Authorization` (`Bearer`, `NTLM`, ...).
     pub scheme: Option<Arc<str>>,
-    /// Salted hash of the credential.
+    /// Salted hash of what names the user in the credential; absent where nothing does.
     pub credential: Option<u64>,
     /// Salted hash of the `Cookie` field.
     pub cookie: Option<u64>,
@@ -284,6 +284,10 @@ pub struct Exchange {
     /// The exchange that this one repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<u64>,
+    /// Number of processes that have its connection open, since several used it at the same time; 0
+    /// where that was not observed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sharers: u32,
     /// For rules; in memory only.
     #[serde(skip)]
     pub identity: Identity,
@@ -325,6 +329,11 @@ impl Exchange {
     pub fn latency_without_setup(&self) -> u64 {
         self.latency().saturating_sub(self.spans.setup_nanos())
     }
+}
+
+/// For serde: a count with its default.
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 #[cfg(test)]

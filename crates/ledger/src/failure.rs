@@ -135,8 +135,8 @@ pub struct UnansweredRequest {
     pub by_reset: bool,
     /// Nanoseconds from the first byte of the request to the end; absent if the end came first.
     pub end_after: Option<u64>,
-    /// Whether the peer's TCP acknowledged a byte of the request, at the latest with its end;
-    /// absent if that is unknown.
+    /// Whether the peer's TCP acknowledged a byte of the request, at the latest with its end; absent
+    /// if that is unknown. A RST of a TCP that does not know the connection acknowledges nothing.
     pub is_acknowledged: Option<bool>,
     /// Duration of the transport handshake in nanoseconds; absent if it was not observed.
     pub round_trip: Option<u64>,
@@ -166,11 +166,9 @@ impl UnansweredRequest {
             return false;
         };
         match self.is_acknowledged {
-            Some(true) => true,
-            // a FIN has the number of the last byte that was received
-            Some(false) if !self.by_reset => false,
-            // a RST need not, so the time decides: the end can have crossed the request
-            _ => end_after > self.round_trip.unwrap_or(0).saturating_add(NOTICED_LATE),
+            Some(is_acknowledged) => is_acknowledged,
+            // the end can have crossed the request
+            None => end_after > self.round_trip.unwrap_or(0).saturating_add(NOTICED_LATE),
         }
     }
 }
@@ -225,8 +223,8 @@ mod tests {
         // the request was lost on its way, and the server closed while idle
         assert_eq!(unanswered(false, 900, Some(false)), Failure::Stale);
         assert_eq!(unanswered(true, 1, Some(false)), Failure::Stale);
-        // a RST may precede an acknowledgement that was delayed
-        assert_eq!(unanswered(true, 900, Some(false)), Failure::Reset);
+        // a NAT or a balancer had forgotten the connection
+        assert_eq!(unanswered(true, 900, Some(false)), Failure::Stale);
         let after_the_end = UnansweredRequest {
             is_reused: true,
             // a server that lingers acknowledges what it never reads

@@ -27,6 +27,16 @@ impl FingerprintKey {
         builder.finish()
     }
 
+    /// A salted hash of a credential or a cookie.
+    pub fn hash(&self, secret: &[u8]) -> u64 {
+        let mut mac = self.0.clone();
+        // no method is as long: it cannot be a fingerprint
+        mac.update(&u64::MAX.to_be_bytes());
+        mac.update(secret);
+        let digest = mac.finalize().into_bytes();
+        u64::from_be_bytes(*digest.first_chunk().expect("SHA-256 has 32 bytes"))
+    }
+
     /// Begins the fingerprint of a request whose body arrives in pieces.
     pub fn begin(&self, method: &[u8], target: &[u8]) -> FingerprintBuilder {
         let mut mac = self.0.clone();

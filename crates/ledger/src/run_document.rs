@@ -28,7 +28,7 @@ impl RunDocument {
             Evidence::Lookups => self.lookups_seen != Some(false) && !is_at_server,
             Evidence::Attempts => !is_at_server,
             Evidence::Addresses | Evidence::Bodies | Evidence::Reuse | Evidence::Setup => true,
-            // identities are never written, and other kinds are of a later version
+            // identities are never written, processes and other kinds are of a later version
             _ => false,
         };
         let before = || Evidence::ALL.into_iter().filter(has).collect();
@@ -69,11 +69,17 @@ mod tests {
         serde_json::from_str(&json).unwrap()
     }
 
+    /// The kinds that an old header can have.
+    fn of_old() -> EvidenceSet {
+        let all = EvidenceSet::from(Evidence::ALL);
+        all.without(Evidence::Identities)
+            .without(Evidence::Processes)
+    }
+
     #[test]
     fn an_old_header_without_flags_has_every_kind_that_was_ever_recorded() {
         let run = old("client", "");
-        let all = EvidenceSet::from(Evidence::ALL);
-        assert_eq!(run.evidence, all.without(Evidence::Identities));
+        assert_eq!(run.evidence, of_old());
         assert_eq!(run.seed, Some(u64::MAX));
         assert_eq!(run.host.ephemeral_ports, Some((32768, 60999)));
     }
@@ -87,8 +93,7 @@ mod tests {
             ("lookups_seen", Evidence::Lookups),
         ] {
             let run = old("on-path", &format!(r#", "{flag}": false"#));
-            let all = EvidenceSet::from(Evidence::ALL).without(Evidence::Identities);
-            assert_eq!(run.evidence, all.without(kind), "{flag}");
+            assert_eq!(run.evidence, of_old().without(kind), "{flag}");
         }
     }
 

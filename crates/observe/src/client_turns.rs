@@ -30,6 +30,8 @@ pub(crate) enum Acknowledged {
     All,
     /// Those that began before this time.
     Before(Nanos),
+    /// Those that began before this time, and perhaps later ones.
+    AtLeastBefore(Nanos),
 }
 
 impl ClientTurns {
@@ -53,12 +55,21 @@ impl ClientTurns {
 }
 
 impl Acknowledged {
+    /// The same, if more may have been acknowledged.
+    pub(crate) fn at_least(self) -> Acknowledged {
+        match self {
+            Acknowledged::Before(at) => Acknowledged::AtLeastBefore(at),
+            other => other,
+        }
+    }
+
     /// Whether it covers a byte of a request that began at `started`.
     pub(crate) fn covers(self, started: Nanos) -> Option<bool> {
         match self {
             Acknowledged::Unknown => None,
             Acknowledged::All => Some(true),
             Acknowledged::Before(at) => Some(started < at),
+            Acknowledged::AtLeastBefore(at) => (started < at).then_some(true),
         }
     }
 }
@@ -88,6 +99,9 @@ mod tests {
         assert_eq!(covers(50), [Some(true), Some(true), Some(false)]);
         assert_eq!(covers(100), [Some(true), Some(true), Some(false)]);
         assert_eq!(covers(101), [Some(true); 3]);
+        let at_least = turns.acknowledged(50).at_least();
+        assert_eq!(at_least.covers(Nanos(2)), Some(true));
+        assert_eq!(at_least.covers(Nanos(4)), None);
         assert_eq!(Acknowledged::Unknown.covers(Nanos(1)), None);
     }
 

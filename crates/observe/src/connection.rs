@@ -7,7 +7,7 @@ use crate::request_inference::RequestInference;
 use crate::rows::Rows;
 use crate::run_context::RunContext;
 use crate::tls_connection::{Access, MAX_WAITING, Sealed, TlsConnection};
-use crate::{Ending, FirstEnd, Side, TlsReading, ledger_side};
+use crate::{Ending, FirstEnd, SharingSign, Side, TlsReading, ledger_side};
 use intact_ledger::{
     CloseKind, Connection, ConnectionBytes, DialFailure, Nanos, OtherEnd, Probes, Protocol, Span,
 };
@@ -88,6 +88,19 @@ impl ObservedConnection {
         self.carried.probes.user_timeout_ms = Some(limit_ms);
     }
 
+    /// Why to look for other processes that use it.
+    pub fn sharing_sign(&self) -> Option<SharingSign> {
+        self.rows.sharing_sign
+    }
+
+    /// Records how many processes use it, as a look for such a sign has shown.
+    pub fn note_processes(&mut self, count: u32) {
+        self.rows.sharing_sign = None;
+        if count > 1 {
+            self.rows.sharers = count;
+        }
+    }
+
     /// Records that every packet is observed: the caller reports each retransmission, and each
     /// segment that awaited a late acknowledgement.
     pub fn see_packets(&mut self) {
@@ -154,7 +167,10 @@ impl ObservedConnection {
     fn read_tls(&mut self, from: Side, bytes: &[u8], at: Nanos, run: &mut dyn RunContext) {
         if let Some(tls) = &mut self.tls {
             run.note_tls(from, bytes, at);
-            tls.read(from, bytes, at.0, run);
+            let is_next = tls.read(from, bytes, at.0, run);
+            if !is_next && from == Side::Client {
+                self.rows.note_sharing(SharingSign::ForeignRecord);
+            }
         }
         self.take_tls(run);
     }
@@ -229,6 +245,13 @@ impl ObservedConnection {
     pub fn note_acknowledged(&mut self, bytes: u64) {
         if self.rows.end.is_none() {
             self.rows.acknowledged = self.turns.acknowledged(bytes);
+        }
+    }
+
+    /// The same for an end by RST, if the count does not include what the RST itself acknowledged.
+    pub fn note_acknowledged_before_reset(&mut self, bytes: u64) {
+        if self.rows.end.is_none() {
+            self.rows.acknowledged = self.turns.acknowledged(bytes).at_least();
         }
     }
 

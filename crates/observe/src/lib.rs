@@ -43,6 +43,8 @@
 //!   client; absent if unknown.
 //! * **Fingerprint**: over method, target and the whole body, of any length. Absent if a part was
 //!   not observed.
+//! * **Identity**: salted hashes of what names the user in `Authorization`, and of `Cookie`. Never
+//!   written.
 //! * **Server**: the product of the last `Via`, else of `Server`, on the first connection of the
 //!   run that names it for its origin.
 //! * **Terms**: the connection keeps the first terms that were announced, each exchange its own.
@@ -70,6 +72,7 @@ mod connection;
 mod connection_row;
 mod detect_protocol;
 mod exchange_row;
+mod identity;
 mod judgement;
 mod open_exchanges;
 mod progress;
@@ -99,6 +102,7 @@ pub const EVIDENCE: EvidenceSet = EvidenceSet::of(&[
     Evidence::Bodies,
     Evidence::Durations,
     Evidence::Ends,
+    Evidence::Identities,
     Evidence::Reuse,
     Evidence::Setup,
 ]);
@@ -112,6 +116,16 @@ pub struct TlsReading {
     pub infers_requests: bool,
     /// The process in whose memory secrets may be searched.
     pub process: Option<u32>,
+}
+
+/// What shows that several processes may use a connection of HTTP/1 or TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharingSign {
+    /// A request began before the response to the one before it: a client of HTTP/1 waits for it,
+    /// unless it pipelines.
+    Overlap,
+    /// A record of the client does not decrypt as the next one: another process has written it.
+    ForeignRecord,
 }
 
 /// Why no more bytes come.

@@ -1,7 +1,7 @@
 //! The open exchanges of a connection: their positions, fingerprints and last bytes.
 
-use crate::Side;
-use intact_ledger::{FingerprintBuilder, FingerprintKey};
+use crate::{Side, identity};
+use intact_ledger::{FingerprintBuilder, FingerprintKey, Identity};
 use intact_wire::exchange::{Exchange as Seen, Request};
 
 /// The open exchanges, the oldest first.
@@ -20,6 +20,8 @@ pub(crate) struct OpenExchange {
     pub(crate) ordinal: u32,
     /// `None` if the request's header section is hidden.
     pub(crate) fingerprint: Option<FingerprintBuilder>,
+    /// The user of the request.
+    pub(crate) identity: Identity,
     /// The last byte of the response so far.
     pub(crate) last_at: Option<u64>,
 }
@@ -40,6 +42,7 @@ impl OpenExchanges {
             begun_at: request.started_at,
             ordinal: self.begun,
             fingerprint: is_known.then(|| key.begin(&request.method, &request.target)),
+            identity: identity::of(&request.user, key),
             last_at: None,
         });
     }
@@ -81,6 +84,7 @@ impl OpenExchanges {
                 .unwrap_or_default(),
             ordinal: self.begun,
             fingerprint: None,
+            identity: Identity::default(),
             last_at: None,
         }
     }

@@ -10,7 +10,7 @@ use crate::open_exchanges::{OpenExchange, OpenExchanges};
 use crate::request_inference::InferredExchange;
 use crate::run_context::RunContext;
 use crate::segment_events::SegmentEvents;
-use crate::{Ending, FirstEnd, ledger_side};
+use crate::{Ending, FirstEnd, SharingSign, ledger_side};
 use intact_ledger::{
     Certainty, Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, DialFailure,
     Event, Exchange, Failure, Nanos, OtherEnd, Outcome, Probes, Protocol, Reuse, SetupPhase,
@@ -68,6 +68,10 @@ pub(crate) struct Rows {
     /// The requests that the server had acknowledged at its end.
     pub(crate) acknowledged: Acknowledged,
     tunnel: Tunnel,
+    /// What shows that several processes may use it, until the producer has looked.
+    pub(crate) sharing_sign: Option<SharingSign>,
+    /// Number of processes that have it open, once several used it at the same time.
+    pub(crate) sharers: u32,
     /// The client has closed its direction.
     pub(crate) has_client_fin: bool,
     /// The client sent a RST: what came after its first end did not reach it.
@@ -127,6 +131,8 @@ impl Rows {
             unheard: None,
             acknowledged: Acknowledged::Unknown,
             tunnel: Tunnel::None,
+            sharing_sign: None,
+            sharers: 0,
             has_client_fin: false,
             is_reset_by_client: false,
             held: Vec::new(),
@@ -180,10 +186,21 @@ impl Rows {
         if asks_for_tunnel(seen) {
             return;
         }
+        // a client of HTTP/1 waits for the response before it sends the next request
+        if seen.pipelined {
+            self.note_sharing(SharingSign::Overlap);
+        }
         self.wait.note_request(Nanos(request.started_at));
         self.connection.learn(request);
         self.connection.note_authority(request);
         self.connection.record(run);
+    }
+
+    /// Records a sign that several processes use the connection, unless that is known.
+    pub(crate) fn note_sharing(&mut self, sign: SharingSign) {
+        if self.sharers == 0 {
+            self.sharing_sign.get_or_insert(sign);
+        }
     }
 
     fn finish(&mut self, seen: &Seen, outcome: SeenOutcome, at: u64, run: &mut dyn RunContext) {
@@ -331,6 +348,7 @@ impl Rows {
         exchange_row::fill(&mut row, seen, times);
         self.segments.fill(&mut row);
         row.stream = seen.stream.map(u64::from);
+        row.identity = open.identity;
         row.outcome = judgement.outcome;
         row.certainty = judgement.certainty;
         row.detail = judgement.detail.map(Arc::from);
@@ -351,6 +369,7 @@ impl Rows {
     /// waited for.
     fn place(&self, id: u64, begun: u64, ordinal: u32, is_stream: bool) -> Exchange {
         let mut row = Exchange::new(id, Nanos(begun));
+        row.sharers = self.sharers;
         row.variant = self.connection.row.variant;
         row.round = self.connection.row.round;
         row.connection = Some(self.connection.row.id);

@@ -154,11 +154,20 @@ impl TlsConnection {
     }
 
     /// Reads the next bytes of one side. Afterwards [`TlsConnection::take_plain`] has the decrypted
-    /// data, and [`TlsConnection::take_bursts`] the rest.
-    pub(crate) fn read(&mut self, from: Side, bytes: &[u8], at: u64, run: &mut dyn RunContext) {
+    /// data, and [`TlsConnection::take_bursts`] the rest. Returns whether the records follow those
+    /// before them: where others were decrypted, these can be, too.
+    pub(crate) fn read(
+        &mut self,
+        from: Side,
+        bytes: &[u8],
+        at: u64,
+        run: &mut dyn RunContext,
+    ) -> bool {
         if self.is_lost[from as usize] {
-            return;
+            return true;
         }
+        let was_read = self.is_read[from as usize];
+        let undecryptable = self.decryptor.inner().undecryptable;
         let before = self.traffic(from);
         let alerts = self.decryptor.facts().encrypted_alerts;
         let was_finished = self.decryptor.facts().finished.is_some();
@@ -182,6 +191,7 @@ impl TlsConnection {
             self.note_burst(from, before, was_finished, at);
         }
         self.decide();
+        !was_read || self.decryptor.inner().undecryptable == undecryptable
     }
 
     /// Records missing bytes: records cannot be found after them.

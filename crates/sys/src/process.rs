@@ -62,6 +62,17 @@ pub fn fork() -> io::Result<Forked> {
     }
 }
 
+/// How often another thread ran in the place of this one, by its wish or not.
+pub fn context_switches() -> i64 {
+    // SAFETY: a rusage of zeroes is valid; the kernel writes it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+        usage
+    };
+    usage.ru_nvcsw + usage.ru_nivcsw
+}
+
 /// Whether this process has a single thread.
 ///
 /// # Errors
@@ -258,6 +269,19 @@ fn inode_of(target: &Path) -> Option<u32> {
 
 fn process_of(thread: u32) -> Option<u32> {
     status(thread, "Tgid:")?.parse().ok()
+}
+
+/// How often the threads of a process have left a processor.
+pub fn times_run(process: u32) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{process}/task"));
+    let threads = threads.into_iter().flatten().flatten();
+    let texts = threads.filter_map(|thread| fs::read_to_string(thread.path().join("status")).ok());
+    let runs = |text: &str| -> u64 {
+        let lines = text.lines().filter(|line| line.contains("_ctxt_switches:"));
+        let counts = lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+        counts.sum()
+    };
+    texts.map(|text| runs(&text)).sum()
 }
 
 /// A field of /proc/PID/status.

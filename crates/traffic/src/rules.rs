@@ -13,6 +13,7 @@ mod close_announced_not_kept;
 mod closed_before_response;
 mod cold_pool;
 mod connection_close_sent;
+mod connection_shared_by_processes;
 mod dead_connection_reused;
 mod first_request_costs_more;
 mod h2_available_unused;
@@ -117,7 +118,8 @@ fn is_unsafe(exchange: &Exchange) -> bool {
 const KEPT: usize = 4096;
 
 /// The most specific first: in this order they claim avoidable setups.
-static RULES: [&RuleRow; 32] = [
+static RULES: [&RuleRow; 33] = [
+    &connection_shared_by_processes::RULE,
     &stale_reuse::RULE,
     &lost_in_drain::RULE,
     &closed_before_response::RULE,

@@ -123,6 +123,10 @@ fn main(tracker: &Tracker, facts: &ObservedFacts) -> Claim {
                     },
                 ),
             ),
+            None if !grave(facts, Severity::Error).is_empty() => claim(
+                ClaimKind::Well,
+                format!("{reuse}, and {connections} needed"),
+            ),
             None if has_evidence_of_no_gain(facts) => claim(
                 ClaimKind::Well,
                 format!("Nothing to gain from more reuse: {reuse}, and {connections} needed"),

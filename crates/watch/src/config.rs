@@ -33,13 +33,22 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// What [`crate::run`] observes of a program. Bodies pass through a relay only.
+    /// What [`crate::run`] observes of a program. Bodies and requests pass through a relay
+    /// only.
     pub fn evidence(self) -> EvidenceSet {
-        let calls = [Evidence::Addresses, Evidence::Attempts, Evidence::Lookups];
+        let calls = [
+            Evidence::Addresses,
+            Evidence::Attempts,
+            Evidence::Lookups,
+            Evidence::Processes,
+        ];
         let all = intact_observe::EVIDENCE.union(calls.into());
         match self {
             Mode::Auto | Mode::Relay => all,
-            Mode::Passthrough => all.without(Evidence::Bodies),
+            Mode::Passthrough => all
+                .without(Evidence::Bodies)
+                .without(Evidence::Identities)
+                .without(Evidence::Processes),
         }
     }
 }

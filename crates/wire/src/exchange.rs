@@ -6,6 +6,7 @@
 use crate::Side;
 use crate::h2::ErrorCode;
 use crate::http1::{KeepAlive, Version};
+use std::fmt;
 
 /// One request and its response.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -74,6 +75,8 @@ pub struct Request {
     pub authority: Option<Vec<u8>>,
     /// `User-Agent`.
     pub agent: Option<Vec<u8>>,
+    /// The fields that tie it to a user.
+    pub user: UserFields,
     /// The version in the request line (HTTP/1).
     pub version: Option<Version>,
     /// When its first byte arrived.
@@ -93,6 +96,36 @@ pub struct Request {
     /// Its header section is cut off or malformed (HTTP/1). The target is empty if its line is
     /// incomplete, and the end is that of the last byte before the response.
     pub is_partial: bool,
+}
+
+/// The fields of a request that tie it to a user. They are secrets: a recorder keeps salted hashes.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct UserFields {
+    /// `Authorization`, as sent.
+    pub credential: Option<Vec<u8>>,
+    /// The `Cookie` fields, joined as in RFC 9113 section 8.2.3.
+    pub cookie: Option<Vec<u8>>,
+}
+
+impl UserFields {
+    /// Keeps the value of a field, if it is one of them.
+    pub(crate) fn take(&mut self, name: &[u8], value: &[u8]) {
+        if name.eq_ignore_ascii_case(b"authorization") {
+            self.credential.get_or_insert_with(|| value.to_vec());
+        } else if name.eq_ignore_ascii_case(b"cookie") {
+            let cookie = self.cookie.get_or_insert_default();
+            if !cookie.is_empty() {
+                cookie.extend_from_slice(b"; ");
+            }
+            cookie.extend_from_slice(value);
+        }
+    }
+}
+
+impl fmt::Debug for UserFields {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("UserFields")
+    }
 }
 
 /// A final response as sent.

@@ -58,7 +58,10 @@ impl TransportEnd {
             is_reused,
             by_reset,
             end_after: (!is_earlier).then(|| self.read_at.since(sent_at)),
-            is_acknowledged: self.acknowledged.map(|bytes| bytes > sent_before),
+            // the kernel's count lacks what a RST acknowledges
+            is_acknowledged: (self.acknowledged)
+                .map(|bytes| bytes > sent_before)
+                .filter(|is_acknowledged| *is_acknowledged || !by_reset),
             round_trip: self.round_trip,
         };
         request.failure()

@@ -130,9 +130,10 @@ fn each_rule_finds_what_its_golden_ledgers_hold_and_no_other_rule_speaks_unexpec
 }
 
 /// Rules that say what a recording must have, with a recording that has it not.
-const NOT_OBSERVABLE: [(&str, &str); 13] = [
+const NOT_OBSERVABLE: [(&str, &str); 14] = [
     ("body-not-drained", "not-observable"),
     ("cold-pool", "not-observable"),
+    ("connection-shared-by-processes", "not-observable"),
     ("dead-connection-reused", "not-observable"),
     ("h2-stream-limit", "not-observable"),
     ("h2-stream-limit", "not-observable-announcements"),

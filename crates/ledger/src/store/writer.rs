@@ -2,6 +2,7 @@
 
 use super::{END, EVENTS, End, PROFILE, RUN, StoreError, TALLY};
 use crate::event::Event;
+use crate::evidence::Evidence;
 use crate::private_file;
 use crate::run::Run;
 use crate::server_profile::ServerProfile;
@@ -30,7 +31,10 @@ impl Writer {
         }
         let path = folder.join(EVENTS);
         let events = private_file::append(&path).map_err(StoreError::io(&path))?;
-        replace(&folder.join(RUN), run)?;
+        // hashes of identities stay in memory
+        let mut run = run.clone();
+        run.evidence = run.evidence.without(Evidence::Identities);
+        replace(&folder.join(RUN), &run)?;
         Ok(Writer {
             folder: folder.to_owned(),
             events,

@@ -42,8 +42,11 @@ fn is_closed(exchange: &Exchange) -> bool {
         exchange.outcome,
         Outcome::Failed(Failure::Closed | Failure::Reset)
     );
-    // an announced end is `lost-in-drain`
-    is_ended && exchange.close_announced_at.is_none() && is_without_response(exchange)
+    // an announced end is `lost-in-drain`; what processes send into each other's requests is theirs
+    is_ended
+        && exchange.sharers == 0
+        && exchange.close_announced_at.is_none()
+        && is_without_response(exchange)
 }
 
 impl Fold for ClosedBeforeResponse {

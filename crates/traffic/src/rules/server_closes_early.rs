@@ -2,22 +2,23 @@
 //! connections that are still wanted.
 
 use super::attribution::ClaimedOpenings;
-use super::{Attribution, Fold, Remedy, RuleRow, ServerLimit, for_client};
-use crate::{Context, OpenConnection, OpenReason, server_limit};
+use super::{Attribution, Fold, KEPT, Remedy, RuleRow, ServerLimit, for_client};
+use crate::{Context, Counts, OpenConnection, OpenReason, at_least, server_limit};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{
     Statement, Value, connections, nanos, requests, statement, timer_nanos,
 };
 use intact_ledger::Evidence;
-use intact_ledger::{ClosePoint, Event, Nanos, Side};
+use intact_ledger::{ClosePoint, Event, Failure, Nanos, Side};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "server-closes-early",
         what: "The server ends connections that the client still needs. It allows too few requests (`keepalive_requests`, `max=`), ends them at an age (`MAX_CONNECTION_AGE`), or its idle limit is shorter than the client's pauses.",
         evidence: "Connections that the server ended as announced after several exchanges, or without an announcement while they were idle, where another connection was opened afterwards. How many exchanges they carried and at which age they ended, `Keep-Alive: max=`, the idle limit. Of requests and age, the quantity that varies less is the limit; where neither varies, both are named.",
-        threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 2 on that are half of the connections. Informational where only one end was announced, where the ends are of one age, and at a restart or drain. A restart or drain is the end of several connections within 2 s, although they differ in requests or idle times.",
+        threshold: "One avoidable opening whose predecessor ended so. A warning from 3 on, or from 2 on that are half of the connections. Informational where only one end was announced, where the ends are of one age, and at a restart or drain. A restart or drain is the end of connections within 2 s, if they differ in requests or idle times, if the server refused dials afterwards, or if three times as many idle times were longer.",
         false_positives: "A request limit spreads clients over servers behind a load balancer: a high one (1,000 and more) costs next to nothing.",
         fix: "Raise the server's request limit, or raise its idle limit above the client's pauses",
         risk: "A longer idle limit costs the server memory and a socket per silent client. Keep it above the idle limit of the proxy in front of the server",
@@ -38,8 +39,8 @@ const EITHER_LIMIT: &str = "Find out which limit of the server ends them, of req
 /// random.
 const SAME_AGE: f64 = 0.25;
 
-/// Ages that differ by no more than this share are equal.
-const EQUAL_AGE: f64 = 0.05;
+/// Numbers of requests that differ by no more than this share are equal.
+const EQUAL_REQUESTS: f64 = 0.05;
 /// No server has a shorter maximum age, in nanoseconds.
 const LEAST_AGE: u64 = 1_000_000_000;
 
@@ -61,9 +62,9 @@ const NEVER_REUSED: &str = "Let the client reuse its connections first (`new-cli
 
 /// Least and most of what a limit would count.
 #[derive(Clone, Copy)]
-struct Extent {
+pub(super) struct Extent {
     least: u64,
-    most: u64,
+    pub(super) most: u64,
 }
 
 impl Extent {
@@ -95,33 +96,39 @@ enum Limit {
 
 /// The ends of one kind at a destination.
 #[derive(Clone, Copy)]
-struct Ends {
-    count: u64,
+pub(super) struct Ends {
+    pub(super) count: u64,
     first: Nanos,
     last: Nanos,
     /// Exchanges, or idle nanoseconds.
-    measure: Extent,
+    pub(super) measure: Extent,
     /// Nanoseconds since the connections were opened; absent where that was not observed of each.
     age: Option<Extent>,
+    /// The server's address at the last one.
+    peer: Option<SocketAddr>,
 }
 
 impl Ends {
-    fn add(
+    /// Adds an end of a connection of a destination.
+    pub(super) fn add(
         ends: &mut BTreeMap<usize, Ends>,
-        destination: usize,
+        live: &OpenConnection,
         at: Nanos,
         measure: u64,
         age: Option<u64>,
     ) {
+        let peer = live.connection.peer;
         let first = Ends {
+            peer,
             count: 0,
             first: at,
             last: at,
             measure: Extent::of(measure),
             age: age.map(Extent::of),
         };
-        let known = ends.entry(destination).or_insert(first);
+        let known = ends.entry(live.destination).or_insert(first);
         known.count += 1;
+        known.peer = peer;
         known.first = known.first.min(at);
         known.last = known.last.max(at);
         known.measure.add(measure);
@@ -131,20 +138,39 @@ impl Ends {
         }
     }
 
+    /// Whether they came at one moment.
+    fn are_at_once(self) -> bool {
+        self.last.since(self.first) <= RESTART
+    }
+
     /// Whether several connections ended at one moment although they differ in what a limit counts.
     fn are_restart(self) -> bool {
-        let is_moment = self.last.since(self.first) <= RESTART;
-        self.count > 1 && is_moment && self.measure.spread() > 0.5
+        self.count > 1 && self.are_at_once() && self.measure.spread() > 0.5
+    }
+
+    /// Whether idle connections ended at one moment after idle times that the server allows: most
+    /// that were as long did not end one.
+    pub(super) fn are_within_limit(self, counts: &Counts) -> bool {
+        let gaps = counts.detail.as_ref().map(|detail| &detail.gaps);
+        let survived = gaps.map_or(0, |gaps| at_least(gaps, self.measure.most));
+        self.are_at_once() && survived >= self.count * 3
+    }
+
+    /// Whether all ages are those of one limit.
+    fn are_of_one_age(self) -> bool {
+        let is_one = |age: Extent| age.least >= LEAST_AGE && age.spread() <= SAME_AGE;
+        self.age.is_some_and(is_one)
     }
 
     /// What the server counts: of requests and age, the one that varies less.
     fn limit(self) -> Limit {
         let requests = self.measure.spread();
-        let is_steady = |age: Extent| age.least >= LEAST_AGE && age.spread() <= EQUAL_AGE;
         match self.age.map(Extent::spread) {
             _ if self.count == 1 => Limit::Requests,
             // requests at even intervals: both explain the ends
-            _ if requests <= EQUAL_AGE && self.age.is_some_and(is_steady) => Limit::Unknown,
+            _ if self.are_of_one_age() && requests <= EQUAL_REQUESTS => Limit::Unknown,
+            // a limit of requests is exact, and these vary
+            _ if self.are_of_one_age() => Limit::Age,
             _ if requests == 0.0 => Limit::Requests,
             Some(age) if age <= SAME_AGE && age * 2.0 < requests => Limit::Age,
             Some(age) if requests * 2.0 > age => Limit::Unknown,
@@ -167,10 +193,19 @@ struct ServerClosesEarly {
     announced: BTreeMap<usize, Ends>,
     /// Ends of idle connections, by their idle time in nanoseconds.
     idle: BTreeMap<usize, Ends>,
+    /// When a server refused a dial last.
+    refused: BTreeMap<SocketAddr, Nanos>,
 }
 
 impl Fold for ServerClosesEarly {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
+        if let Event::Opened(dial) = event
+            && let (Some(failed), Some(peer)) = (&dial.failed, dial.peer)
+            && failed.kind == Failure::Refused
+            && self.refused.len() < KEPT
+        {
+            self.refused.insert(peer, dial.at);
+        }
         let Some(live) = context.live else { return };
         match event {
             Event::Exchange(exchange)
@@ -194,7 +229,7 @@ impl Fold for ServerClosesEarly {
                 if let (true, Some(last)) = (is_idle, &live.last) {
                     let at = closed.close.at;
                     let idle = at.since(last.end);
-                    Ends::add(&mut self.idle, live.destination, at, idle, None);
+                    Ends::add(&mut self.idle, live, at, idle, None);
                 }
             }
             _ => {}
@@ -213,7 +248,13 @@ impl ServerClosesEarly {
         let connection = &live.connection;
         let age = connection.setup.ready().map(|_| at.since(connection.at));
         let ends = &mut self.announced;
-        Ends::add(ends, live.destination, at, live.exchanges, age);
+        Ends::add(ends, live, at, live.exchanges, age);
+    }
+
+    /// Whether the server was away after connections had ended at one moment.
+    fn was_away(&self, ends: Ends) -> bool {
+        let refused = ends.peer.and_then(|peer| self.refused.get(&peer));
+        ends.are_at_once() && refused.is_some_and(|at| *at >= ends.first)
     }
 
     /// Ends that the server announced: after a number of requests, or at an age.
@@ -221,8 +262,8 @@ impl ServerClosesEarly {
         let claims = attribution.claim_by(OpenReason::ServerLimit, 1);
         let found = claims.iter().map(|one| {
             let ends = self.announced.get(&one.destination).copied();
-            if let Some(ends) = ends.filter(|ends| ends.are_restart()) {
-                return restarted(one, ends);
+            if let Some(ends) = ends.filter(|ends| ends.are_restart() || self.was_away(*ends)) {
+                return restarted(&RULE.doc, one, ends);
             }
             let is_once = ends.is_some_and(|ends| ends.count == 1);
             let limit = ends.map_or(Limit::Requests, Ends::limit);
@@ -248,7 +289,7 @@ impl ServerClosesEarly {
                 }
             };
             finding.risk = Some(BALANCE.into());
-            if limit == Limit::Age {
+            if limit == Limit::Age || ends.is_some_and(Ends::are_of_one_age) {
                 finding.severity = Severity::Info;
             }
             if is_once {
@@ -267,8 +308,11 @@ impl ServerClosesEarly {
         let claims = attribution.claim_by(OpenReason::ServerIdle, 1);
         let found = claims.iter().map(|one| {
             let ends = self.idle.get(&one.destination).copied();
-            if let Some(ends) = ends.filter(|ends| ends.are_restart()) {
-                return restarted(one, ends);
+            let is_restart = |ends: &Ends| {
+                ends.are_restart() || ends.are_within_limit(one.counts) || self.was_away(*ends)
+            };
+            if let Some(ends) = ends.filter(is_restart) {
+                return restarted(&RULE.doc, one, ends);
             }
             let evidence = match server_limit(one.counts) {
                 Some(limit) => statement!(
@@ -319,32 +363,44 @@ fn announced(ends: Ends, limit: Limit) -> Statement {
 }
 
 /// The finding where the server ended connections together.
-fn restarted(one: &ClaimedOpenings<'_>, ends: Ends) -> Finding {
+pub(super) fn restarted(doc: &'static RuleDoc, one: &ClaimedOpenings<'_>, ends: Ends) -> Finding {
     let said = one.opened("because the server ended the last ones at one moment");
     Finding {
         severity: Severity::Info,
         fix: RESTARTED.into(),
         risk: None,
-        ..one.finding(&RULE.doc, said, ends.restart())
+        ..one.finding(doc, said, ends.restart())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PoolOwner;
+    use intact_ledger::Connection;
 
     #[test]
     fn requests_at_even_intervals_leave_a_number_or_an_age() {
         let limit = |requests: [u64; 2], ages_ms: [u64; 2]| {
             let mut ends = BTreeMap::new();
             for (requests, age) in requests.into_iter().zip(ages_ms) {
-                Ends::add(&mut ends, 0, Nanos(age), requests, Some(age * 1_000_000));
+                let live = OpenConnection::new(Connection::default(), 0, PoolOwner::Unknown);
+                Ends::add(
+                    &mut ends,
+                    &live,
+                    Nanos(age),
+                    requests,
+                    Some(age * 1_000_000),
+                );
             }
             ends[&0].limit()
         };
         assert!(limit([21, 21], [2_050, 2_060]) == Limit::Unknown);
         assert!(limit([21, 21], [2_050, 4_100]) == Limit::Requests);
         assert!(limit([21, 40], [2_050, 2_060]) == Limit::Age);
+        // gRPC varies its age by 10 %, and requests at even intervals vary with it
+        assert!(limit([20, 20], [1_900, 2_100]) == Limit::Unknown);
+        assert!(limit([19, 21], [1_900, 2_100]) == Limit::Age);
         // no server has so short an age
         assert!(limit([5, 5], [3, 3]) == Limit::Requests);
     }

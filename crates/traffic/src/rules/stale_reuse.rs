@@ -44,7 +44,8 @@ impl Fold for StaleReuse {
             // an announced end is `lost-in-drain`
             Event::Exchange(exchange)
                 if exchange.outcome == Outcome::Failed(Failure::Stale)
-                    && exchange.close_announced_at.is_none() =>
+                    && exchange.close_announced_at.is_none()
+                    && exchange.sharers == 0 =>
             {
                 let seen = self.seen.entry(destination).or_default();
                 seen.requests += 1;

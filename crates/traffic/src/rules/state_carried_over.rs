@@ -15,9 +15,9 @@ pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "state-carried-over",
         what: "Reuse carries state from one user to the next. A connection that NTLM or Negotiate has authenticated is used with another credential, or a cookie stays while the credential changes.",
-        evidence: "Salted hashes of `Authorization` and `Cookie` and the scheme of the credential, in memory only. They are never written, so a stored ledger does not show this.",
+        evidence: "The scheme of `Authorization`, and salted hashes of `Cookie` and of what names the user in `Authorization`: its token, or the `username` of a list of parameters (Digest). They are in memory only and never written, so a stored ledger, a HAR file or a log does not show this.",
         threshold: "One exchange. An error where the authentication belongs to the connection (NTLM, Negotiate), a warning where a cookie stayed.",
-        false_positives: "A cookie that names no user (a language, a balancer's route); a service account that renews its token.",
+        false_positives: "A cookie that names no user (a language, a balancer's route); a client that renews its token before the server refuses it (401) and keeps its session.",
         fix: "Give each user a client, or at least a cookie jar. Never share a connection that has authenticated itself",
         risk: "A client per user means connections per user: pool by user, and do not make a client per request",
         needs: &[Evidence::Identities],
@@ -29,6 +29,8 @@ struct Carried {
     identity: Identity,
     /// The connection itself has been authenticated.
     bound: bool,
+    /// The server refused the credential (401), so that the next one is its renewal.
+    is_refused: bool,
 }
 
 #[derive(Default)]
@@ -68,7 +70,7 @@ impl Fold for StateCarriedOver {
             // the steps of one NTLM log-in carry different tokens
             if before.bound && !bound {
                 seen.0 += 1;
-            } else if same_cookie {
+            } else if same_cookie && !before.is_refused {
                 seen.1 += 1;
             }
         }
@@ -76,7 +78,13 @@ impl Fold for StateCarriedOver {
         let bound = bound || known.is_some_and(|before| before.bound);
         if known.is_some() || self.connections.len() < CONNECTIONS {
             let identity = identity.clone();
-            self.connections.insert(id, Carried { identity, bound });
+            let is_refused = exchange.status == Some(401);
+            let carried = Carried {
+                identity,
+                bound,
+                is_refused,
+            };
+            self.connections.insert(id, carried);
         }
     }
 

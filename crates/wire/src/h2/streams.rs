@@ -12,7 +12,7 @@ use super::observer::{GoAway, Http2Facts};
 use super::response_fields::{ResponseFields, is_of_connections};
 use super::settings::{Settings, SettingsPayload};
 use crate::Side;
-use crate::exchange::{Event, Exchange, Outcome, Request, Response};
+use crate::exchange::{Event, Exchange, Outcome, Request, Response, UserFields};
 use crate::http1::decimal;
 
 /// Limit of concurrent streams that are followed; further ones are counted.
@@ -25,6 +25,7 @@ pub(super) struct Head {
     path: Vec<u8>,
     authority: Option<Vec<u8>>,
     agent: Option<Vec<u8>>,
+    user: UserFields,
     server: Option<Vec<u8>>,
     via: Option<Vec<u8>>,
     /// 0 if there is none or more than one, because readers differ in the one that they take.
@@ -262,7 +263,7 @@ impl Head {
                 }
                 b"content-type" => head.is_grpc = is_grpc(field.value),
                 b"content-length" => head.content_length = decimal(field.value),
-                _ => {}
+                name => head.user.take(name, field.value),
             }
         })?;
         Ok(head)
@@ -274,6 +275,7 @@ impl Head {
             target: self.path,
             authority: self.authority,
             agent: self.agent,
+            user: self.user,
             is_grpc: self.is_grpc,
             started_at,
             head_at,

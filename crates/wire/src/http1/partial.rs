@@ -63,6 +63,8 @@ pub(super) fn request(bytes: &[u8], started_at: u64, at: u64) -> Option<PartialR
         } else if name.eq_ignore_ascii_case(b"connection") {
             request.close |= value.eq_ignore_ascii_case(b"close");
             is_kept |= value.eq_ignore_ascii_case(b"keep-alive");
+        } else {
+            request.user.take(name, value);
         }
     }
     request.close |= section.is_whole && !is_kept;

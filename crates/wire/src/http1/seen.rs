@@ -3,16 +3,21 @@
 use super::message::Framing;
 use super::request::RequestHead;
 use super::response::ResponseHead;
-use crate::exchange::{Request, Response};
+use crate::exchange::{Request, Response, UserFields};
 
 impl RequestHead<'_> {
     /// The request of an observed exchange; times in nanoseconds.
     pub(super) fn seen(&self, started_at: u64, head_at: u64) -> Request {
+        let mut user = UserFields::default();
+        for (name, value) in self.headers() {
+            user.take(name, value);
+        }
         Request {
             method: self.method().to_vec(),
             target: self.target().to_vec(),
             authority: self.header("host").map(<[u8]>::to_vec),
             agent: self.header("user-agent").map(<[u8]>::to_vec),
+            user,
             version: Some(self.version),
             started_at,
             head_at,

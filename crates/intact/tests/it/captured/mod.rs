@@ -238,3 +238,41 @@ for path in \"de\":
     assert_eq!(counts(&log)[0], 23);
     assert_eq!(packets["requests"]["status"], log["requests"]["status"]);
 }
+
+/// One connection and one cookie: the second credential is that of another user, or of the same one.
+#[test]
+fn packets_show_a_cookie_that_stays_with_another_user() {
+    let test = "captured::packets_show_a_cookie_that_stays_with_another_user";
+    let Some(curl) = program("curl", test) else {
+        return;
+    };
+    for (second, is_found) in [("Basic Ym9iOg==", true), ("Basic YW5uOg==", false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::start(&[]);
+        let port = server.plain_port();
+        let Some(mut capture) = Capture::start(test, folder.path(), &[&port]) else {
+            return;
+        };
+        let request = |user: &str| {
+            let fields = [format!("Authorization: {user}"), "Cookie: sid=1".to_owned()];
+            let fields = fields
+                .into_iter()
+                .flat_map(|field| ["-H".to_owned(), field]);
+            let url = [server.plain(), "-o".to_owned(), "/dev/null".to_owned()];
+            fields.chain(url).collect::<Vec<String>>()
+        };
+        let status = Command::new(&curl)
+            .arg("-s")
+            .args(request("Basic YW5uOg=="))
+            .args(["--next", "-s"])
+            .args(request(second))
+            .status();
+        assert!(status.unwrap().success());
+        let document = capture.end(2, Path::new("none"));
+        let findings = document["findings"].as_array().unwrap();
+        let is_there = findings
+            .iter()
+            .any(|one| one["rule"] == "state-carried-over");
+        assert_eq!(is_there, is_found, "{document:#}");
+    }
+}

@@ -75,6 +75,153 @@ fn a_dead_connection_is_found_and_a_server_that_hangs_is_none() {
     assert!(found["cost_ms"].as_f64() >= Some(2000.0), "{found}");
 }
 
+/// One connection, one cookie: the credential of another user, or of the same one as each request
+/// of Digest and a renewal show it.
+const USERS: &str = "
+import http.client, sys, urllib.parse
+url = urllib.parse.urlsplit(sys.argv[1])
+c = http.client.HTTPConnection(url.hostname, url.port)
+digest = 'Digest username=\"ann\", nc=0000000%d, response=\"%d\"'
+users = {'others': ['Bearer ann', 'Bearer ann', 'Bearer bob'],
+         'same': [digest % (n, n) for n in range(3)]}[sys.argv[2]]
+for user in users:
+    c.request('GET', '/', headers={'Cookie': 'sid=1', 'Authorization': user})
+    c.getresponse().read()
+";
+
+#[test]
+fn a_cookie_that_stays_with_another_user_is_found_and_never_written() {
+    if program("python3", "watch two users").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let rule = "state-carried-over";
+    let command = ["python3", "-c", USERS, &server.plain()];
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let option = format!("--ledger={}", ledger.display());
+    let found = finds(rule, &[], &command, ["others", "same"]);
+    assert_eq!(found["severity"], "warning", "{found}");
+    assert_eq!(found["values"]["requests"], 1);
+    // the hashes stay in memory, so a stored ledger cannot pass the gate
+    watch(&[&option], &[&command[..], &["others"]].concat());
+    let requirement = format!("findings.{rule} == 0");
+    let words = ["audit", ledger.to_str().unwrap(), "--json"];
+    let audited = intact(&[&words[..], &["--require", &requirement]].concat());
+    assert_eq!(audited.status.code(), Some(1), "{audited:?}");
+    let document: Value = serde_json::from_slice(&audited.stdout).unwrap();
+    assert!(of_rule(&document, rule).is_empty(), "{document}");
+}
+
+/// Two processes that were forked after the first request: both use its connection at once, one
+/// uses it alone, or each makes its own.
+const FORKED: &str = "
+import http.client, multiprocessing, ssl, sys, urllib.parse
+url, kind = urllib.parse.urlsplit(sys.argv[1]), sys.argv[2]
+def new():
+    if url.scheme == 'http': return http.client.HTTPConnection(url.hostname, url.port, timeout=2)
+    trust = ssl.create_default_context(cafile=sys.argv[3])
+    return http.client.HTTPSConnection(url.hostname, url.port, timeout=2, context=trust)
+def ask(c):
+    try:
+        c.request('GET', '/')
+        c.getresponse().read()
+    except Exception: c.close()
+fork = multiprocessing.get_context('fork')
+together = fork.Barrier(2)
+def work(c, number):
+    for _ in range(20):
+        together.wait()
+        if kind == 'own': c = c if c.sock is not warm.sock else new()
+        if kind != 'alone' or number == 0: ask(c)
+warm = new()
+ask(warm)
+workers = [fork.Process(target=work, args=[warm, n]) for n in range(2)]
+for worker in workers: worker.start()
+for worker in workers: worker.join()
+";
+
+#[test]
+fn processes_that_use_one_connection_at_once_are_found() {
+    if program("python3", "watch two processes").is_none() {
+        return;
+    }
+    let server = Server::start(&["--delay", "20ms"]);
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    server.write_ca(&ca);
+    let rule = "connection-shared-by-processes";
+    for url in [
+        server.plain(),
+        format!("https://localhost:{}/", server.tls_port()),
+    ] {
+        for other in ["alone", "own"] {
+            let script = FORKED.replace("sys.argv[3]", &format!("{:?}", ca.to_str().unwrap()));
+            let command = ["python3", "-c", &script, &url];
+            let found = finds(rule, &[], &command, ["shared", other]);
+            assert_eq!(found["severity"], "error", "{found}");
+            assert_eq!(found["values"]["connections"], 1, "{found}");
+        }
+    }
+}
+
+/// Four clients ask in rounds, and connect again before a request where the server has closed: all
+/// connections at one moment, as in a restart, or each that is idle for a shorter time than a pause.
+const CLOSING: &str = "
+import http.client, select, socket, sys, threading, time
+is_limit, pause = sys.argv[1] == 'limit', float(sys.argv[2])
+server, open_ones = socket.create_server(('127.0.0.1', 0)), []
+def serve(s):
+    s.settimeout(pause * 0.6 if is_limit else None)
+    try:
+        while s.recv(65536):
+            time.sleep(0.005)
+            s.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok')
+    except TimeoutError: pass
+    s.close()
+def accept():
+    while True:
+        open_ones.append(server.accept()[0])
+        threading.Thread(target=serve, args=[open_ones[-1]], daemon=True).start()
+threading.Thread(target=accept, daemon=True).start()
+together = threading.Barrier(5)
+def work():
+    c = http.client.HTTPConnection('127.0.0.1', server.getsockname()[1])
+    for _ in range(8):
+        together.wait()
+        if c.sock and select.select([c.sock], [], [], 0)[0]: c.close()
+        c.request('GET', '/')
+        c.getresponse().read()
+        together.wait()
+clients = [threading.Thread(target=work) for _ in range(4)]
+for client in clients: client.start()
+for number in range(8):
+    together.wait()
+    together.wait()
+    time.sleep(pause * 0.6)
+    if number == 5 and not is_limit:
+        for s in list(open_ones): s.shutdown(socket.SHUT_RDWR)
+    time.sleep(pause * 0.4)
+";
+
+#[test]
+fn a_restart_is_no_limit_of_the_server() {
+    if program("python3", "watch a restart").is_none() {
+        return;
+    }
+    for (pause, rule) in [
+        ("0.5", "server-closes-early"),
+        ("0.1", "close-announced-not-kept"),
+    ] {
+        for (kind, severity) in [("restart", "info"), ("limit", "warning")] {
+            let (out, document) = watch(&[], &["python3", "-c", CLOSING, kind, pause]);
+            let found = of_rule(&document, rule);
+            assert_eq!(found.len(), 1, "{kind}: {out:?} {document}");
+            assert_eq!(found[0]["severity"], severity, "{kind}: {document}");
+        }
+    }
+}
+
 /// Thirteen connections that the server closes while they are idle; one more is opened after that.
 const LEAKING: &str = "
 import http.client, select, sys, time, urllib.parse

@@ -1,12 +1,13 @@
 //! One direction of a relayed connection: read here, write there, hold what does not fit.
 
 use super::delay::Delay;
+use super::delivery::Delivery;
 use super::hold::Hold;
 use intact_sys::socket;
 use mio::net::TcpStream;
 use socket2::SockRef;
 use std::borrow::Cow;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
@@ -90,6 +91,7 @@ pub(super) struct RelayDirection {
     pub(super) taken: u64,
     /// Bytes that the source's TCP had acknowledged at its end.
     pub(super) acknowledged: Option<u64>,
+    delivery: Delivery,
     /// Whether the sink reports when it has room.
     room_reported: bool,
     /// Where a distance is emulated.
@@ -112,6 +114,12 @@ impl RelayDirection {
         }
     }
 
+    /// The same direction, to this sink.
+    pub(super) fn to(self, sink: &TcpStream) -> RelayDirection {
+        let delivery = Delivery::to(sink);
+        RelayDirection { delivery, ..self }
+    }
+
     /// When something arrives over the emulated distance.
     pub(super) fn next(&self) -> Option<Instant> {
         self.delay.as_ref().filter(|_| !self.ended)?.next()
@@ -126,6 +134,11 @@ impl RelayDirection {
     pub(super) fn passed_on(&self) -> u64 {
         let underway = self.delay.as_ref().map_or(0, |delay| delay.bytes());
         self.taken - self.dropped - (self.held.len() - self.written + underway) as u64
+    }
+
+    /// How many bytes the TCP of the sink's peer has received; `None` if it is on another machine.
+    pub(super) fn received(&self) -> Option<u64> {
+        self.delivery.received(self.passed_on())
     }
 
     /// Whether the end of the stream was passed on.
@@ -251,7 +264,7 @@ impl RelayDirection {
                     delay.depart(Instant::now(), bytes);
                     return None;
                 }
-                match to.write(bytes) {
+                match self.delivery.write(to, bytes) {
                     Ok(written) => self.held.extend_from_slice(&bytes[written..]),
                     Err(error) if is_patient(&error) => self.held.extend_from_slice(bytes),
                     Err(error) => {
@@ -325,7 +338,7 @@ impl RelayDirection {
     /// Whether all that was held has been written.
     fn write_held(&mut self, to: &mut TcpStream) -> io::Result<bool> {
         while self.written < self.held.len() {
-            match to.write(&self.held[self.written..]) {
+            match self.delivery.write(to, &self.held[self.written..]) {
                 Ok(count) => self.written += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if is_patient(&error) => return Ok(false),

@@ -5,11 +5,13 @@
 //! observer is caught and ends the observation of that one connection, not the connection.
 
 mod delay;
+mod delivery;
 mod direction;
 mod fault;
 mod hold;
 mod marks;
 mod probes;
+mod shared_sockets;
 
 use crate::platform::relay_command::{
     RelayCommand, RelaySender, RelayedConnection, far_token, near_token,
@@ -31,6 +33,7 @@ use mio::net::TcpStream;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use probes::Looks;
+use shared_sockets::{Holders, SharedSockets};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -64,6 +67,8 @@ struct RelayedPair {
     has_spoken: bool,
     /// `None` once observing it has failed.
     observed: Option<ObservedConnection>,
+    /// The processes that have the program's socket open, where several may use it.
+    holders: Holders,
     /// Where faults strike.
     fault: Option<Box<FaultTarget>>,
     /// The fault that struck it.
@@ -93,6 +98,7 @@ pub(crate) struct Relay<'a> {
     scratch: Vec<u8>,
     finishing: Option<Instant>,
     looks: Looks,
+    shared: SharedSockets,
     /// Connections that were over at that time, and whose keys may still come.
     parting: Vec<(Nanos, Option<ObservedConnection>)>,
     faults: Option<Box<Faults>>,
@@ -130,6 +136,7 @@ impl<'a> Relay<'a> {
             scratch: vec![0; SCRATCH],
             finishing: None,
             looks: Looks::default(),
+            shared: SharedSockets::default(),
             parting: Vec::new(),
             faults: config
                 .fault
@@ -291,15 +298,17 @@ impl<'a> Relay<'a> {
         observed.hear_client();
         // a search in memory takes its time, which a fast download does not
         observed.wait_for_secrets(MAX_WAITING / (self.links.len() + 1));
+        let out = RelayDirection::over(self.distance, false);
         let link = RelayedPair {
+            out: out.to(&far),
             near,
             far,
-            out: RelayDirection::over(self.distance, false),
             back: RelayDirection::over(self.distance, true),
             holds: Default::default(),
             place,
             has_spoken: false,
             observed: Some(observed),
+            holders: Holders::new(),
             fault,
             strike: None,
             is_announced: false,
@@ -344,6 +353,7 @@ impl<'a> Relay<'a> {
             back,
             holds,
             observed,
+            holders,
             place,
             has_spoken,
             fault,
@@ -395,6 +405,7 @@ impl<'a> Relay<'a> {
                 see(Side::Client, came)
             }),
         };
+        self.shared.look(near, holders, observed);
         if fault.as_ref().is_some_and(|target| target.is_due()) {
             return self.strike(id);
         }
@@ -413,15 +424,11 @@ impl<'a> Relay<'a> {
             let is_by_program = (side, how) == (Side::Client, CloseKind::Rst);
             let at = self.clock.now();
             observe(observed, &mut self.run, |seen, run| {
-                let peer = seen.connection().peer;
-                let is_local = peer.is_some_and(|peer| peer.ip().is_loopback());
-                // loopback delivers within send(2), and refuses to send once a RST has come
-                let had = match is_local {
-                    true => Some(out.passed_on()),
-                    false => back.acknowledged.or_else(|| socket::acknowledged(far)),
-                };
-                if let (false, Some(bytes)) = (is_by_program, had) {
-                    seen.note_acknowledged(bytes);
+                let counted = back.acknowledged.or_else(|| socket::acknowledged(far));
+                match (is_by_program, out.received(), counted) {
+                    (false, Some(bytes), _) => seen.note_acknowledged(bytes),
+                    (false, None, Some(bytes)) => seen.note_acknowledged_before_reset(bytes),
+                    _ => {}
                 }
                 seen.end(side, how, at, run);
             });
