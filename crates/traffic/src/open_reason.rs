@@ -44,7 +44,7 @@ whys! {
     Upgraded "after the last one had changed to another protocol",
     ServerHidden "after the server had closed the last one, whose content could not be read",
     ServerLimit "after the server had announced the end of the last one, which had carried several requests",
-    Undrained "after the client had closed the last one without reading the response to its end",
+    Undrained "because the client had not read the last response to its end",
     PoolFull "after the client had closed one that its pool had no room for",
     NotKept "after the server had closed the last one without an announcement, right after a response",
     ServerIdle "after the server had closed the last one while it was idle",
@@ -90,7 +90,8 @@ impl OpenReason {
             && last
                 .and_then(|last| last.answered)
                 .is_some_and(|answered| close.at.since(answered) >= AT_ONCE);
-        let undrained = last.is_some_and(|last| last.undrained) && !waited || reset;
+        let undrained =
+            last.is_some_and(|last| last.undrained) && !waited || reset || has_rest(live, close);
         // what announced the end, and since when it was idle, is inside TLS
         let is_hidden = live.connection.tls.is_some()
             && match last {
@@ -154,6 +155,13 @@ impl OpenReason {
                 | Broken
         )
     }
+}
+
+/// Whether a part of a response was in the client's socket, unread, when the client closed it. A
+/// connection that multiplexes takes further requests meanwhile.
+pub(super) fn has_rest(live: &OpenConnection, close: &Close) -> bool {
+    let is_upgraded = live.last.as_ref().is_some_and(Last::is_upgrade);
+    close.bytes.unread.is_some() && !live.multiplexes() && !is_upgraded
 }
 
 fn is_old(live: &OpenConnection) -> bool {
