@@ -273,6 +273,17 @@ mod tests {
     }
 
     #[test]
+    fn a_rest_in_the_socket_is_an_unread_response_however_late_the_close() {
+        let live = live(response(Some(200), None), false);
+        let mut close = close(Some(Side::Client), Some(CloseKind::Rst), None);
+        close.at = Nanos(5_000_000_000);
+        close.moment = Some(ClosePoint::Idle);
+        assert_eq!(OpenReason::end_of(&live, &close), OpenReason::ClientIdle);
+        close.bytes.unread = Some(20);
+        assert_eq!(OpenReason::end_of(&live, &close), OpenReason::Undrained);
+    }
+
+    #[test]
     fn a_client_that_waits_for_the_rest_of_a_body_does_not_leave_it_unread() {
         let mut cut = Exchange::new(1, Nanos(0));
         cut.status = Some(200);
@@ -289,6 +300,21 @@ mod tests {
         };
         assert_eq!(why(Some(CloseKind::Fin), AT_ONCE), OpenReason::GaveUp);
         assert_eq!(why(Some(CloseKind::Fin), 1_000_000), OpenReason::Undrained);
+        // of a stream, the time since its last bytes counts
+        let (answer, stream_end) = (1_000_000, 500_000_000);
+        let mut stream = cut.clone();
+        stream.body.announced = None;
+        stream.bytes.body = 500;
+        stream.body.left_after = Some(Nanos(stream_end));
+        let left = |end: u64, stream: &Exchange| {
+            let mut stream = stream.clone();
+            stream.end = Nanos(end);
+            let mut close = close(Some(Side::Client), Some(CloseKind::Fin), None);
+            close.at = stream.end;
+            OpenReason::end_of(&live(Some(stream), false), &close)
+        };
+        assert_eq!(left(stream_end + answer, &stream), OpenReason::Undrained);
+        assert_eq!(left(stream_end + AT_ONCE, &stream), OpenReason::GaveUp);
         // unread bytes were in the socket
         assert_eq!(why(Some(CloseKind::Rst), AT_ONCE), OpenReason::Undrained);
         assert_eq!(why(None, AT_ONCE), OpenReason::Undrained);

@@ -69,8 +69,8 @@ impl BodyNotDrained {
 /// The rest in the sockets of a pool.
 fn rest(pool: &Standstill) -> Statement {
     statement!(
-        "{bytes} of responses were in the sockets of {unread}, unread, until the program closed them",
-        bytes = Value::Bytes(pool.bytes),
+        "{rest} of responses were in the sockets of {unread}, unread, until the program closed them",
+        rest = Value::Bytes(pool.bytes),
         unread = connections(pool.unread),
     )
 }
@@ -93,9 +93,9 @@ impl Example {
         let request = text(&self.what);
         match (self.left, self.bytes) {
             (Some(bytes), _) => statement!(
-                "first seen: the client left the streamed response to {request} before its last chunk, after {bytes}",
+                "first seen: the client left the streamed response to {request} before its last chunk, after {left}",
                 request = request,
-                bytes = Value::Bytes(bytes),
+                left = Value::Bytes(bytes),
             ),
             (None, Some((read, announced))) => statement!(
                 "first seen: {read} of {announced} of {request} were read",

@@ -25,7 +25,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         threshold: "Ten such connections more than the peak overlap of requests needs. For every four of them, the program may have closed at most one other connection after an idle time. A pool with an idle limit does not leak. Or two avoidable openings of a pool that stood still. A warning if the process is known, else informational.",
         false_positives: "In a capture, several programs behind one address look like one. A pool with an idle limit that is longer than the recording looks like one without.",
         fix: "Read or close each response: an unread one keeps its connection from the pool. Where a call makes its own client, close it, or make one for the life of the program",
-        risk: "With a maximum size, requests may wait for a connection (`waiting-for-pool`)",
+        risk: "A shared client shares cookies, default headers and credentials. With a maximum size of its pool, requests may wait for a connection (`waiting-for-pool`)",
         needs: &[Evidence::Ends],
     },
     fold: || Box::<LeakedConnections>::default(),

@@ -25,6 +25,7 @@ mod rights;
 mod sampled;
 mod semantics;
 mod tiers;
+mod unread;
 mod unseen;
 mod windows;
 mod wrapper;
