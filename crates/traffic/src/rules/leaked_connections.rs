@@ -126,8 +126,9 @@ impl Pool {
             self.leak_at(at, Moment::Later)
         });
         let last = self.leak_at(self.last_opening, Moment::LastOpening);
-        last.into_iter()
-            .chain(later)
+        later
+            .into_iter()
+            .chain(last)
             .max_by_key(|leak| leak.connections)
     }
 
@@ -190,11 +191,12 @@ impl Fold for LeakedConnections {
                 pool.held.push(held);
             }
         }
-        let mut findings = self.still(attribution);
+        let (still, mut findings): (Vec<_>, Vec<_>) = self.still(attribution).into_iter().unzip();
         let now = attribution.tracker().now;
         for ((destination, owner), pool) in &pools {
             // `body-not-drained` has the cause
-            if self.standstills.has_unread(*destination) {
+            let is_known = still.contains(destination);
+            if is_known || self.standstills.has_unread(*destination) {
                 continue;
             }
             let Some(leak) = pool.leak(now) else { continue };
@@ -208,7 +210,7 @@ impl Fold for LeakedConnections {
 
 impl LeakedConnections {
     /// The pools that stood still and of which no connection was used twice.
-    fn still(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
+    fn still(&self, attribution: &mut Attribution<'_>) -> Vec<(usize, Finding)> {
         let is_still = |pool: &&Standstill| !pool.is_reusing && pool.unread == 0;
         let mut found = Vec::new();
         let claims = |destination: usize| {
@@ -232,7 +234,7 @@ impl LeakedConnections {
             let evidence = "each carried one request; either the responses were not read to the end, or each call had a client of its own";
             let mut finding = one.finding(&RULE.doc, said, evidence);
             finding.severity = Severity::Warning;
-            found.push(Remedy::Drain.for_client(one.client, finding));
+            found.push((destination, Remedy::Drain.for_client(one.client, finding)));
         }
         found
     }

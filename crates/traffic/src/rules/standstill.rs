@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// A shorter time is no standstill, in nanoseconds.
 const LEAST: u64 = 1_000_000_000;
 /// How many times the longest earlier rest a standstill takes.
-const LONGER: u64 = 3;
+const LONGER: u64 = 20;
 
 /// The connections of one process to one destination.
 #[derive(Clone, Debug, Default)]
