@@ -59,14 +59,14 @@ pub struct TrafficCounts {
 impl TrafficCounts {
     /// Whether any request had a response, or connections were opened whose content cannot be read.
     pub fn any_success(&self) -> bool {
-        self.requests.ok > 0 || (self.requests.total == 0 && self.connections.any_usable())
+        self.requests.begun() > 0 || (self.requests.total == 0 && self.connections.any_usable())
     }
 
     /// Why there was no response at all, though the program wanted one: such counts pass no
     /// requirement.
     pub fn no_response(&self) -> Option<&'static str> {
         let connections = &self.connections;
-        match self.requests.ok {
+        match self.requests.begun() {
             0 if self.requests.total > 0 => Some(NO_RESPONSE),
             0 if connections.failed.is_empty() || connections.any_usable() => None,
             0 if connections.opened == 0 => Some(NOT_OPENED),
@@ -160,6 +160,8 @@ pub struct Requests {
     pub ok: u64,
     /// The others by kind.
     pub failed: BTreeMap<&'static str, u64>,
+    /// Of the others, streamed responses that the client ended after a part of the body.
+    pub left: u64,
     /// Final status codes of complete responses.
     pub status: BTreeMap<u16, u64>,
 }
@@ -179,6 +181,12 @@ impl Requests {
         } else {
             0
         }
+    }
+
+    /// Responses that are complete, or that the client ended after a part of a stream: the server
+    /// answered.
+    pub fn begun(&self) -> u64 {
+        self.ok + self.left
     }
 
     /// How many failed.
@@ -204,6 +212,7 @@ impl Requests {
     pub fn add(&mut self, other: &Requests) {
         self.total += other.total;
         self.ok += other.ok;
+        self.left += other.left;
         add_counts(&mut self.failed, &other.failed);
         add_counts(&mut self.status, &other.status);
     }

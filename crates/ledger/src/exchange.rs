@@ -177,6 +177,10 @@ pub struct Body {
     /// Bytes that the client read; absent if that is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<u64>,
+    /// When its last bytes came, if the client ended the response before it was complete; absent
+    /// if that was not observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_after: Option<Nanos>,
 }
 
 /// Parts of an exchange that tie a connection to a user. Never written: hashes in memory, for the
@@ -324,6 +328,15 @@ impl Exchange {
         is_timed.then(|| self.latency())
     }
 
+    /// Whether the client ended a streamed response: its header section and a part of its body had
+    /// come, and no length was announced. What it wanted of the stream may have been complete.
+    pub fn is_left_stream(&self) -> bool {
+        let has_begun = self.status.is_some() && self.bytes.body > 0;
+        has_begun
+            && self.body.announced.is_none()
+            && self.outcome == Outcome::Failed(Failure::ClientClosed)
+    }
+
     /// Nanoseconds without the setup that it waited for.
     #[inline]
     pub fn latency_without_setup(&self) -> u64 {
@@ -360,6 +373,22 @@ mod tests {
         one.spans.connect = Some(Span::new(Nanos(10), Nanos(40)));
         one.end = Nanos(70);
         assert_eq!((one.latency(), one.latency_without_setup()), (60, 30));
+    }
+
+    #[test]
+    fn a_stream_is_left_by_its_client_after_a_part_of_a_body_without_a_length() {
+        let mut left = Exchange::new(1, Nanos(0));
+        left.outcome = Outcome::Failed(Failure::ClientClosed);
+        assert!(!left.is_left_stream(), "no response");
+        left.status = Some(200);
+        assert!(!left.is_left_stream(), "no body");
+        left.bytes.body = 7;
+        assert!(left.is_left_stream());
+        let mut download = left.clone();
+        download.body.announced = Some(9);
+        assert!(!download.is_left_stream());
+        left.outcome = Outcome::Failed(Failure::Truncated);
+        assert!(!left.is_left_stream(), "the server ended it");
     }
 
     #[test]

@@ -18,6 +18,9 @@ const PATIENCE: u64 = 1_000_000_000;
 /// A response that arrived faster than this did not wait for a retransmission, in nanoseconds.
 const LEAST_RETRANSMISSION: u64 = 5_000_000;
 
+/// The longest record of an alert of TLS, in bytes.
+const ALERT: u64 = 64;
+
 /// One connection under observation.
 pub struct ObservedConnection {
     rows: Rows,
@@ -28,6 +31,8 @@ pub struct ObservedConnection {
     /// Limit of encrypted bytes per direction that wait for secrets.
     max_waiting: usize,
     carried: Carried,
+    /// Bytes of the server when a response was complete for the last time.
+    responses_end: u64,
     turns: ClientTurns,
     /// When the server's direction ended.
     server_ended_at: Option<Nanos>,
@@ -48,6 +53,7 @@ impl ObservedConnection {
             inference: RequestInference::default(),
             max_waiting: MAX_WAITING,
             carried: Carried::default(),
+            responses_end: 0,
             turns: ClientTurns::default(),
             server_ended_at: None,
             sent_at: None,
@@ -131,8 +137,30 @@ impl ObservedConnection {
             .note_resent(all.saturating_sub(before), at);
     }
 
+    /// Records the number of the server's bytes that are in the client's socket, unread. It holds
+    /// until more bytes are observed. What came after the last response is left out (such as the
+    /// alert of TLS that announces its end).
+    pub fn note_unread(&mut self, bytes: u64) {
+        let later = match (&self.tls, self.rows.open.len()) {
+            (Some(_), _) if !self.rows.is_readable => return,
+            (_, 1..) => 0,
+            (Some(_), _) => self.carried.bytes.received - self.responses_end + ALERT,
+            (None, _) => self.carried.bytes.received - self.responses_end,
+        };
+        self.carried.bytes.unread = bytes.checked_sub(later).filter(|bytes| *bytes > 0);
+    }
+
     /// Reads the next bytes of one side.
     pub fn read(&mut self, from: Side, bytes: &[u8], at: Nanos, run: &mut dyn RunContext) {
+        let done = self.rows.done;
+        self.carried.bytes.unread = None;
+        self.read_bytes(from, bytes, at, run);
+        if self.rows.done > done {
+            self.responses_end = self.carried.bytes.received;
+        }
+    }
+
+    fn read_bytes(&mut self, from: Side, bytes: &[u8], at: Nanos, run: &mut dyn RunContext) {
         self.count(from, bytes.len() as u64, at);
         self.sent_at = (from == Side::Client).then_some(at);
         if from == Side::Client {
@@ -284,13 +312,16 @@ impl ObservedConnection {
     /// Records that the client has closed its direction, for a caller that records the end later.
     /// A response that is complete after that may not have reached it.
     pub fn note_client_fin(&mut self) {
+        self.rows.open.note_client_fin();
         self.rows.has_client_fin = true;
     }
 
     /// Records the FIN or RST that ends the connection, if more of its bytes may follow.
     pub fn note_end(&mut self, by: Side, how: CloseKind, at: Nanos) {
         self.rows.has_server_fin |= by == Side::Server && how == CloseKind::Fin;
-        self.rows.has_client_fin |= by == Side::Client && how == CloseKind::Fin;
+        if by == Side::Client && how == CloseKind::Fin {
+            self.note_client_fin();
+        }
         self.rows.is_reset_by_client |= by == Side::Client && how == CloseKind::Rst;
         let end = self.first_end(by, how, at);
         let first = *self.rows.end.get_or_insert(end);

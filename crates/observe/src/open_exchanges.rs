@@ -24,6 +24,8 @@ pub(crate) struct OpenExchange {
     pub(crate) identity: Identity,
     /// The last byte of the response so far.
     pub(crate) last_at: Option<u64>,
+    /// The last byte of its body that came before the client closed its direction.
+    pub(crate) heard_at: Option<u64>,
 }
 
 impl OpenExchanges {
@@ -44,7 +46,15 @@ impl OpenExchanges {
             fingerprint: is_known.then(|| key.begin(&request.method, &request.target)),
             identity: identity::of(&request.user, key),
             last_at: None,
+            heard_at: None,
         });
+    }
+
+    /// Records that the client closes its direction: what comes from now on may not reach it.
+    pub(crate) fn note_client_fin(&mut self) {
+        for open in &mut self.open {
+            open.heard_at = open.heard_at.or(open.last_at);
+        }
     }
 
     /// Adds bytes of a body.
@@ -86,6 +96,7 @@ impl OpenExchanges {
             fingerprint: None,
             identity: Identity::default(),
             last_at: None,
+            heard_at: None,
         }
     }
 

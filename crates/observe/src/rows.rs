@@ -352,6 +352,9 @@ impl Rows {
         row.outcome = judgement.outcome;
         row.certainty = judgement.certainty;
         row.detail = judgement.detail.map(Arc::from);
+        if row.outcome == Outcome::Failed(Failure::ClientClosed) {
+            row.body.left_after = open.heard_at.or(open.last_at).map(Nanos);
+        }
         // of a response whose end was not observed, the status is unknown
         if row.certainty.is_exact() {
             row.judge_grpc();
@@ -581,7 +584,11 @@ impl Rows {
                 announced_by: self.announced_by,
                 moment: self.moment(is_counted),
                 exchanges: is_counted.then_some(self.done - self.refused),
-                bytes: carried.bytes,
+                bytes: ConnectionBytes {
+                    // a close with unread bytes sends a RST (RFC 2525 section 2.17)
+                    unread: carried.bytes.unread.filter(|_| self.is_reset_by_client),
+                    ..carried.bytes
+                },
                 probes: Probes {
                     pings: http2.map(|facts| u32::try_from(facts.pings).unwrap_or(u32::MAX)),
                     ..carried.probes

@@ -222,6 +222,7 @@ impl Record {
                 bytes: ConnectionBytes {
                     sent: self.passed.received.get(),
                     received: self.passed.sent.get(),
+                    ..ConnectionBytes::default()
                 },
                 probes: Probes::default(),
             },

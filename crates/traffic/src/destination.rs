@@ -109,6 +109,8 @@ pub struct Counts {
     pub ok: u64,
     /// The others.
     pub failed: BTreeMap<Failure, u64>,
+    /// Of the others, streamed responses that the client ended.
+    pub left: u64,
     /// Complete ones by status.
     pub status: BTreeMap<u16, u64>,
     /// Exchanges that were the first on their connection, or waited for its setup: fresh and
@@ -328,6 +330,7 @@ impl Counts {
             Outcome::Ok => self.ok += 1,
             Outcome::Failed(kind) => *self.failed.entry(kind).or_default() += 1,
         }
+        self.left += u64::from(exchange.is_left_stream());
         if let (Some(status), Outcome::Ok) = (exchange.status, exchange.outcome) {
             *self.status.entry(status).or_default() += 1;
         }

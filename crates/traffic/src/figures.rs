@@ -445,6 +445,7 @@ fn requests(counts: &Counts) -> Requests {
         total: counts.requests,
         ok: counts.ok,
         failed: by_id(&counts.failed, Failure::id),
+        left: counts.left,
         status: counts.status.clone(),
     }
 }

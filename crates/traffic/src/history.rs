@@ -54,6 +54,8 @@ pub(super) struct Life {
     pub(super) end: Option<End>,
     /// Whether the client closed it without having sent a request.
     pub(super) is_spare: bool,
+    /// Whether the client never read its last response to the end.
+    pub(super) has_rest: bool,
 }
 
 impl Life {
@@ -73,6 +75,7 @@ impl Life {
             announced: None,
             end: None,
             is_spare: false,
+            has_rest: false,
         };
         life.revise(connection);
         life
@@ -180,6 +183,17 @@ impl History {
     pub(super) fn announce(&mut self, id: ConnectionId, end: End) {
         if let Some(life) = self.lives.get_mut(&id) {
             life.announced.get_or_insert(end);
+        }
+    }
+
+    /// The client closed a connection with an unread rest: from its last response on it was of no
+    /// use.
+    pub(super) fn leave_rest(&mut self, id: ConnectionId) {
+        if let Some(life) = self.lives.get_mut(&id) {
+            life.has_rest = true;
+            if let Some(last) = life.uses.last_mut() {
+                last.is_reusable = false;
+            }
         }
     }
 

@@ -57,7 +57,7 @@ pub struct Last {
     pub close_sent_by: Option<Side>,
     /// Whether the client left a part of the response unread.
     pub undrained: bool,
-    /// When the response began, if that was seen.
+    /// When the response began, or when the last bytes of a streamed one came, if that was seen.
     pub(super) answered: Option<Nanos>,
     /// Whether it met a connection that had died.
     pub stale: bool,
@@ -88,7 +88,9 @@ impl Last {
             ok: exchange.outcome.is_ok(),
             close_sent_by: announced_by(exchange),
             undrained: !bodiless && exchange.status.is_some() && (short || cut),
-            answered: exchange.spans.wait.map(|wait| wait.end),
+            answered: (exchange.body.left_after)
+                .filter(|_| exchange.is_left_stream())
+                .or(exchange.spans.wait.map(|wait| wait.end)),
             stale: exchange.outcome == Outcome::Failed(Failure::Stale)
                 && exchange.close_announced_at.is_none(),
             status: exchange.status,

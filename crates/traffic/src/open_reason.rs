@@ -44,7 +44,7 @@ whys! {
     Upgraded "after the last one had changed to another protocol",
     ServerHidden "after the server had closed the last one, whose content could not be read",
     ServerLimit "after the server had announced the end of the last one, which had carried several requests",
-    Undrained "after the client had closed the last one without reading the response to its end",
+    Undrained "because the client had not read the last response to its end",
     PoolFull "after the client had closed one that its pool had no room for",
     NotKept "after the server had closed the last one without an announcement, right after a response",
     ServerIdle "after the server had closed the last one while it was idle",
@@ -91,7 +91,8 @@ impl OpenReason {
             && last
                 .and_then(|last| last.answered)
                 .is_some_and(|answered| close.at.since(answered) >= AT_ONCE);
-        let undrained = last.is_some_and(|last| last.undrained) && !waited || reset;
+        let undrained =
+            last.is_some_and(|last| last.undrained) && !waited || reset || has_rest(live, close);
         // what announced the end, and since when it was idle, is inside TLS
         let is_hidden = live.connection.tls.is_some()
             && match last {
@@ -155,6 +156,13 @@ impl OpenReason {
                 | Broken
         )
     }
+}
+
+/// Whether a part of a response was in the client's socket, unread, when the client closed it. A
+/// connection that multiplexes takes further requests meanwhile.
+pub(super) fn has_rest(live: &OpenConnection, close: &Close) -> bool {
+    let is_upgraded = live.last.as_ref().is_some_and(Last::is_upgrade);
+    close.bytes.unread.is_some() && !live.multiplexes() && !is_upgraded
 }
 
 fn is_old(live: &OpenConnection) -> bool {
@@ -266,6 +274,17 @@ mod tests {
     }
 
     #[test]
+    fn a_rest_in_the_socket_is_an_unread_response_however_late_the_close() {
+        let live = live(response(Some(200), None), false);
+        let mut close = close(Some(Side::Client), Some(CloseKind::Rst), None);
+        close.at = Nanos(5_000_000_000);
+        close.moment = Some(ClosePoint::Idle);
+        assert_eq!(OpenReason::end_of(&live, &close), OpenReason::ClientIdle);
+        close.bytes.unread = Some(20);
+        assert_eq!(OpenReason::end_of(&live, &close), OpenReason::Undrained);
+    }
+
+    #[test]
     fn a_client_that_waits_for_the_rest_of_a_body_does_not_leave_it_unread() {
         let mut cut = Exchange::new(1, Nanos(0));
         cut.status = Some(200);
@@ -282,6 +301,21 @@ mod tests {
         };
         assert_eq!(why(Some(CloseKind::Fin), AT_ONCE), OpenReason::GaveUp);
         assert_eq!(why(Some(CloseKind::Fin), 1_000_000), OpenReason::Undrained);
+        // of a stream, the time since its last bytes counts
+        let (answer, stream_end) = (1_000_000, 500_000_000);
+        let mut stream = cut.clone();
+        stream.body.announced = None;
+        stream.bytes.body = 500;
+        stream.body.left_after = Some(Nanos(stream_end));
+        let left = |end: u64, stream: &Exchange| {
+            let mut stream = stream.clone();
+            stream.end = Nanos(end);
+            let mut close = close(Some(Side::Client), Some(CloseKind::Fin), None);
+            close.at = stream.end;
+            OpenReason::end_of(&live(Some(stream), false), &close)
+        };
+        assert_eq!(left(stream_end + answer, &stream), OpenReason::Undrained);
+        assert_eq!(left(stream_end + AT_ONCE, &stream), OpenReason::GaveUp);
         // unread bytes were in the socket
         assert_eq!(why(Some(CloseKind::Rst), AT_ONCE), OpenReason::Undrained);
         assert_eq!(why(None, AT_ONCE), OpenReason::Undrained);

@@ -144,6 +144,8 @@ pub(super) struct PoolReplay<'a> {
     idle: Intervals,
     /// When connections that multiplex could take a stream.
     streams: Intervals,
+    /// When connections were of no use, because the client did not read their last response.
+    unread: Intervals,
     /// The number of idle connections from which on the client closes further ones, if it does.
     full: Option<Full>,
     /// When the connections of the pool were opened.
@@ -242,11 +244,14 @@ impl<'a> PoolReplay<'a> {
         let margin = margin(lives);
         let multiplexing = lives.iter().filter(|life| life.streams.is_some());
         let streams = multiplexing.map(|life| (life.ready.after(margin), life.until()));
+        let unread = lives.iter().filter(|life| life.has_rest);
+        let unread = unread.filter_map(|life| Some((life.last_end()?, life.until())));
         PoolReplay {
             lives,
             margin,
             idle: idle(lives, margin),
             streams: Intervals::new(streams),
+            unread: Intervals::new(unread),
             full: full_at(lives, margin),
             openings: lives.iter().map(|life| life.at).collect(),
         }
@@ -278,6 +283,8 @@ impl<'a> PoolReplay<'a> {
                 OpenReason::Unused
             } else if self.streams.at(life.at) > 0 {
                 OpenReason::StreamsFree
+            } else if self.unread.at(life.at) > 0 {
+                OpenReason::Undrained
             } else if self.idle.at(life.at) > 0 {
                 OpenReason::IdleExisted
             } else {

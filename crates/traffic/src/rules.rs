@@ -36,6 +36,7 @@ mod server_closes_early;
 mod settings;
 mod slower_when_reused;
 mod stale_reuse;
+mod standstill;
 mod state_carried_over;
 mod tcp_keepalive_is_not_reuse;
 mod tls_never_resumed;
@@ -132,10 +133,10 @@ static RULES: [&RuleRow; 33] = [
     &new_connection_per_query::RULE,
     &pool_too_small::RULE,
     &h2_not_multiplexed::RULE,
+    &leaked_connections::RULE,
     &new_client_per_request::RULE,
     &pool_per_worker::RULE,
     &new_connection_per_request::RULE,
-    &leaked_connections::RULE,
     &cold_pool::RULE,
     &retried_request::RULE,
     &idle_timeout_race::RULE,

@@ -3,12 +3,13 @@
 use super::facts::{Destination, ObservedFacts};
 use super::figures::Figures;
 use super::loss::{Loss, NOTEWORTHY};
+use super::open_connection::UPGRADE;
 use super::tracker::Tracker;
 use intact_document::error_responses::ErrorResponses;
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{Value, connections, counts};
 use intact_document::{Claim, ClaimKind, Claims};
-use intact_ledger::{Caveat, Vantage};
+use intact_ledger::{Caveat, Failure, Vantage};
 use intact_units::number::{count, time, whole_percent};
 use intact_units::plural::{self, counted};
 use std::cmp::Reverse;
@@ -42,8 +43,9 @@ pub(super) fn claims(tracker: &Tracker, facts: &ObservedFacts) -> Claims {
         claims.push(main(tracker, facts));
         claims.extend(partly_seen(totals));
     }
-    if counted.requests.ok > 0 {
+    if counted.requests.begun() > 0 {
         claims.extend(failed_requests(totals));
+        claims.extend(left_streams(totals));
         claims.extend(needed_setup(totals));
         claims.extend(hidden_queue(facts));
         claims.extend(failed_dials(totals));
@@ -93,6 +95,14 @@ fn main(tracker: &Tracker, facts: &ObservedFacts) -> Claim {
         return claim(ClaimKind::Opened, text);
     }
     let is_partly = !totals.traffic.reuse.is_known();
+    let upgraded = counted.requests.status.get(&UPGRADE).copied();
+    if let (0, Some(upgraded), None) = (counted.avoidable, upgraded, &missing) {
+        let text = format!(
+            "{connections} opened, of which {} changed to another protocol (status {UPGRADE}), such as WebSocket: such a connection serves its user alone until it closes. Whether it had to be opened again cannot be seen; no other connection was avoidable",
+            count(upgraded)
+        );
+        return claim(ClaimKind::Well, text);
+    }
     if counted.avoidable == 0 {
         return match missing {
             Some(reason) if totals.traffic.reuse.is_unknown() => claim(
@@ -303,7 +313,7 @@ fn hidden_queue(facts: &ObservedFacts) -> Option<Claim> {
 /// Requests that failed, where they or their time are more than a few percent.
 fn failed_requests(totals: &Figures) -> Option<Claim> {
     let requests = &totals.counted.requests;
-    let (failed, all) = (requests.failures(), requests.total);
+    let (failed, all) = (requests.failures() - requests.left, requests.total);
     let is_noteworthy = |loss: &Loss| loss.share(totals) >= NOTEWORTHY;
     let time = match (totals.lost_ms, totals.outbound_ms, totals.lost_share) {
         (Some(lost), Some(outbound), Some(share)) if lost > 0.0 => format!(
@@ -316,7 +326,11 @@ fn failed_requests(totals: &Figures) -> Option<Claim> {
     };
     let is_worth_it = [Loss::Time, Loss::Requests].iter().any(is_noteworthy);
     (failed > 0 && is_worth_it).then(|| {
-        let kinds = kinds(&requests.failed);
+        let mut kinds_of = requests.failed.clone();
+        let left = kinds_of.entry(Failure::ClientClosed.id()).or_default();
+        *left -= requests.left.min(*left);
+        kinds_of.retain(|_, count| *count > 0);
+        let kinds = kinds(&kinds_of);
         let of_all = counted(all, "request");
         let text = format!(
             "{} of {of_all} got no complete response ({kinds}){time}",
@@ -324,6 +338,20 @@ fn failed_requests(totals: &Figures) -> Option<Claim> {
         );
         let share = Loss::Requests.share(totals).max(Loss::Time.share(totals));
         Claim::new(ClaimKind::Failed, share, text)
+    })
+}
+
+/// Streamed responses that the client ended: the server had answered, and what the
+/// client wanted of them may have been complete.
+fn left_streams(totals: &Figures) -> Option<Claim> {
+    let requests = &totals.counted.requests;
+    (requests.left > 0).then(|| {
+        let text = format!(
+            "{} of {} had a streamed response that the client left before its end (`client-closed`): it may have had what it wanted",
+            count(requests.left),
+            counted(requests.total, "request")
+        );
+        Claim::new(ClaimKind::Note, 0.0, text)
     })
 }
 
@@ -512,7 +540,7 @@ fn reuse(totals: &Figures) -> String {
 /// The sentence for a run in which no response was a success: its reuse is that of error responses.
 fn unsuccessful(totals: &Figures) -> Option<Claim> {
     let requests = &totals.counted.requests;
-    if requests.ok == 0 {
+    if requests.begun() == 0 {
         let failed = counted(requests.failures(), "request");
         let kinds = kinds(&requests.failed);
         let text = format!("No request got a complete response: {failed} failed ({kinds})");

@@ -290,6 +290,7 @@ impl Quic {
                 bytes: ConnectionBytes {
                     sent: talk.sent,
                     received: talk.received,
+                    ..ConnectionBytes::default()
                 },
                 ..Close::default()
             };

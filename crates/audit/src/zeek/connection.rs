@@ -293,6 +293,7 @@ impl ZeekConnection {
             bytes: ConnectionBytes {
                 sent: self.bytes[0].unwrap_or(0),
                 received: self.bytes[1].unwrap_or(0),
+                ..ConnectionBytes::default()
             },
             ..Close::default()
         };

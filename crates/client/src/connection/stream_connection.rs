@@ -89,6 +89,7 @@ impl StreamConnection {
         let bytes = ConnectionBytes {
             sent: handshake.sent,
             received: handshake.received,
+            ..ConnectionBytes::default()
         };
         StreamConnection {
             channel: Channel::new(stream, session, stamped, bytes),

@@ -111,6 +111,10 @@ pub struct ConnectionBytes {
     pub sent: u64,
     /// Server to client.
     pub received: u64,
+    /// Bytes of responses that were in the client's socket, unread, when the client closed it;
+    /// absent if there were none, or if that was not observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<u64>,
 }
 
 /// Means that keep a connection open without an exchange, or detect that its peer is gone.

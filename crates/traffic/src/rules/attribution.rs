@@ -178,23 +178,31 @@ impl<'a> Attribution<'a> {
     /// Claims, at each destination, what is left and was opened for this reason, where at least
     /// `least` can be claimed.
     pub(super) fn claim_by(&mut self, why: OpenReason, least: u64) -> Vec<ClaimedOpenings<'a>> {
-        let mut claims = Vec::new();
-        for (destination, name, counts) in self.destinations() {
-            let openings = self.judged.causes.openings(destination, why);
-            if openings.min(self.left[destination]) >= least {
-                claims.push(ClaimedOpenings {
-                    destination,
-                    name,
-                    counts,
-                    needed: self.judged.needed[destination],
-                    client: self.client(destination),
-                    openings,
-                    claim: self.claim(destination, openings),
-                });
-                self.explained.insert((destination, why));
+        let destinations = 0..self.left.len();
+        let claims = destinations.filter_map(|at| self.claim_at(at, why, least));
+        claims.collect()
+    }
+
+    /// The same at one destination.
+    pub(super) fn claim_at(
+        &mut self,
+        destination: usize,
+        why: OpenReason,
+        least: u64,
+    ) -> Option<ClaimedOpenings<'a>> {
+        let openings = self.judged.causes.openings(destination, why);
+        (openings.min(self.left[destination]) >= least).then(|| {
+            self.explained.insert((destination, why));
+            ClaimedOpenings {
+                destination,
+                name: self.name(destination),
+                counts: self.counts(destination),
+                needed: self.judged.needed[destination],
+                client: self.client(destination),
+                openings,
+                claim: self.claim(destination, openings),
             }
-        }
-        claims
+        })
     }
 
     /// A rule has spoken of every opening at this destination.

@@ -267,6 +267,7 @@ fn record(
             bytes: ConnectionBytes {
                 sent: report.sent,
                 received: report.received,
+                ..ConnectionBytes::default()
             },
             probes: Probes::default(),
         },

@@ -14,7 +14,7 @@ fn of_rule<'a>(document: &'a Value, rule: &str) -> Vec<&'a Value> {
 
 /// Runs a program that shows a rule, and then the same one with the second word, which has no
 /// finding of it. The finding of the first.
-fn finds(rule: &str, options: &[&str], command: &[&str], kinds: [&str; 2]) -> Value {
+pub(super) fn finds(rule: &str, options: &[&str], command: &[&str], kinds: [&str; 2]) -> Value {
     let requirement = format!("findings.{rule} == 0");
     let options = [options, &["--require", &requirement]].concat();
     let run = |kind| watch(&options, &[command, &[kind]].concat());

@@ -26,6 +26,7 @@ mod rights;
 mod sampled;
 mod semantics;
 mod tiers;
+mod unread;
 mod unseen;
 mod windows;
 mod wrapper;

@@ -11,6 +11,7 @@ mod fault;
 mod hold;
 mod marks;
 mod probes;
+mod rest;
 mod shared_sockets;
 
 use crate::platform::relay_command::{
@@ -33,6 +34,7 @@ use mio::net::TcpStream;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use probes::Looks;
+use rest::Rest;
 use shared_sockets::{Holders, SharedSockets};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -61,10 +63,14 @@ struct RelayedPair {
     back: RelayDirection,
     /// The holds of the program and of the server.
     holds: [Hold; 2],
-    /// Where the program's socket is found, until its options were looked at for the last time.
+    /// Where the program's socket is found.
     place: Option<SocketLocation>,
     /// The program has, and its options were looked at once.
     has_spoken: bool,
+    /// Its options were looked at for the last time.
+    has_settled: bool,
+    /// What the program has not read while nothing passes.
+    rest: Rest,
     /// `None` once observing it has failed.
     observed: Option<ObservedConnection>,
     /// The processes that have the program's socket open, where several may use it.
@@ -228,10 +234,20 @@ impl<'a> Relay<'a> {
 
     fn tick(&mut self) {
         let now = self.clock.now();
+        let mut looks = rest::MOST_LOOKS;
         for link in self.links.values_mut() {
-            if link.has_spoken {
+            if link.has_spoken && !std::mem::replace(&mut link.has_settled, true) {
                 self.looks
-                    .look(link.place.take().as_ref(), &link.far, &mut link.observed);
+                    .look(link.place.as_ref(), &link.far, &mut link.observed);
+            }
+            let passed = link.out.taken + link.back.taken;
+            if link.rest.is_due(passed, &mut looks)
+                && let Some(unread) = link.place.as_ref().and_then(rest::unread)
+            {
+                link.rest.note(unread);
+                observe(&mut link.observed, &mut self.run, |seen, _| {
+                    seen.note_unread(unread);
+                });
             }
             observe(&mut link.observed, &mut self.run, |seen, run| {
                 seen.tick(now, run);
@@ -307,6 +323,8 @@ impl<'a> Relay<'a> {
             holds: Default::default(),
             place,
             has_spoken: false,
+            has_settled: false,
+            rest: Rest::default(),
             observed: Some(observed),
             holders: Holders::new(),
             fault,
