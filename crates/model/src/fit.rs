@@ -49,11 +49,8 @@ pub fn fit(client: &str, facts: &ObservedFacts) -> Option<Fit> {
 
 fn one(destination: &Destination) -> Result<(Call, Service, f64), &'static str> {
     let figures = &destination.figures;
-    let setup = &figures.setup_mean_ms;
-    let rtt_ms = setup
-        .connect
-        .value()
-        .ok_or("no new connection was observed, so the round trip is unknown")?;
+    let [dns, connect, ssl, _] = figures.seen_setup_ms();
+    let rtt_ms = connect.ok_or("no new connection was observed, so the round trip is unknown")?;
     let measured_ms = figures
         .outbound_ms
         .ok_or("no request was observed from beginning to end")?;
@@ -75,7 +72,7 @@ fn one(destination: &Destination) -> Result<(Call, Service, f64), &'static str> 
     let mut call = Call {
         to: destination.origin.clone(),
         rtt_ms,
-        dns_ms: setup.dns.value().unwrap_or(0.0),
+        dns_ms: dns.unwrap_or(0.0),
         crypto_ms: 0.0,
         tls,
         http: Http::Tcp,
@@ -88,10 +85,7 @@ fn one(destination: &Destination) -> Result<(Call, Service, f64), &'static str> 
     };
     let (_, trips) = handshake_trips(&call, Counting::Tcp);
     let trips_ms = rtt_ms / 2.0 * f64::from(trips);
-    call.crypto_ms = setup
-        .ssl
-        .value()
-        .map_or(0.0, |ssl| (ssl - trips_ms).max(0.0));
+    call.crypto_ms = ssl.map_or(0.0, |ssl| (ssl - trips_ms).max(0.0));
     let service = Service {
         work_ms: (without_setup - rtt_ms).max(0.0),
         calls: Vec::new(),

@@ -312,6 +312,12 @@ impl Figures {
         self.raw.latency_without_setup_ms.mean.value()
     }
 
+    /// The means of lookup, transport, TLS and whole setups of the connections that were seen, in
+    /// milliseconds, whatever is missing.
+    pub fn seen_setup_ms(&self) -> [Option<f64>; 4] {
+        self.raw.setup_mean_ms
+    }
+
     /// The share of the time that was setup of connections counted as avoidable, whatever is
     /// missing.
     pub(super) fn counted_wasted_share(&self) -> Option<f64> {

@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
 /// Connections that are kept; the oldest that have ended go first.
-const LIVES: usize = 65_536;
+const LIVES: usize = 16_384;
 /// Times of use that are kept of all connections together.
 const USES: usize = 1 << 20;
 

@@ -126,7 +126,7 @@ pub(super) fn pause(traffic: &Traffic, one: &Invocation, until: Nanos) -> Option
         (true, _) => FreezeEffect::Failed,
     };
     let dead = held.iter().filter(|(_, case)| case.is_death());
-    let uses = dead.filter_map(|(dead, _)| dead_use(dead, all, frozen.end, until));
+    let uses = dead.filter_map(|(dead, _)| dead_use(dead, all, frozen.start, until));
     let dead_use = uses.min().filter(|_| saw == FreezeEffect::Failed);
     Some(Freeze {
         connection_states: cases,
@@ -135,23 +135,25 @@ pub(super) fn pause(traffic: &Traffic, one: &Invocation, until: Nanos) -> Option
     })
 }
 
-/// How a dead connection was used: none where its server was sent requests on others only.
+/// How a dead connection was used after the freeze that began at `frozen`: none where its server
+/// was sent requests on others only. A frozen function sends nothing, and when it goes on is known
+/// less exactly.
 fn dead_use(
     dead: &TrackedConnection,
     all: &[TrackedConnection],
-    thaw: Nanos,
+    frozen: Nanos,
     until: Nanos,
 ) -> Option<DeadUse> {
     let is_used = |held: &TrackedConnection| {
         let mut exchanges = held.exchanges.iter();
-        exchanges.any(|one| thaw <= one.at && one.at < until)
+        exchanges.any(|one| frozen <= one.at && one.at < until)
     };
     if is_used(dead) {
         return Some(DeadUse::Sent);
     }
     dead.origin.as_ref()?;
     // a dial, too, shows that the client went on without the dead connection
-    let is_dialled = |held: &TrackedConnection| thaw <= held.at && held.at < until;
+    let is_dialled = |held: &TrackedConnection| frozen <= held.at && held.at < until;
     let mut others = all.iter().filter(|held| held.origin == dead.origin);
     let is_reached = others.any(|held| is_dialled(held) || is_used(held));
     (!is_reached).then_some(DeadUse::Unsent)

@@ -104,6 +104,7 @@ fn comparable_exchange(exchange: &Exchange) -> Exchange {
     one.spans = intact_ledger::Spans::default();
     one.fingerprint = None;
     (one.retransmissions, one.delayed_acks) = (None, None);
+    one.body.left_after = None;
     one
 }
 
