@@ -10,9 +10,9 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
 /// Connections that are kept; the oldest that have ended go first.
-const LIVES: usize = 65_536;
+const LIVES: usize = 8_192;
 /// Times of use that are kept of all connections together.
-const USES: usize = 1 << 20;
+const USES: usize = 1 << 18;
 
 /// A span without a longer rest in which a connection carried exchanges.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +114,10 @@ impl Life {
             known.span = Span::new(start.min(one.span.start), end.max(one.span.end));
             return false;
         }
+        if self.uses.is_empty() {
+            // most connections of a program that reuses none have one
+            self.uses.reserve_exact(1);
+        }
         let place = self
             .uses
             .partition_point(|known| known.span.start <= one.span.start);
@@ -125,7 +129,7 @@ impl Life {
 /// The connections of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
-    lives: HashMap<ConnectionId, Life>,
+    lives: HashMap<ConnectionId, Box<Life>>,
     /// In the order of their openings.
     order: VecDeque<ConnectionId>,
     /// Those that have ended, in the order of their ends.
@@ -137,12 +141,12 @@ pub(super) struct History {
 impl History {
     /// A connection of this run, which may have ended.
     pub(super) fn life(&self, id: ConnectionId) -> Option<&Life> {
-        self.lives.get(&id)
+        self.lives.get(&id).map(Box::as_ref)
     }
 
     /// The connections that are kept.
     pub(super) fn lives(&self) -> impl Iterator<Item = &Life> {
-        self.lives.values()
+        self.lives.values().map(Box::as_ref)
     }
 
     pub(super) fn open(&mut self, live: &OpenConnection, ends_seen: bool) {
@@ -150,7 +154,7 @@ impl History {
         let connection = &live.connection;
         let is_unseen = !ends_seen || connection.open_before;
         let life = Life::new(connection, live.destination, live.owner, is_unseen);
-        if self.lives.insert(connection.id, life).is_none() {
+        if self.lives.insert(connection.id, Box::new(life)).is_none() {
             self.order.push_back(connection.id);
         }
     }
