@@ -5,7 +5,7 @@
 
 use super::open_connection::{HAND_BACK, OpenConnection, PoolOwner, streams};
 use super::open_reason::OpenReason;
-use intact_ledger::{Caveat, Connection, ConnectionId, Nanos, Span};
+use intact_ledger::{Caveat, Connection, ConnectionId, Evidence, Nanos, Run, Span, Vantage};
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
@@ -57,15 +57,16 @@ pub(super) struct Life {
 }
 
 impl Life {
-    fn new(connection: &Connection, destination: usize, owner: PoolOwner, is_unseen: bool) -> Life {
+    fn new(live: &OpenConnection, run: &Run) -> Life {
+        let connection = &live.connection;
         let mut life = Life {
             id: connection.id,
-            destination,
-            owner,
-            server: connection.peer,
+            destination: live.destination,
+            owner: live.owner,
+            server: connection.peer.filter(|_| run.vantage != Vantage::Server),
             at: connection.at,
             ready: connection.at,
-            is_unseen,
+            is_unseen: !run.sees(Evidence::Ends) || connection.open_before,
             streams: None,
             carried: 0,
             first_sent: None,
@@ -149,13 +150,12 @@ impl History {
         self.lives.values().map(Box::as_ref)
     }
 
-    pub(super) fn open(&mut self, live: &OpenConnection, ends_seen: bool) {
+    pub(super) fn open(&mut self, live: &OpenConnection, run: &Run) {
         self.make_room();
-        let connection = &live.connection;
-        let is_unseen = !ends_seen || connection.open_before;
-        let life = Life::new(connection, live.destination, live.owner, is_unseen);
-        if self.lives.insert(connection.id, Box::new(life)).is_none() {
-            self.order.push_back(connection.id);
+        let life = Box::new(Life::new(live, run));
+        let id = life.id;
+        if self.lives.insert(id, life).is_none() {
+            self.order.push_back(id);
         }
     }
 
