@@ -104,21 +104,15 @@ fn dialled(connection: &Connection) -> Option<Origin> {
     let server_name = || connection.tls.as_ref()?.server_name.clone();
     let host = match connection.dialled.as_ref()? {
         Dialled::Name(name) => name.clone(),
-        Dialled::Address => server_name().unwrap_or_else(|| host_of(peer.ip())),
+        Dialled::Address => {
+            server_name().unwrap_or_else(|| peer.ip().to_canonical().to_string().into())
+        }
     };
     Some(Origin {
         scheme: shown.scheme,
         host,
         port: peer.port(),
     })
-}
-
-/// The host of an origin that is known by its address.
-fn host_of(address: IpAddr) -> Arc<str> {
-    match address.to_canonical() {
-        IpAddr::V6(address) => format!("[{address}]").into(),
-        IpAddr::V4(address) => address.to_string().into(),
-    }
 }
 
 /// The destinations so far.
@@ -239,10 +233,10 @@ impl Destinations {
         let mut labels = labels.into_iter().flatten();
         let (one, none) = (labels.next(), labels.next());
         let is_name = |label: &&Origin| {
-            let is_address = label.host.parse::<IpAddr>().is_ok() || label.host.starts_with('[');
-            (label.scheme, label.port) == (key.scheme, key.port) && !is_address
+            let fits = (label.scheme, label.port) == (key.scheme, key.port);
+            fits && address_of(&label.host).is_none()
         };
-        let is_dialled = key.host.parse::<IpAddr>().is_ok() || key.host.starts_with('[');
+        let is_dialled = address_of(&key.host).is_some();
         one.filter(|label| none.is_none() && is_dialled && is_name(label))
     }
 
@@ -458,9 +452,12 @@ fn is_unshown(connection: &Connection) -> bool {
 
 /// Whether a host is a name or an address of this machine.
 fn is_this_machine(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")
-        || address
-            .parse()
-            .is_ok_and(|address: IpAddr| address.is_loopback())
+        || address_of(host).is_some_and(|address| address.is_loopback())
+}
+
+/// The address that a host is, if it is no name.
+fn address_of(host: &str) -> Option<IpAddr> {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    address.parse().ok()
 }

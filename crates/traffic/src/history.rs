@@ -5,14 +5,14 @@
 
 use super::open_connection::{HAND_BACK, OpenConnection, PoolOwner, streams};
 use super::open_reason::OpenReason;
-use intact_ledger::{Caveat, Connection, ConnectionId, Nanos, Span};
+use intact_ledger::{Caveat, Connection, ConnectionId, Evidence, Nanos, Run, Span, Vantage};
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
 /// Connections that are kept; the oldest that have ended go first.
-const LIVES: usize = 16_384;
+const LIVES: usize = 8_192;
 /// Times of use that are kept of all connections together.
-const USES: usize = 1 << 20;
+const USES: usize = 1 << 18;
 
 /// A span without a longer rest in which a connection carried exchanges.
 #[derive(Clone, Copy, Debug)]
@@ -59,15 +59,16 @@ pub(super) struct Life {
 }
 
 impl Life {
-    fn new(connection: &Connection, destination: usize, owner: PoolOwner, is_unseen: bool) -> Life {
+    fn new(live: &OpenConnection, run: &Run) -> Life {
+        let connection = &live.connection;
         let mut life = Life {
             id: connection.id,
-            destination,
-            owner,
-            server: connection.peer,
+            destination: live.destination,
+            owner: live.owner,
+            server: connection.peer.filter(|_| run.vantage != Vantage::Server),
             at: connection.at,
             ready: connection.at,
-            is_unseen,
+            is_unseen: !run.sees(Evidence::Ends) || connection.open_before,
             streams: None,
             carried: 0,
             first_sent: None,
@@ -117,6 +118,10 @@ impl Life {
             known.span = Span::new(start.min(one.span.start), end.max(one.span.end));
             return false;
         }
+        if self.uses.is_empty() {
+            // most connections of a program that reuses none have one
+            self.uses.reserve_exact(1);
+        }
         let place = self
             .uses
             .partition_point(|known| known.span.start <= one.span.start);
@@ -128,7 +133,7 @@ impl Life {
 /// The connections of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
-    lives: HashMap<ConnectionId, Life>,
+    lives: HashMap<ConnectionId, Box<Life>>,
     /// In the order of their openings.
     order: VecDeque<ConnectionId>,
     /// Those that have ended, in the order of their ends.
@@ -140,21 +145,20 @@ pub(super) struct History {
 impl History {
     /// A connection of this run, which may have ended.
     pub(super) fn life(&self, id: ConnectionId) -> Option<&Life> {
-        self.lives.get(&id)
+        self.lives.get(&id).map(Box::as_ref)
     }
 
     /// The connections that are kept.
     pub(super) fn lives(&self) -> impl Iterator<Item = &Life> {
-        self.lives.values()
+        self.lives.values().map(Box::as_ref)
     }
 
-    pub(super) fn open(&mut self, live: &OpenConnection, ends_seen: bool) {
+    pub(super) fn open(&mut self, live: &OpenConnection, run: &Run) {
         self.make_room();
-        let connection = &live.connection;
-        let is_unseen = !ends_seen || connection.open_before;
-        let life = Life::new(connection, live.destination, live.owner, is_unseen);
-        if self.lives.insert(connection.id, life).is_none() {
-            self.order.push_back(connection.id);
+        let life = Box::new(Life::new(live, run));
+        let id = life.id;
+        if self.lives.insert(id, life).is_none() {
+            self.order.push_back(id);
         }
     }
 

@@ -91,7 +91,8 @@ impl TrafficAnalysis {
             Producer::Watch => ClaimKind::Note,
             _ => ClaimKind::Changed,
         };
-        let changes = self.changes();
+        let needed = facts.totals.counted.connections.needed;
+        let changes = self.changes_of(needed);
         let changes = changes
             .iter()
             .map(|one| Claim::new(kind, 1.0, one.sentence()));
@@ -110,7 +111,11 @@ impl TrafficAnalysis {
 
     /// The lasting changes of reuse or of latency, those of reuse first, then by size.
     pub fn changes(&self) -> Vec<LevelShift> {
-        let needed = self.tracker.judge().needed.iter().sum();
+        self.changes_of(self.tracker.judge().needed.iter().sum())
+    }
+
+    /// The same where the number of needed connections is known.
+    fn changes_of(&self, needed: u64) -> Vec<LevelShift> {
         LevelShift::find(&self.batches, self.tracker.run(), needed)
     }
 }

@@ -4,7 +4,7 @@
 use super::history::{End, History, Life};
 use super::open_connection::{HAND_BACK, PoolOwner};
 use super::open_reason::OpenReason;
-use super::pool_replay::{Full, Intervals, PoolReplay, busy, idle, is_reusing, kept, margin, peak};
+use super::pool_replay::{Full, Intervals, PoolReplay, busy, is_reusing, kept, peak};
 use intact_ledger::{Nanos, Span};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -20,19 +20,29 @@ pub(crate) struct Causes {
     client_idle: HashMap<usize, u64>,
     /// The pool that closed most connections because it was full.
     full: HashMap<usize, Full>,
+    /// Most connections that were busy at the same time.
+    busy: HashMap<usize, u64>,
 }
 
 impl Causes {
     /// `server_limit` is the time for which the server of a destination keeps idle connections, in
     /// nanoseconds.
     pub(super) fn of(history: &History, server_limit: impl Fn(usize) -> Option<u64>) -> Causes {
-        let mut causes = Causes::default();
         let pools = pools(history);
+        let mut causes = Causes {
+            busy: busy_at_once(&pools),
+            ..Causes::default()
+        };
         let owners = Owners::of(&pools);
-        for (&(destination, owner, _), lives) in &pools {
-            let first = first_reason(&pools, destination, owner, lives[0]);
+        let replays: Replays<'_> = pools
+            .iter()
+            .map(|(&pool, lives)| (pool, PoolReplay::new(lives)))
+            .collect();
+        let processes = Processes::of(&pools, &replays);
+        for (&(destination, owner, server), lives) in &pools {
+            let first = processes.first_reason(&replays, destination, owner, lives[0]);
             let is_evicted = |life: &Life, end: End| owners.has_evicted(life, end);
-            let replay = PoolReplay::new(lives);
+            let replay = &replays[&(destination, owner, server)];
             let mut reasons = Reasons::new();
             for why in replay.reasons(first, server_limit(destination), is_evicted) {
                 *reasons.entry(why).or_default() += 1;
@@ -55,6 +65,12 @@ impl Causes {
             }
         }
         causes
+    }
+
+    /// Most connections to a destination that were busy at the same time, of those that carry one
+    /// exchange at a time.
+    pub(super) fn busy(&self, destination: usize) -> u64 {
+        self.busy.get(&destination).copied().unwrap_or(0)
     }
 
     /// Why the connections to a destination were opened, and how many for each reason.
@@ -106,6 +122,8 @@ impl Causes {
 type PoolKey = (usize, PoolOwner, Option<SocketAddr>);
 /// The connections of each pool, in the order of their openings.
 type Pools<'a> = BTreeMap<PoolKey, Vec<&'a Life>>;
+/// The replay of each pool.
+type Replays<'a> = BTreeMap<PoolKey, PoolReplay<'a>>;
 
 fn pools(history: &History) -> Pools<'_> {
     let mut owners: HashMap<(usize, PoolOwner), Vec<&Life>> = HashMap::new();
@@ -152,42 +170,75 @@ fn is_balanced(lives: &[&Life]) -> bool {
     })
 }
 
-/// Most connections to each destination that were busy at the same time, by destination, of those
-/// that carry one exchange at a time.
-pub(super) fn busy_at_once(history: &History) -> HashMap<usize, u64> {
+/// Most connections to each destination that were busy at the same time, of those that carry one
+/// exchange at a time.
+fn busy_at_once(pools: &Pools<'_>) -> HashMap<usize, u64> {
     let mut all: HashMap<usize, Vec<Span>> = HashMap::new();
-    for ((destination, ..), lives) in pools(history) {
-        all.entry(destination).or_default().extend(busy(&lives));
+    for ((destination, ..), lives) in pools {
+        all.entry(*destination).or_default().extend(busy(lives));
     }
     let each = all.into_iter();
     each.map(|(destination, spans)| (destination, peak(spans.into_iter())))
         .collect()
 }
 
-/// The reason of the first connection of a pool: without processes there is one owner.
-fn first_reason(
-    pools: &Pools<'_>,
-    destination: usize,
-    owner: PoolOwner,
-    first: &Life,
-) -> OpenReason {
-    if !matches!(owner, PoolOwner::Process(_)) {
-        return OpenReason::Growth;
+/// What the processes that call a destination had when another one began. Computed once for all:
+/// there may be a process for each connection.
+struct Processes {
+    /// When any of them had an idle connection.
+    idle: HashMap<usize, Intervals>,
+    /// When a connection of each pool first ended that had carried something, the earliest first.
+    ended: HashMap<usize, Vec<(Nanos, PoolOwner)>>,
+}
+
+impl Processes {
+    fn of(pools: &Pools<'_>, replays: &Replays<'_>) -> Processes {
+        let mut ended: HashMap<usize, Vec<(Nanos, PoolOwner)>> = HashMap::new();
+        let mut idle: HashMap<usize, Vec<&Intervals>> = HashMap::new();
+        for (pool @ (destination, owner, _), lives) in pools {
+            idle.entry(*destination)
+                .or_default()
+                .push(&replays[pool].idle);
+            let used = lives.iter().filter(|life| life.carried > 0);
+            let first = used.map(|life| life.until()).min();
+            let ends = ended.entry(*destination).or_default();
+            ends.extend(first.map(|first| (first, *owner)));
+        }
+        for ends in ended.values_mut() {
+            ends.sort_unstable();
+        }
+        let idle = idle.into_iter();
+        Processes {
+            idle: idle
+                .map(|(destination, each)| (destination, Intervals::all(each.iter().copied())))
+                .collect(),
+            ended,
+        }
     }
-    let all = pools.range((destination, PoolOwner::Process(0), None)..);
-    let same = all.take_while(|((other, ..), _)| *other == destination);
-    let others = same.filter(|((_, other, _), _)| *other != owner);
-    let mut had_ends = false;
-    for (_, lives) in others {
-        if lives[0].at < first.at && idle(lives, margin(lives)).at(first.at) > 0 {
+
+    /// The reason of the first connection of a pool: without processes there is one owner.
+    fn first_reason(
+        &self,
+        replays: &Replays<'_>,
+        destination: usize,
+        owner: PoolOwner,
+        first: &Life,
+    ) -> OpenReason {
+        if !matches!(owner, PoolOwner::Process(_)) {
+            return OpenReason::Growth;
+        }
+        let same = replays.range((destination, owner, None)..);
+        let own = same.take_while(|((at, of, _), _)| (*at, *of) == (destination, owner));
+        let own: usize = own.map(|(_, replay)| replay.idle.at(first.at)).sum();
+        if self.idle[&destination].at(first.at) > own {
             return OpenReason::OtherProcess;
         }
-        let mut lives = lives.iter();
-        had_ends |= lives.any(|life| life.carried > 0 && life.until() <= first.at);
-    }
-    match had_ends {
-        true => OpenReason::NewProcess,
-        false => OpenReason::Growth,
+        let ended = self.ended[&destination].iter();
+        let mut ended = ended.take_while(|(end, _)| *end <= first.at);
+        match ended.any(|(_, other)| *other != owner) {
+            true => OpenReason::NewProcess,
+            false => OpenReason::Growth,
+        }
     }
 }
 
@@ -277,11 +328,10 @@ impl Owners {
         };
         // something else was done in between: otherwise the connection was closed after its use
         let idle_from = life.last_end().unwrap_or(life.at);
-        let is_later = times
-            .openings
-            .iter()
-            .any(|(at, _)| idle_from < *at && *at < end.at)
-            || end.at.since(idle_from) > HAND_BACK;
+        let next = times.openings.partition_point(|(at, _)| *at <= idle_from);
+        let next = times.openings.get(next);
+        let is_later =
+            next.is_some_and(|(at, _)| *at < end.at) || end.at.since(idle_from) > HAND_BACK;
         let third = times.kept.iter();
         let mut third = third.filter(|(at, _)| ![life.destination, *grown].contains(at));
         is_later && third.any(|(_, kept)| kept.iter().any(|one| one.at(end.at) > 0))

@@ -39,6 +39,15 @@ impl Intervals {
         Intervals { starts, ends }
     }
 
+    /// All intervals together.
+    pub(super) fn all<'a>(each: impl Iterator<Item = &'a Intervals> + Clone) -> Intervals {
+        let mut starts: Vec<Nanos> = each.clone().flat_map(|one| &one.starts).copied().collect();
+        let mut ends: Vec<Nanos> = each.flat_map(|one| &one.ends).copied().collect();
+        starts.sort_unstable();
+        ends.sort_unstable();
+        Intervals { starts, ends }
+    }
+
     pub(super) fn at(&self, moment: Nanos) -> usize {
         let begun = self.starts.partition_point(|start| *start <= moment);
         begun - self.ends.partition_point(|end| *end <= moment)
@@ -46,7 +55,7 @@ impl Intervals {
 }
 
 /// The margin of a pool in nanoseconds; see the module.
-pub(super) fn margin(lives: &[&Life]) -> u64 {
+fn margin(lives: &[&Life]) -> u64 {
     let mut held: Vec<u64> = lives
         .iter()
         .filter_map(|life| Some(life.first_sent?.since(life.ready)))
@@ -82,7 +91,7 @@ fn rests(life: &Life) -> impl Iterator<Item = Rest> {
 }
 
 /// When connections could have taken a request, beyond doubt.
-pub(super) fn idle(lives: &[&Life], margin: u64) -> Intervals {
+fn idle(lives: &[&Life], margin: u64) -> Intervals {
     let in_hand = match is_reusing(lives) {
         true => IN_HAND,
         false => margin,
@@ -141,7 +150,10 @@ pub(super) struct PoolReplay<'a> {
     /// In the order of their openings.
     lives: &'a [&'a Life],
     margin: u64,
-    idle: Intervals,
+    /// Whether any connection carried a second exchange.
+    is_reusing: bool,
+    /// When connections could have taken a request, beyond doubt.
+    pub(super) idle: Intervals,
     /// When connections that multiplex could take a stream.
     streams: Intervals,
     /// When connections were of no use, because the client did not read their last response.
@@ -249,6 +261,7 @@ impl<'a> PoolReplay<'a> {
         PoolReplay {
             lives,
             margin,
+            is_reusing: is_reusing(lives),
             idle: idle(lives, margin),
             streams: Intervals::new(streams),
             unread: Intervals::new(unread),
@@ -378,7 +391,7 @@ impl<'a> PoolReplay<'a> {
             .partition_point(|opened| opened.after(self.margin) < at);
         let is_next_to = |opened: &Nanos| *opened <= at.after(self.margin);
         idle < LEAST_IDLE_LIMIT
-            && !is_reusing(self.lives)
+            && !self.is_reusing
             && self.openings.get(next).is_some_and(is_next_to)
     }
 }

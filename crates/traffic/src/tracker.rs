@@ -11,7 +11,7 @@ use super::lookups::LookupCounts;
 use super::open_connection::{OpenConnection, PoolOwner, UPGRADE, announced_by, streams};
 use super::open_connections::OpenConnections;
 use super::open_reason::{OpenReason, has_rest};
-use super::pool_cause::{Causes, busy_at_once};
+use super::pool_cause::Causes;
 use intact_ledger::{
     Caveat, ClosePoint, Closed, Connection, ConnectionId, Evidence, Exchange, Lookup, Nanos, Run,
     Side, Sockets, Span, Vantage,
@@ -103,7 +103,6 @@ impl Tracker {
         for live in self.open.all() {
             open[live.destination].push(live);
         }
-        let busy = busy_at_once(&self.history);
         let limits: Vec<Option<u64>> = counts.iter().map(server_limit).collect();
         let mut judged = Judged {
             causes: Causes::of(&self.history, |destination| limits[destination]),
@@ -111,9 +110,8 @@ impl Tracker {
             idle_limited: Vec::with_capacity(counts.len()),
         };
         for (at, (counts, open)) in counts.iter().zip(open).enumerate() {
-            let busy = busy.get(&at).copied().unwrap_or(0);
-            let at_once = counts.needed(busy, open.into_iter(), self.now);
             let causes = &mut judged.causes;
+            let at_once = counts.needed(causes.busy(at), open.into_iter(), self.now);
             let by_server = causes.openings(at, OpenReason::PauseTooLong);
             let of_client = causes.openings(at, OpenReason::ClientIdle);
             let limited = if limits[at].is_none() { of_client } else { 0 };
@@ -158,7 +156,7 @@ impl Tracker {
         }
         let owner = PoolOwner::of(connection, &self.run);
         let live = OpenConnection::new(connection.clone(), destination, owner);
-        self.history.open(&live, self.run.sees(Evidence::Ends));
+        self.history.open(&live, &self.run);
         self.open.add(live);
         Some(connection.id)
     }

@@ -117,6 +117,52 @@ fn requests_name_a_destination_and_the_dialled_address_decides_it() {
 }
 
 #[test]
+fn an_address_of_ipv6_has_one_pair_of_brackets() {
+    let rows = [
+        opened(0, 0, "[2001:db8::1]:8080", "a.example"),
+        sent(0, 0, 2_000, 1),
+        opened(1, 10_000, "[2001:db8::1]:8080", "b.example"),
+        sent(1, 10_000, 12_000, 1),
+    ];
+    let facts = facts(&rows);
+    let names: Vec<&str> = facts.destinations.iter().map(|one| &*one.origin).collect();
+    assert_eq!(names, ["http://[2001:db8::1]:8080"]);
+}
+
+#[test]
+fn the_ports_of_a_client_are_no_servers() {
+    // a server's record of a client that makes a connection for every two of its calls
+    let started = "2026-01-01T00:00:00Z".parse().unwrap();
+    let run = Run::new(Producer::Audit, "0", Vantage::Server, started, 1, &[]);
+    let mut observed = TrafficAnalysis::new(&run.with_evidence(Evidence::ALL));
+    for id in 0..10 {
+        let (at, peer) = (id * 10_000, format!("192.0.2.7:{}", 40_000 + id));
+        let mut row = opened(id, at, &peer, "shop.example");
+        for key in ["dialled", "owner"] {
+            row.as_object_mut().unwrap().remove(key);
+        }
+        let both = [
+            sent(id, at, at + 2_000, 1),
+            sent(id, at + 4_000, at + 15_000, 2),
+        ];
+        for row in [row]
+            .into_iter()
+            .chain(both)
+            .chain([closed(id, at + 15_100, 2)])
+        {
+            let row: Row = serde_json::from_value(row).unwrap();
+            observed.record(row.as_event());
+        }
+    }
+    let found = of_rule(&observed.facts(), "new-connection-per-request");
+    let evidence = found[0].evidence.to_string();
+    assert!(
+        evidence.starts_with("8 opened after the client"),
+        "{evidence}"
+    );
+}
+
+#[test]
 fn each_server_of_a_name_needs_a_connection_if_its_client_keeps_one_to_each() {
     let rows = |keeps: bool| {
         let mut rows = Vec::new();

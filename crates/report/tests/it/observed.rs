@@ -399,7 +399,6 @@ fn a_ci_gets_a_line_for_what_failed_and_what_was_found() {
             "error title=intact: requirement",
             "error title=intact: stale-reuse",
             "warning title=intact: new-connection-per-request",
-            "warning title=intact: new-connection-per-request",
             "warning title=intact: idle-timeout-race",
             "warning title=intact: tls-never-resumed",
         ]
