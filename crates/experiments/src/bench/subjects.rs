@@ -436,7 +436,7 @@ mod tests {
         assert!(!inside.passed());
         let words = inside.results()[0].words();
         assert!(
-            words.contains(" to ") && words.contains("95 % interval"),
+            words.contains(" to ") && words.contains("the lower end is below"),
             "{words}"
         );
     }

@@ -257,7 +257,8 @@ impl VariantCapacity {
 
     /// Whether no rate met the conditions, and the requests failed at the lowest one already.
     fn lowest_fails(&self) -> bool {
-        self.interval.is_none() && self.lowest().is_some_and(StepFigures::is_failing)
+        !self.steps.iter().any(StepFigures::is_met)
+            && self.lowest().is_some_and(StepFigures::is_failing)
     }
 
     fn new(

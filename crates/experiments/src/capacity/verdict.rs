@@ -26,8 +26,8 @@ pub(super) fn claims(facts: &CapacityFacts, tally: &Tally) -> Claims {
                 true => ClaimKind::Time,
                 false => ClaimKind::Unseen,
             };
-            claims.push(of(kind, capacity(one, &conditions)));
             claims.extend(stopped(one).map(|sentence| of(ClaimKind::Failed, sentence)));
+            claims.push(of(kind, capacity(one, &conditions)));
         }
         match &one.recovery {
             Some(recovery) => {

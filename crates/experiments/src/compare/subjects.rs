@@ -207,13 +207,16 @@ mod tests {
         assert_eq!(
             sentences,
             [
-                "No program had a success: old: no request got a complete response; new: no request got a complete response"
+                "No program had a success: old: no request got a complete response; new: no request got a complete response",
+                "Failed requests: 6 of 6 in old, 6 of 6 in new"
             ]
         );
         let one = facts(|variant| variant == 0);
         assert!(one.any_success());
         let first = &*one.verdict[0].statement;
-        assert!(first.contains("new has no success"), "{first}");
+        assert!(first.contains("6 of 6 in new"), "{first}");
+        let second = &*one.verdict[1].statement;
+        assert!(second.contains("new has no success"), "{second}");
     }
 
     #[test]

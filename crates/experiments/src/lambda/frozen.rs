@@ -87,7 +87,7 @@ kinds! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DeadUse {
-    /// A request was sent onto it, and failed.
+    /// A request or a part of one was sent onto it, and failed.
     Sent,
     /// Inferred: no request was sent to its server, so that the function's client is likely to have
     /// picked it, and to have noticed its end before it wrote.
@@ -126,7 +126,11 @@ pub(super) fn pause(traffic: &Traffic, one: &Invocation, until: Nanos) -> Option
         (true, _) => FreezeEffect::Failed,
     };
     let dead = held.iter().filter(|(_, case)| case.is_death());
-    let uses = dead.filter_map(|(dead, _)| dead_use(dead, all, frozen.start, until));
+    let uses = dead.filter_map(|(dead, case)| match case {
+        // after the freeze only what is sent is answered with a RST (RFC 9293 section 3.10.7.1)
+        FrozenConnection::Reset => Some(DeadUse::Sent),
+        _ => dead_use(dead, all, frozen.start, until),
+    });
     let dead_use = uses.min().filter(|_| saw == FreezeEffect::Failed);
     Some(Freeze {
         connection_states: cases,

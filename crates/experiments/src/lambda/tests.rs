@@ -5,8 +5,8 @@ use intact_document::Facts;
 use intact_document::requirement::Requirement;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Evidence,
-    Exchange, Failure, Fingerprint, InvocationOutcome, Nanos, Outcome, Producer, Reuse, Side, Span,
-    Vantage, Variant,
+    Exchange, Failure, Fingerprint, InvocationOutcome, Nanos, Origin, Outcome, Producer, Reuse,
+    Scheme, Side, Span, Vantage, Variant,
 };
 
 const MS: u64 = 1_000_000;
@@ -108,6 +108,11 @@ fn connection(id: u64, from: u64) -> Connection {
     let mut one = Connection::new(ConnectionId(id), at(from));
     one.variant = Some(0);
     one.environment = Some(1);
+    one.origin = Some(Origin {
+        scheme: Scheme::Http,
+        host: "api.test".into(),
+        port: 80,
+    });
     one
 }
 

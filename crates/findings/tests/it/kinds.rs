@@ -12,9 +12,11 @@ fn a_rule_that_a_document_does_not_apply_is_refused() {
     };
     let rule = "findings.connection-close-sent == 0";
     assert_eq!(fault(rule, DocumentKind::Audit), Ok(()));
+    // of a service, what it sends onwards
+    assert_eq!(fault(rule, DocumentKind::Bench), Ok(()));
     assert_eq!(
-        fault(rule, DocumentKind::Bench).unwrap_err(),
-        "`findings.connection-close-sent` is not known to `intact bench`; it is to watch, compare, audit, lambda"
+        fault(rule, DocumentKind::Fault).unwrap_err(),
+        "`findings.connection-close-sent` is not known to `intact watch --fault`; it is to bench, watch, compare, audit, lambda"
     );
     let rule = "findings.connection-not-kept == 0";
     assert_eq!(fault(rule, DocumentKind::Check), Ok(()));

@@ -63,9 +63,9 @@ impl FailOn {
             })
             .collect();
         let missing = unobserved.hides_findings();
-        reasons.extend(missing.map(|reason| match unobserved.nothing {
-            true => reason,
-            false => format!("findings may be missing: {reason}"),
+        reasons.extend(missing.map(|reason| match unobserved.missing() {
+            None => reason,
+            Some(_) => format!("findings may be missing: {reason}"),
         }));
         reasons
     }

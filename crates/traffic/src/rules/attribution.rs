@@ -193,16 +193,33 @@ impl<'a> Attribution<'a> {
         let openings = self.judged.causes.openings(destination, why);
         (openings.min(self.left[destination]) >= least).then(|| {
             self.explained.insert((destination, why));
-            ClaimedOpenings {
-                destination,
-                name: self.name(destination),
-                counts: self.counts(destination),
-                needed: self.judged.needed[destination],
-                client: self.client(destination),
-                openings,
-                claim: self.claim(destination, openings),
-            }
+            self.claimed_openings(destination, openings)
         })
+    }
+
+    /// Claims what is left at one destination, whatever the reason, if it is at least this much.
+    pub(super) fn claim_left(
+        &mut self,
+        destination: usize,
+        least: u64,
+    ) -> Option<ClaimedOpenings<'a>> {
+        let openings = self.left[destination];
+        (openings >= least).then(|| {
+            self.explain_all(destination);
+            self.claimed_openings(destination, openings)
+        })
+    }
+
+    fn claimed_openings(&mut self, destination: usize, openings: u64) -> ClaimedOpenings<'a> {
+        ClaimedOpenings {
+            destination,
+            name: self.name(destination),
+            counts: self.counts(destination),
+            needed: self.judged.needed[destination],
+            client: self.client(destination),
+            openings,
+            claim: self.claim(destination, openings),
+        }
     }
 
     /// A rule has spoken of every opening at this destination.

@@ -3,7 +3,7 @@
 
 use super::standstill::{Pools, Standstill};
 use super::{Attribution, Fold, KEPT, Remedy, RuleRow, for_client};
-use crate::{Context, OpenConnection, OpenReason, PoolOwner};
+use crate::{Context, OpenConnection, PoolOwner};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, statement, timer_nanos};
 use intact_ledger::Evidence;
@@ -224,7 +224,8 @@ impl LeakedConnections {
                 continue;
             };
             let Some(nanos) = pool.nanos() else { continue };
-            let claimed = attribution.claim_at(destination, OpenReason::IdleExisted, least);
+            // what was opened in a few milliseconds has no reason that is seen
+            let claimed = attribution.claim_left(destination, least);
             let Some(one) = claimed else { continue };
             let said = statement!(
                 "{held:#} held without use, and nothing was sent for {standstill}, until the program closed all of them",

@@ -44,7 +44,7 @@ impl Standstill {
     /// How long nothing was sent while all connections were held, in nanoseconds.
     pub(super) fn nanos(&self) -> Option<u64> {
         let nanos = self.first_end?.since(self.last);
-        let is_long = nanos >= LEAST.max(LONGER * self.longest_rest);
+        let is_long = nanos >= LEAST.max(self.longest_rest.saturating_mul(LONGER));
         (self.ended == self.connections && is_long).then_some(nanos)
     }
 }
