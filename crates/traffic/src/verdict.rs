@@ -137,10 +137,6 @@ fn main(tracker: &Tracker, facts: &ObservedFacts) -> Claim {
                 ClaimKind::Well,
                 format!("{reuse}, and {connections} needed"),
             ),
-            None if has_evidence_of_no_gain(facts) => claim(
-                ClaimKind::Well,
-                format!("Nothing to gain from more reuse: {reuse}, and {connections} needed"),
-            ),
             None => claim(
                 ClaimKind::Well,
                 format!("No connection was avoidable: {reuse}, and {connections} needed"),

@@ -86,7 +86,6 @@ fn a_producer_without_evidence_passes_no_gate() {
 fn a_producer_without_evidence_is_not_praised() {
     let all = facts(Evidence::ALL.into());
     assert!(all.has_evidence_of_no_gain());
-    assert!(all.verdict[0].starts_with("Nothing to gain"));
     let none = facts(EvidenceSet::default());
     assert!(!none.has_evidence_of_no_gain());
     let reason =

@@ -86,7 +86,7 @@ fn header_fields_of_a_har_that_are_not_read_are_not_kept() {
 #[test]
 fn an_entry_of_a_har_takes_little_memory() {
     const ENTRIES: usize = 40_000;
-    let out = limited(72, &["audit", "--json", "-"], |input| {
+    let out = limited(80, &["audit", "--json", "-"], |input| {
         let _ = input.write_all(BEFORE.as_bytes());
         for nth in 0..ENTRIES {
             let comma = if nth == 0 { "" } else { "," };

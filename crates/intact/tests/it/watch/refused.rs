@@ -157,7 +157,7 @@ fn assert_refused(page: &str, document: &Value, error: &str) {
         assert!(page.contains(words), "{words}: {page}");
     }
     assert!(!page.contains("No connection was opened"), "{page}");
-    assert!(!page.contains("Nothing to gain"), "{page}");
+    assert!(!page.contains("No connection was avoidable"), "{page}");
     // the reason is the container, not the program's processes
     assert!(
         !caveats.iter().any(|one| one.id == "unwatched-unreadable"),
