@@ -51,7 +51,8 @@ pub struct RequestReadings {
     pub total: Reading,
     /// Complete responses of any status, or as `--expect` demands.
     pub ok: Reading,
-    /// All that failed, by kind; `other` stands for kinds that are not listed, where there may be some.
+    /// All that failed, by kind; `other` stands for kinds that are not listed, where there may be
+    /// some.
     pub failed: BTreeMap<&'static str, Reading>,
     /// Final status codes of complete responses; `other` as above.
     pub status: BTreeMap<String, Reading>,

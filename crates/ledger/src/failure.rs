@@ -135,8 +135,9 @@ pub struct UnansweredRequest {
     pub by_reset: bool,
     /// Nanoseconds from the first byte of the request to the end; absent if the end came first.
     pub end_after: Option<u64>,
-    /// Whether the peer's TCP acknowledged a byte of the request, at the latest with its end; absent
-    /// if that is unknown. A RST of a TCP that does not know the connection acknowledges nothing.
+    /// Whether the peer's TCP acknowledged a byte of the request, at the latest with its end;
+    /// absent if that is unknown. A RST of a TCP that does not know the connection acknowledges
+    /// nothing.
     pub is_acknowledged: Option<bool>,
     /// Duration of the transport handshake in nanoseconds; absent if it was not observed.
     pub round_trip: Option<u64>,

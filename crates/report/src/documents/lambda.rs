@@ -62,8 +62,8 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a LambdaFacts) -> Page<'a> {
     page
 }
 
-/// What the best variant is shown to save, else what the worst is shown to cost; with one variant, the invocations that had no response, else the
-/// setup of connections that were not needed.
+/// What the best variant is shown to save, else what the worst is shown to cost. With one variant,
+/// the invocations that had no response, else the setup of connections that were not needed.
 fn headline(facts: &LambdaFacts) -> Option<Headline> {
     // a shown gain ranks above a shown loss, and both above what was not shown
     let rank = |saved: &Interval| match (saved.low > 0.0, saved.high < 0.0) {

@@ -142,7 +142,11 @@ fn an_idle_connection_without_a_response_passes_no_gate_and_is_found() {
         claim.starts_with("an idle connection got no response after 5 s: "),
         "{claim}"
     );
-    assert!(sentences(&facts).ends_with("But an idle one got no response after 5 s."));
+    let all = sentences(&facts);
+    assert!(
+        all.ends_with("But an idle one got no response after 5 s"),
+        "{all}"
+    );
     assert_eq!(facts.safe_idle_s(), None);
 }
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "connection-shared-by-processes",
-        what: "Several processes use one connection at the same time: a process forked after it had opened the connection, and parent and child, or two children, send requests on it. A process can get the response to the request of another. Over TLS the server ends the connection, because the records of one process do not follow those of the other.",
+        what: "Several processes use one connection at the same time: a process opened it, forked, and parent and child, or two children, send requests on it. A process can get the response to the request of another. Over TLS the server ends the connection, because the records of one process do not follow those of the other.",
         evidence: "Requests of HTTP/1 that began before the response to the one before, while several processes had the socket open (/proc/PID/fd) and ran. Over TLS, a record of the client that does not decrypt as the next one, while several processes had the socket open. What the server did on such a connection afterwards counts neither as `closed-before-response` nor as `stale-reuse`.",
         threshold: "One is enough, and always an error.",
         false_positives: "A client that pipelines requests (HTTP/1), and a forked process that has the socket open, does other work and does not use it. Processes that take turns are not found: they do not mix responses up. Nor are HTTP/2 in the clear, and TLS without keys.",

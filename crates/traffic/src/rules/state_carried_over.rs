@@ -15,7 +15,7 @@ pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "state-carried-over",
         what: "Reuse carries state from one user to the next. A connection that NTLM or Negotiate has authenticated is used with another credential, or a cookie stays while the credential changes.",
-        evidence: "The scheme of `Authorization`, and salted hashes of `Cookie` and of what names the user in `Authorization`: its token, or the `username` of a list of parameters (Digest). They are in memory only and never written, so a stored ledger, a HAR file or a log does not show this.",
+        evidence: "The scheme of `Authorization`, and salted hashes of `Cookie` and of the user in `Authorization`: its token, or `username` (Digest). They are in memory only and never written, so a stored ledger, a HAR file or a log does not show this.",
         threshold: "One exchange. An error where the authentication belongs to the connection (NTLM, Negotiate), a warning where a cookie stayed.",
         false_positives: "A cookie that names no user (a language, a balancer's route); a client that renews its token before the server refuses it (401) and keeps its session.",
         fix: "Give each user a client, or at least a cookie jar. Never share a connection that has authenticated itself",

@@ -239,7 +239,8 @@ for path in \"de\":
     assert_eq!(packets["requests"]["status"], log["requests"]["status"]);
 }
 
-/// One connection and one cookie: the second credential is that of another user, or of the same one.
+/// One connection and one cookie: the second credential is that of another user, or of the same
+/// one.
 #[test]
 fn packets_show_a_cookie_that_stays_with_another_user() {
     let test = "captured::packets_show_a_cookie_that_stays_with_another_user";

@@ -166,7 +166,8 @@ fn processes_that_use_one_connection_at_once_are_found() {
 }
 
 /// Four clients ask in rounds, and connect again before a request where the server has closed: all
-/// connections at one moment, as in a restart, or each that is idle for a shorter time than a pause.
+/// connections at one moment, as in a restart, or each that is idle for a shorter time than a
+/// pause.
 const CLOSING: &str = "
 import http.client, select, socket, sys, threading, time
 is_limit, pause = sys.argv[1] == 'limit', float(sys.argv[2])
