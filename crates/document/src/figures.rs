@@ -109,6 +109,11 @@ pub struct ObservedCounts {
 embeds!(ObservedCounts, counts: TrafficCounts);
 
 impl ObservedCounts {
+    /// Connections that a better client, or a server without its limits, would have spared.
+    pub fn spared(&self) -> u64 {
+        self.avoidable + self.connections.by_server
+    }
+
     /// Adds those of another run.
     pub fn add(&mut self, other: &ObservedCounts) {
         let counts = &mut self.counts;
@@ -229,8 +234,11 @@ pub struct Connections {
     pub failed: BTreeMap<&'static str, u64>,
     /// Who ended them.
     pub ended_by: BTreeMap<&'static str, u64>,
-    /// How many the peak overlap of requests needs; each round opens new ones.
+    /// How many the peak overlap of requests needs, and one more for each that the server ended;
+    /// each round opens new ones.
     pub needed: u64,
+    /// Those of the needed ones that took the place of one that the server ended.
+    pub by_server: u64,
 }
 
 /// For serde: a count that need not be written.
@@ -244,6 +252,11 @@ impl Connections {
         self.opened > self.unusable
     }
 
+    /// Those that would do if the server ended none.
+    pub fn least(&self) -> u64 {
+        self.needed - self.by_server
+    }
+
     /// Dials that failed, and all dials: an unusable connection is one that failed in TLS.
     pub fn dials(&self) -> (u64, u64) {
         let failed: u64 = self.failed.values().sum();
@@ -255,6 +268,7 @@ impl Connections {
         self.opened += other.opened;
         self.unusable += other.unusable;
         self.needed += other.needed;
+        self.by_server += other.by_server;
         add_counts(&mut self.failed, &other.failed);
         add_counts(&mut self.ended_by, &other.ended_by);
     }

@@ -41,6 +41,8 @@ pub struct TrafficReadings {
     pub reuse: Reading,
     /// Connections opened beyond those needed.
     pub avoidable: Reading,
+    /// Connections that would not have been needed without the server's limits.
+    pub avoidable_by_server: Reading,
 }
 
 /// Requests (`requests` in every JSON document).
@@ -87,7 +89,8 @@ pub struct ConnectionReadings {
     pub failed: BTreeMap<&'static str, Reading>,
     /// Who ended them.
     pub ended_by: BTreeMap<&'static str, Reading>,
-    /// How many the peak overlap of requests needs; each round opens new ones.
+    /// How many the peak overlap of requests needs, and one more for each that the server ended;
+    /// each round opens new ones.
     pub needed: Reading,
     /// All dials that failed.
     pub failures: Reading,
@@ -122,6 +125,8 @@ impl TrafficReadings {
         let dials = of_connections(connections.failed.values().sum());
         let reused = unobserved.reused(counts.reused, counted.reuse_known, total);
         let reuse = unobserved.reuse(counts.reused, counted.reuse_known, total);
+        let by_server = unobserved.connections(connections.by_server, opened);
+        let by_server = unobserved.figure("avoidable-by-server", by_server);
         TrafficReadings {
             requests,
             connections: ConnectionReadings {
@@ -135,16 +140,23 @@ impl TrafficReadings {
             reused: unless_nothing(unobserved.figure("reused", reused)),
             reuse: unless_nothing(unobserved.figure("reuse", reuse)),
             avoidable: unless_nothing(unobserved.avoidable(counted.avoidable, opened)),
+            avoidable_by_server: unless_nothing(by_server),
         }
     }
 
-    /// What the avoidable connections cost: `whole` for the `counted` ones, and as much for each
-    /// where there may be more or fewer. Without a cost no setup was seen.
+    /// What the connections cost that were opened in vain, by the client or for the server's
+    /// limits: `whole` for the `counted` ones, and as much for each where there may be more or
+    /// fewer. Without a cost no setup was seen.
     pub fn cost(&self, whole: Option<f64>, counted: u64) -> Reading {
         let each = whole.filter(|_| counted > 0);
-        match (self.avoidable.why(), each) {
+        // what the server ended was counted where its ends were seen
+        let spared = match self.avoidable_by_server.value() {
+            Some(by_server) => self.avoidable.plus(&Reading::known(by_server)),
+            None => self.avoidable.clone(),
+        };
+        match (spared.why(), each) {
             (None, _) => Reading::of(whole, reason(Evidence::Setup)),
-            (Some(_), Some(each)) => self.avoidable.times(each / counted as f64),
+            (Some(_), Some(each)) => spared.times(each / counted as f64),
             (Some(why), None) => Reading::unknown(why.clone()),
         }
     }
@@ -219,6 +231,7 @@ impl TrafficReadings {
             &mut connections.failures,
             &mut self.reused,
             &mut self.avoidable,
+            &mut self.avoidable_by_server,
         ];
         let by_kind = [&mut requests.failed, &mut requests.hidden];
         let by_end = [&mut connections.failed, &mut connections.ended_by];
@@ -239,6 +252,7 @@ impl TrafficReadings {
             ("connections-failed", &connections.failures),
             ("needed", &connections.needed),
             ("avoidable", &self.avoidable),
+            ("avoidable-by-server", &self.avoidable_by_server),
             ("reused", &self.reused),
             ("reuse", &self.reuse),
         ] {

@@ -19,14 +19,20 @@ pub(crate) fn sum<'a>(all: impl IntoIterator<Item = &'a TrafficCounts>) -> Traff
     sum
 }
 
-/// The connections of these counts, of which `needed` were needed.
-pub(crate) fn connections(counts: &ConnectionCounts, needed: u64) -> Connections {
+/// The connections of these counts, of which `at_once` were needed at the same time.
+pub(crate) fn connections(counts: &ConnectionCounts, at_once: u64) -> Connections {
+    let by_client = [EndedBy::Client, EndedBy::Unknown];
+    let ended = counts.ended_by.iter();
+    let by_server = ended.filter(|(side, _)| !by_client.contains(side));
+    let by_server: u64 = by_server.map(|(_, count)| count).sum();
+    let by_server = by_server.min(counts.opened.saturating_sub(at_once));
     Connections {
         opened: counts.opened,
         unusable: counts.unusable,
         failed: by_id(&counts.failed, Failure::id),
         ended_by: by_id(&counts.ended_by, EndedBy::id),
-        needed,
+        needed: at_once + by_server,
+        by_server,
     }
 }
 
@@ -98,7 +104,7 @@ impl ObservedTraffic {
             lookups_in_vain,
             has_dials: true,
         });
-        let wasted_ms = all.cost(counted.wasted_ms, counted.avoidable);
+        let wasted_ms = all.cost(counted.wasted_ms, counted.spared());
         let per_connection = share(counted.requests.total, counted.connections.opened);
         ObservedTraffic {
             traffic: all.per_run(runs),

@@ -174,7 +174,7 @@ Generated from the rules (`crates/traffic/src/rules/`, one file each); a test co
 A rule is a fold over the events of a ledger, so `watch`, `audit`, `serve` and every other observer get the same findings. A finding states the case, the
 evidence, the cost, the remedy and its risk.
 
-**Cost.** A connection is *avoidable* when more were opened than the peak overlap of requests needs. [pools](../internals/pools.md) has what counts as idle, and how the cause of a pool is found. Each avoidable setup belongs to one finding: the rules
+**Cost.** A connection is opened *in vain* when more were opened than the peak overlap of requests needs. One in the place of a connection that the server ended is *avoidable by the server*, the others are *avoidable*. [pools](../internals/pools.md) has what counts as idle, and how the cause is found. Each setup in vain belongs to one finding: the rules
 claim in this order, the most specific first. A setup costs the mean setup of its destination.
 
 The time of a request without a complete response is *lost*, and belongs to one finding at most. So does the setup of needed connections that requests

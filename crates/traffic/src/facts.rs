@@ -4,7 +4,7 @@
 use super::destination::Counts;
 use super::figures::Figures;
 use super::next_steps::{NextStep, next_steps};
-use super::tracker::{Judged, Tracker};
+use super::tracker::{Judged, Need, Tracker};
 use super::verdict;
 use crate::rules::{Attribution, Rule};
 use intact_document::Claims;
@@ -153,7 +153,11 @@ impl ObservedFacts {
         let destinations = destinations(tracker, &judged, &opaque, &missing);
         let mut totals = Figures::of(
             &tracker.destinations.all,
-            judged.needed.iter().sum(),
+            judged
+                .needs
+                .iter()
+                .copied()
+                .fold(Need::default(), Need::plus),
             opaque.iter().sum(),
             tracker.lookups.all,
             &missing,
@@ -170,7 +174,7 @@ impl ObservedFacts {
             cpu: None,
             caveats,
         };
-        facts.verdict = verdict::claims(tracker, &facts);
+        facts.verdict = verdict::claims(tracker, &judged, &facts);
         facts.next = next_steps(tracker, &facts);
         facts
     }
@@ -227,15 +231,14 @@ fn destinations(
         .keys
         .iter()
         .zip(&all.counts)
-        .zip(judged.needed.iter().zip(opaque))
+        .zip(judged.needs.iter().zip(opaque))
         .enumerate();
-    let each = each.map(|(at, ((key, counts), (&needed, &opaque)))| {
+    let each = each.map(|(at, ((key, counts), (&need, &opaque)))| {
         let origin = key.origin.as_ref();
         let lookups = origin.and_then(|origin| tracker.lookups.names.get(&origin.host));
         let lookups = lookups.copied().unwrap_or_default();
         let names = (all.name(at), all.hosts(at));
-        let mut figures = Figures::of(counts, needed, opaque, lookups, missing);
-        figures.limit_by_idle_time(judged.idle_limited[at]);
+        let figures = Figures::of(counts, need, opaque, lookups, missing);
         Destination::of(names, counts, figures)
     });
     let mut destinations: Vec<Destination> = each.filter(Destination::has_traffic).collect();
@@ -244,7 +247,7 @@ fn destinations(
         let wasted = counted.wasted_ms.map_or(0, |ms| (ms * NANOS_PER_MS) as u64);
         Reverse((
             wasted,
-            counted.avoidable,
+            counted.avoidable + counted.connections.by_server,
             counted.requests.total,
             counted.connections.opened,
         ))

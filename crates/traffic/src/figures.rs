@@ -4,6 +4,7 @@ use super::destination::{Counts, Detail, Sum};
 use super::distributions::{Gaps, PerConnection};
 use super::facts::Destination;
 use super::lookups::Lookups;
+use super::tracker::Need;
 use crate::rules::cost_ms;
 use intact_document::Readings;
 use intact_document::figures::{
@@ -157,7 +158,7 @@ impl Figures {
     /// run lacks.
     pub(super) fn of(
         counts: &Counts,
-        needed: u64,
+        need: Need,
         open_opaque: u64,
         lookups: Lookups,
         missing: &Unobserved,
@@ -170,13 +171,13 @@ impl Figures {
             (Evidence::Reuse, has_no_reuse),
             (Evidence::Setup, has_no_setup),
         ];
-        let avoidable = counts.opened.saturating_sub(needed);
+        let avoidable = counts.opened.saturating_sub(need.all());
         let timed_ms = |nanos: u64| (counts.timed > 0).then(|| nanos as f64 / NANOS_PER_MS);
         let outbound_ms = timed_ms(counts.outbound);
         let time_ms = counts.time().map(|nanos| nanos as f64 / NANOS_PER_MS);
         let lost_ms = timed_ms(counts.lost.nanos);
         let setup_wait_ms = timed_ms(counts.setup_waited);
-        let wasted_ms = cost_ms(counts, avoidable);
+        let wasted_ms = cost_ms(counts, avoidable + need.by_server);
         let readable = (counts.opened + counts.open_before).saturating_sub(opaque);
         let detail = counts.detail.as_deref();
         let ok = detail.and_then(|detail| detail.cell.merged(|key| key.outcome.is_ok()));
@@ -193,7 +194,8 @@ impl Figures {
             opaque,
             without_connection: counts.without_connection,
             guessed: counts.guessed,
-            spare: counts.spare(needed),
+            spare: counts.spare(need.all()),
+            idle_limited: need.idle_limited,
             without_client: counts.without_client,
             open_before: counts.open_before,
             lacking: lacking
@@ -210,7 +212,7 @@ impl Figures {
             counted: ObservedCounts {
                 counts: TrafficCounts {
                     requests: requests(counts),
-                    connections: connections(counts, needed),
+                    connections: connections(counts, need),
                     reused: counts.reused,
                     reuse: share(counts.reused, known),
                 },
@@ -255,13 +257,6 @@ impl Figures {
         figures
     }
 
-    /// Of the needed connections, this number replaced one that the client had closed at its idle
-    /// limit: the server may have kept it.
-    pub(super) fn limit_by_idle_time(&mut self, connections: u64) {
-        self.counted.unobserved.idle_limited = connections;
-        self.read();
-    }
-
     /// Makes the readings of what was counted and of what is missing.
     fn read(&mut self) {
         let (counted, raw) = (&self.counted, &self.raw);
@@ -274,8 +269,9 @@ impl Figures {
             lookups_in_vain: raw.lookups_in_vain,
             has_dials: true,
         });
-        self.wasted_ms = traffic.cost(counted.wasted_ms, counted.avoidable);
-        self.wasted_share = traffic.cost(raw.wasted_share, counted.avoidable);
+        let spared = counted.spared();
+        self.wasted_ms = traffic.cost(counted.wasted_ms, spared);
+        self.wasted_share = traffic.cost(raw.wasted_share, spared);
         self.requests_per_connection = unobserved.ratio(raw.requests_per_connection);
         self.churn_per_s = match (&traffic.connections.opened, raw.churn_per_s) {
             (_, None) => unobserved.statistic(Reading::default()),
@@ -337,7 +333,6 @@ impl Figures {
         self.counted.avoidable = figures().map(|one| one.counted.avoidable).sum();
         let unobserved = || figures().map(|one| &one.counted.unobserved);
         self.counted.unobserved.spare = unobserved().map(|one| one.spare).sum();
-        self.counted.unobserved.idle_limited = unobserved().map(|one| one.idle_limited).sum();
         let costs: Vec<f64> = figures().filter_map(|one| one.counted.wasted_ms).collect();
         self.counted.wasted_ms = (!costs.is_empty()).then(|| costs.iter().sum());
         // the setup of connections that cannot be seen inside is no part of the requests' time
@@ -456,13 +451,14 @@ fn requests(counts: &Counts) -> Requests {
     }
 }
 
-fn connections(counts: &Counts, needed: u64) -> Connections {
+fn connections(counts: &Counts, need: Need) -> Connections {
     Connections {
         opened: counts.opened,
         unusable: counts.unusable,
         failed: by_id(&counts.dials_failed, Failure::id),
         ended_by: by_id(&counts.ended_by, EndedBy::id),
-        needed,
+        needed: need.all(),
+        by_server: need.by_server,
     }
 }
 

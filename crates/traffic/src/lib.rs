@@ -91,8 +91,7 @@ impl TrafficAnalysis {
             Producer::Watch => ClaimKind::Note,
             _ => ClaimKind::Changed,
         };
-        let needed = facts.totals.counted.connections.needed;
-        let changes = self.changes_of(needed);
+        let changes = self.changes_of(facts.totals.counted.connections.least());
         let changes = changes
             .iter()
             .map(|one| Claim::new(kind, 1.0, one.sentence()));
@@ -111,10 +110,11 @@ impl TrafficAnalysis {
 
     /// The lasting changes of reuse or of latency, those of reuse first, then by size.
     pub fn changes(&self) -> Vec<LevelShift> {
-        self.changes_of(self.tracker.judge().needed.iter().sum())
+        let needs = self.tracker.judge().needs;
+        self.changes_of(needs.iter().map(|need| need.least()).sum())
     }
 
-    /// The same where the number of needed connections is known.
+    /// The same where the number of connections is known that are needed from the beginning.
     fn changes_of(&self, needed: u64) -> Vec<LevelShift> {
         LevelShift::find(&self.batches, self.tracker.run(), needed)
     }

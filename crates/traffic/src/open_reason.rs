@@ -133,6 +133,29 @@ impl OpenReason {
         }
     }
 
+    /// Whether any client would have opened one: the server, or the path to it, had ended the last
+    /// one, or would have.
+    pub(super) fn is_of_server(self) -> bool {
+        use OpenReason::{
+            AfterError, Broken, ExcessBytes, NotKept, PauseTooLong, Rejected,
+            ServerAnnouncedAtOnce, ServerHidden, ServerIdle, ServerLimit, Stale,
+        };
+        matches!(
+            self,
+            AfterError
+                | Broken
+                | ExcessBytes
+                | NotKept
+                | PauseTooLong
+                | Rejected
+                | ServerAnnouncedAtOnce
+                | ServerHidden
+                | ServerIdle
+                | ServerLimit
+                | Stale
+        )
+    }
+
     /// Whether the connection was never idle in the sense that something else could have used it.
     pub(super) fn is_at_once(self) -> bool {
         use OpenReason::{

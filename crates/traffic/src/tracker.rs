@@ -39,11 +39,52 @@ pub struct Context<'a> {
 pub(crate) struct Judged {
     /// Why connections were opened.
     pub(crate) causes: Causes,
-    /// Connections that a client needs, given how long the server keeps idle ones.
-    pub(crate) needed: Vec<u64>,
-    /// Of these, those that replaced one which the client had closed at its idle limit, where the
-    /// server's is unknown.
-    pub(crate) idle_limited: Vec<u64>,
+    /// Connections that a client needs.
+    pub(crate) needs: Vec<Need>,
+}
+
+/// The connections that a client needs at one destination.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Need {
+    /// At the same time.
+    pub(crate) at_once: u64,
+    /// In the place of those that the server ended.
+    pub(crate) by_server: u64,
+    /// In the place of those that the client closed at its idle limit, where the server's is
+    /// unknown.
+    pub(crate) idle_limited: u64,
+}
+
+impl Need {
+    /// `opened` is all that were opened.
+    fn of(opened: u64, at_once: u64, by_server: u64, idle_limited: u64) -> Need {
+        let at_once = at_once.min(opened);
+        let by_server = by_server.min(opened - at_once);
+        Need {
+            at_once,
+            by_server,
+            idle_limited: idle_limited.min(opened - at_once - by_server),
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn all(self) -> u64 {
+        self.least() + self.by_server
+    }
+
+    /// What would do if the server ended none.
+    pub(crate) fn least(self) -> u64 {
+        self.at_once + self.idle_limited
+    }
+
+    /// Of two destinations together.
+    pub(crate) fn plus(self, other: Need) -> Need {
+        Need {
+            at_once: self.at_once + other.at_once,
+            by_server: self.by_server + other.by_server,
+            idle_limited: self.idle_limited + other.idle_limited,
+        }
+    }
 }
 
 /// The state of what was observed so far.
@@ -106,20 +147,18 @@ impl Tracker {
         let limits: Vec<Option<u64>> = counts.iter().map(server_limit).collect();
         let mut judged = Judged {
             causes: Causes::of(&self.history, |destination| limits[destination]),
-            needed: Vec::with_capacity(counts.len()),
-            idle_limited: Vec::with_capacity(counts.len()),
+            needs: Vec::with_capacity(counts.len()),
         };
         for (at, (counts, open)) in counts.iter().zip(open).enumerate() {
             let causes = &mut judged.causes;
             let at_once = counts.needed(causes.busy(at), open.into_iter(), self.now);
-            let by_server = causes.openings(at, OpenReason::PauseTooLong);
+            let reasons = causes.reasons(at).filter(|(why, _)| why.is_of_server());
+            let by_server = reasons.map(|(_, openings)| openings).sum();
             let of_client = causes.openings(at, OpenReason::ClientIdle);
             let limited = if limits[at].is_none() { of_client } else { 0 };
-            let limited = limited.min(counts.opened.saturating_sub(at_once));
-            let needed = (at_once + by_server + limited).min(counts.opened);
-            causes.absorb(at, counts.opened - needed);
-            judged.needed.push(needed);
-            judged.idle_limited.push(limited);
+            let need = Need::of(counts.opened, at_once, by_server, limited);
+            causes.absorb(at, counts.opened - need.least());
+            judged.needs.push(need);
         }
         judged
     }

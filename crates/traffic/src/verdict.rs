@@ -1,13 +1,15 @@
 //! The first sentences of a page: what the waste is, where most of it goes, what could not be seen.
 
+use super::distributions::server_limit;
 use super::facts::{Destination, ObservedFacts};
 use super::figures::Figures;
 use super::loss::{Loss, NOTEWORTHY};
 use super::open_connection::UPGRADE;
-use super::tracker::Tracker;
+use super::open_reason::OpenReason;
+use super::tracker::{Judged, Tracker};
 use intact_document::error_responses::ErrorResponses;
 use intact_document::finding::{Finding, Severity};
-use intact_document::statement::{Value, connections, counts};
+use intact_document::statement::{Value, connections, counts, timer_nanos};
 use intact_document::{Claim, ClaimKind, Claims};
 use intact_ledger::{Caveat, Failure, Vantage};
 use intact_units::number::{count, time, whole_percent};
@@ -19,7 +21,7 @@ use std::collections::BTreeMap;
 const REUSES: u64 = 5;
 
 /// What an observer found out, in sentences.
-pub(super) fn claims(tracker: &Tracker, facts: &ObservedFacts) -> Claims {
+pub(super) fn claims(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) -> Claims {
     let totals = &facts.totals;
     let counted = &totals.counted;
     if counted.connections.opened + totals.open_before == 0 && counted.requests.total == 0 {
@@ -40,7 +42,7 @@ pub(super) fn claims(tracker: &Tracker, facts: &ObservedFacts) -> Claims {
     if let Some(claim) = unsuccessful(totals) {
         claims.push(claim);
     } else {
-        claims.push(main(tracker, facts));
+        claims.push(main(tracker, judged, facts));
         claims.extend(partly_seen(totals));
     }
     if counted.requests.begun() > 0 {
@@ -56,7 +58,7 @@ pub(super) fn claims(tracker: &Tracker, facts: &ObservedFacts) -> Claims {
 }
 
 /// What the connections that were opened cost, or that they cost nothing.
-fn main(tracker: &Tracker, facts: &ObservedFacts) -> Claim {
+fn main(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) -> Claim {
     let totals = &facts.totals;
     let counted = &totals.counted;
     let missing = counted.unobserved.missing();
@@ -103,7 +105,8 @@ fn main(tracker: &Tracker, facts: &ObservedFacts) -> Claim {
         );
         return claim(ClaimKind::Well, text);
     }
-    if counted.avoidable == 0 {
+    let kept = if_kept(tracker, judged).filter(|_| counted.connections.by_server > 0);
+    if counted.avoidable == 0 && kept.is_none() {
         return match missing {
             Some(reason) if totals.traffic.reuse.is_unknown() => claim(
                 ClaimKind::Unseen,
@@ -147,25 +150,67 @@ fn main(tracker: &Tracker, facts: &ObservedFacts) -> Claim {
         let text = format!("{connections} seen where {needed} would do; {reuse}");
         return claim(ClaimKind::Opened, text);
     }
+    let would_do = match &kept {
+        None => format!("{needed} would do"),
+        Some(kept) => {
+            let least = count(counted.connections.least());
+            let theirs = format!("{least} would do if {kept}");
+            match counted.avoidable {
+                0 => theirs,
+                _ => format!("{needed} would do, and {theirs}"),
+            }
+        }
+    };
+    let for_what = match counted.avoidable {
+        0 => "setup because the server ended connections",
+        _ => "setup of connections that were not needed",
+    };
     let share = totals.counted_wasted_share();
     let text = match (share, totals.time_ms) {
         // the setup of connections that cannot be read is no part of the time of requests
         (Some(share), Some(_)) if totals.opaque > 0 && counted.wasted_ms.is_some() => format!(
-            "{} of {whose} is setup of connections that were not needed. With those that cannot be read, {seen} were opened where {needed} would do, {} of setup; {reuse}",
+            "{} of {whose} is {for_what}. With those that cannot be read, {seen} were opened where {would_do}, {} of setup; {reuse}",
             whole_percent(share),
             counted.wasted_ms.map_or_else(String::new, time)
         ),
         (Some(share), Some(all)) => format!(
-            "{} of {whose} is setup of connections that were not needed: {seen} were opened where {needed} would do, {} lost; {reuse}",
+            "{} of {whose} is {for_what}: {seen} were opened where {would_do}, {} lost; {reuse}",
             whole_percent(share),
             time(share * all)
         ),
         _ => {
-            let text = format!("{connections} opened where {needed} would do; {reuse}");
+            let text = format!("{connections} opened where {would_do}; {reuse}");
             return claim(ClaimKind::Opened, text);
         }
     };
     Claim::new(ClaimKind::Time, share.unwrap_or(0.0), text)
+}
+
+/// What the server would have to do so that fewer connections are needed: at the destination where
+/// that spares most.
+fn if_kept(tracker: &Tracker, judged: &Judged) -> Option<String> {
+    let needs = judged.needs.iter().enumerate();
+    let (at, _) = needs.max_by_key(|(at, need)| (need.by_server, Reverse(*at)))?;
+    let reasons = judged.causes.reasons(at);
+    let reasons = reasons.filter(|(why, _)| why.is_of_server());
+    let (why, _) = reasons.max_by_key(|(_, openings)| *openings)?;
+    let limit = server_limit(&tracker.destinations.counts[at]);
+    Some(match (why, limit) {
+        (OpenReason::ServerIdle | OpenReason::PauseTooLong | OpenReason::Stale, Some(limit)) => {
+            format!(
+                "the server kept idle connections longer than {}",
+                timer_nanos(limit)
+            )
+        }
+        (OpenReason::ServerIdle | OpenReason::PauseTooLong | OpenReason::Stale, None) => {
+            "the server kept idle connections longer".to_owned()
+        }
+        (OpenReason::ServerLimit, _) => "the server kept connections longer".to_owned(),
+        (OpenReason::Broken | OpenReason::ExcessBytes, _) => {
+            "the server did not break connections".to_owned()
+        }
+        _ => "the server kept connections".to_owned(),
+    })
 }
 
 /// That a part of the traffic is missing, where something is lost all the same.

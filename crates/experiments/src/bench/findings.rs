@@ -134,10 +134,10 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
         opened = connections(opened)
     );
     let needed = statement!(
-        "{needed} needed",
-        needed = Value::Number(variant.counted.connections.needed)
+        "{least} would do",
+        least = Value::Number(variant.counted.connections.least())
     );
-    let (cost_ms, cost_share) = avoidable_cost(variant);
+    let (cost_ms, cost_share) = cost_in_vain(variant);
     let carried = requests(after.round() as u64);
     let between = variant.server_closed_between;
     // requests under way at a GOAWAY come on top of a limit
@@ -235,7 +235,7 @@ fn bytes_after_response(variant: &VariantFacts) -> Option<Finding> {
     let ended_by = &variant.counted.connections.ended_by;
     let closed = ended_by.get(EndedBy::ExcessBytes.id()).copied()?;
     let (cost_ms, cost_share) = match variant.keepalive {
-        true => avoidable_cost(variant),
+        true => cost_in_vain(variant),
         false => (None, None),
     };
     Some(Finding {
@@ -256,11 +256,11 @@ fn bytes_after_response(variant: &VariantFacts) -> Option<Finding> {
     })
 }
 
-/// What the connections beyond those needed cost: in milliseconds, and as a share of the time of
-/// all requests. Each costs its setup, or more where a first request also takes longer after it.
-fn avoidable_cost(variant: &VariantFacts) -> (Option<f64>, Option<f64>) {
+/// What the connections cost that our client or the server did not keep: in milliseconds, and as
+/// a share of the time of all requests. Each costs its setup, or more where a first request also takes longer after it.
+fn cost_in_vain(variant: &VariantFacts) -> (Option<f64>, Option<f64>) {
     let connections = &variant.counted.connections;
-    let avoidable = connections.opened.saturating_sub(connections.needed) as f64;
+    let in_vain = connections.opened.saturating_sub(connections.least()) as f64;
     let mean_of = |name| {
         let mut modes = variant.modes.iter();
         modes
@@ -269,7 +269,7 @@ fn avoidable_cost(variant: &VariantFacts) -> (Option<f64>, Option<f64>) {
     };
     let longer = mean_of("fresh").zip(mean_of("reused"));
     let longer = longer.map_or(0.0, |(fresh, reused)| fresh - reused);
-    let cost = variant.setup_ms.map(|setup| setup.max(longer) * avoidable);
+    let cost = variant.setup_ms.map(|setup| setup.max(longer) * in_vain);
     let mean = variant.latency_ms.mean.value();
     let total = mean.map(|mean| mean * variant.counted.requests.ok as f64);
     let share = cost.zip(total.filter(|total| *total > 0.0));

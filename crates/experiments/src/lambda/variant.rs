@@ -94,6 +94,8 @@ pub struct Sent {
     pub connections: Reading,
     /// Of these, more than the environments needed.
     pub avoidable: Reading,
+    /// Of these, those that would not have been needed without the server's limits.
+    pub avoidable_by_server: Reading,
     /// Opened for each invocation that found its environment there.
     pub connections_per_invocation: Reading,
     /// Opened for each environment.
@@ -238,6 +240,7 @@ impl Sent {
             reuse: traffic.reuse.clone(),
             connections: traffic.connections.opened.clone(),
             avoidable: traffic.avoidable.clone(),
+            avoidable_by_server: traffic.avoidable_by_server.clone(),
             connections_per_invocation: each.unwrap_or_default(),
             connections_per_environment: (environments > 0)
                 .then(|| opened as f64 / environments as f64),

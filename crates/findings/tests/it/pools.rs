@@ -293,3 +293,41 @@ fn what_a_program_closes_at_its_end_shows_no_idle_limit() {
     assert_eq!(alone.findings, []);
     assert_eq!(with_more.findings, []);
 }
+
+/// Requests in turn, 20 ms apart, each on a connection of its own that one side ended `after` it.
+fn ended(by: &str, after: u64) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for id in 0..20 {
+        let at = id * 20_000;
+        rows.push(opened(id, at, SERVER, "api.example"));
+        rows.push(sent(id, at, at + 1_500, 1));
+        let mut end = closed(id, at + 1_500 + after, 1);
+        end["by"] = json!(by);
+        rows.push(end);
+    }
+    rows
+}
+
+#[test]
+fn what_the_server_ends_is_needed_and_avoidable_by_the_server_alone() {
+    let of_server = facts(&ended("server", 50));
+    assert_eq!(of_server.traffic.avoidable.value(), Some(0.0));
+    assert_eq!(of_server.traffic.avoidable_by_server.value(), Some(19.0));
+    assert_eq!(of_server.traffic.connections.needed.value(), Some(20.0));
+    let first = &of_server.verdict[0].statement;
+    let words = "20 were opened where 1 would do if the server kept connections";
+    assert!(first.contains(words), "{first}");
+    // it costs the same time if the client ends them
+    let of_client = facts(&ended("client", 50));
+    assert_eq!(of_client.traffic.avoidable.value(), Some(19.0));
+    assert_eq!(of_client.traffic.avoidable_by_server.value(), Some(0.0));
+    assert_eq!(of_client.totals.wasted_ms, of_server.totals.wasted_ms);
+    for (facts, rule) in [
+        (of_server, "close-announced-not-kept"),
+        (of_client, "new-connection-per-request"),
+    ] {
+        let found = of_rule(&facts, rule);
+        assert_eq!(found.len(), 1, "{rule}: {:?}", facts.findings);
+        assert_eq!(found[0].cost_ms, facts.totals.wasted_ms.value());
+    }
+}

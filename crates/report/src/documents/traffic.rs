@@ -230,7 +230,8 @@ fn how(vantage: Vantage) -> [Text; 3] {
     };
     [
         text!(
-            "{} A connection is avoidable if it was opened beyond the number that the most requests at once to its destination need. The cost of avoidable \
+            "{} A connection is avoidable if it was opened beyond the number that the most requests at once to its destination need, and \
+             not in the place of one that the server ended. The cost of avoidable \
              connections is their measured setup. Each is counted in one finding only, the most specific.",
             from
         ),

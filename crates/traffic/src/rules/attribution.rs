@@ -1,4 +1,4 @@
-//! Cost attribution: assigns each avoidable setup of a destination to one rule.
+//! Cost attribution: assigns each setup of a destination that was in vain to one rule.
 
 use super::settings;
 use crate::pool_replay::Full;
@@ -17,7 +17,7 @@ const PAIR: u64 = 2;
 /// The share of a destination's time from which on lost time is more than a note.
 const DEAR: f64 = 0.05;
 
-/// Avoidable connections that a rule has claimed.
+/// Connections opened in vain that a rule has claimed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Claim {
     /// How many.
@@ -48,8 +48,10 @@ impl Claim {
 
     /// What the claimed setups took, as evidence.
     pub(crate) fn statement(&self) -> Statement {
-        let avoidable = Value::Count(self.connections, "avoidable connection");
-        let said = statement!("{avoidable}", avoidable = avoidable);
+        let said = statement!(
+            "{in_vain} opened in vain",
+            in_vain = connections(self.connections)
+        );
         let Some(cost) = self.cost_ms else {
             return said;
         };
@@ -103,7 +105,7 @@ impl ClaimedOpenings<'_> {
     }
 }
 
-/// The avoidable setups that no rule has claimed yet.
+/// The setups in vain, of the client or for a limit of the server, that no rule has claimed yet.
 #[derive(Debug)]
 pub struct Attribution<'a> {
     tracker: &'a Tracker,
@@ -120,8 +122,11 @@ pub struct Attribution<'a> {
 impl<'a> Attribution<'a> {
     pub(crate) fn new(tracker: &'a Tracker, judged: &'a Judged) -> Attribution<'a> {
         let counts = tracker.destinations.counts.iter();
-        let left: Vec<u64> = (counts.clone().zip(&judged.needed))
-            .map(|(counts, needed)| counts.opened.saturating_sub(*needed))
+        // a client whose idle limit is below the server's is right
+        let right = |at: usize| judged.causes.openings(at, OpenReason::PauseTooLong);
+        let left = counts.clone().zip(&judged.needs).enumerate();
+        let left: Vec<u64> = left
+            .map(|(at, (counts, need))| (counts.opened - need.least()).saturating_sub(right(at)))
             .collect();
         let waited = counts.clone().zip(&left).map(|(counts, left)| {
             let avoidable = cost_ms(counts, *left).unwrap_or(0.0) * NANOS_PER_MS;
@@ -152,12 +157,17 @@ impl<'a> Attribution<'a> {
 
     /// The connections that the peak overlap needs.
     pub fn needed(&self, destination: usize) -> u64 {
-        self.judged.needed[destination]
+        self.judged.needs[destination].all()
     }
 
-    /// The avoidable connections that no rule has claimed yet.
+    /// The connections opened in vain that no rule has claimed yet.
     pub fn left(&self, destination: usize) -> u64 {
         self.left[destination]
+    }
+
+    /// The connections that would do at a destination if the server ended none.
+    pub(super) fn least(&self, destination: usize) -> u64 {
+        self.judged.needs[destination].least()
     }
 
     /// Why connections were opened of which no rule has spoken yet, and how many for each reason;
@@ -215,7 +225,7 @@ impl<'a> Attribution<'a> {
             destination,
             name: self.name(destination),
             counts: self.counts(destination),
-            needed: self.judged.needed[destination],
+            needed: self.judged.needs[destination].all(),
             client: self.client(destination),
             openings,
             claim: self.claim(destination, openings),
@@ -247,7 +257,7 @@ impl<'a> Attribution<'a> {
     /// Connections that replaced one which the client had closed at its idle limit, where it is not
     /// known whether the server would have kept it.
     pub(super) fn idle_limited(&self, destination: usize) -> u64 {
-        self.judged.idle_limited[destination]
+        self.judged.needs[destination].idle_limited
     }
 
     /// The shortest idle time after which the client closed, in nanoseconds.

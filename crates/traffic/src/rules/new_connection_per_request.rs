@@ -46,8 +46,8 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
         } else {
             opened_for(&reasons)
         };
-        let needed = attribution.needed(destination);
-        let said = if left < counts.opened.saturating_sub(needed) {
+        let least = attribution.least(destination);
+        let said = if left < counts.opened - least {
             statement!(
                 "{further} more avoidable connections, of {opened} for {requests}",
                 further = Value::Number(left),
@@ -55,7 +55,7 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
                 requests = requests(counts.requests)
             )
         } else {
-            opened(counts, needed)
+            opened(counts, least)
         };
         let first = reasons.first().map(|(_, why)| *why);
         let client = attribution.client(destination);

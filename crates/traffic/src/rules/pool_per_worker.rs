@@ -11,7 +11,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         id: "pool-per-worker",
         what: "Several processes (workers, forks) each keep connections to the same destination. None can use another's, so together they hold more than the load needs.",
         evidence: "Connections to one destination opened by different processes while another process had an idle one.",
-        threshold: "Two avoidable openings in a process that had none of its own. Always informational: separate processes usually have a reason.",
+        threshold: "Two openings in vain in a process that had none of its own. Always informational: separate processes usually have a reason.",
         false_positives: "Nearly always by design. It matters where there are hundreds of workers (connection limits of the server) or where workers live for one request.",
         fix: "Run fewer workers with more threads each, or put one local proxy in front that pools for all of them",
         risk: "A local proxy is one more hop and one more service; threads share what processes isolate",

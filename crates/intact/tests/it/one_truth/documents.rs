@@ -65,6 +65,7 @@ const COUNTS: &[Figure] = &[
     ("connections-failed", Key::At("/connections/failures")),
     ("needed", Key::At("/connections/needed")),
     ("avoidable", Key::At("/avoidable")),
+    ("avoidable-by-server", Key::At("/avoidable_by_server")),
     ("reused", Key::At("/reused")),
     ("reuse", Key::At("/reuse")),
     (
@@ -136,6 +137,7 @@ const FUNCTION: &[Figure] = &[
     ("requests", Key::At("/sent/requests")),
     ("connections", Key::At("/sent/connections")),
     ("avoidable", Key::At("/sent/avoidable")),
+    ("avoidable-by-server", Key::At("/sent/avoidable_by_server")),
     ("reused", Key::At("/sent/reused")),
     ("reuse", Key::At("/sent/reuse")),
     (

@@ -32,7 +32,12 @@ pub(super) fn destinations(all: &[Destination]) -> Table {
         .ranked(1, "needed", |one| {
             inferred(one, Cell::count(&one.figures.traffic.connections.needed))
         })
-        .about("connections, for the most requests at once")
+        .about("connections, for the most requests at once, and for those that the server ended")
+        .ranked(3, "by server", |one| {
+            let by_server = &one.figures.traffic.avoidable_by_server;
+            by_server.is_positive().then(|| Cell::count(by_server))
+        })
+        .about("needed for its limits alone")
         .column("reused", |one| {
             inferred(one, populations::reuse(&one.figures.traffic.reuse))
         })
