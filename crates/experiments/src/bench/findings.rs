@@ -257,7 +257,8 @@ fn bytes_after_response(variant: &VariantFacts) -> Option<Finding> {
 }
 
 /// What the connections cost that our client or the server did not keep: in milliseconds, and as
-/// a share of the time of all requests. Each costs its setup, or more where a first request also takes longer after it.
+/// a share of the time of all requests. Each costs its setup, or more where a first request also
+/// takes longer after it.
 fn cost_in_vain(variant: &VariantFacts) -> (Option<f64>, Option<f64>) {
     let connections = &variant.counted.connections;
     let in_vain = connections.opened.saturating_sub(connections.least()) as f64;
