@@ -1,5 +1,6 @@
 //! The catalogue while it is measured: read from the tree, compared or rewritten.
 
+use super::closed_loop::Loop;
 use super::lock::{Lock, Of};
 use super::watch_counts::{Counts, Order, Watched};
 use super::{Args, Job, check, environment};
@@ -23,6 +24,27 @@ impl MeasuredClient {
     fn fail(&mut self, job: &Job<'_>) {
         self.failed += 1;
         self.names.push(job.plain_name());
+    }
+
+    /// Takes in whether the loop of a variant closes, and prints its row.
+    pub(super) fn note_loop(&mut self, job: &Job<'_>, closed: anyhow::Result<Loop>) {
+        let (cells, broken) = match closed {
+            Ok(one) => (
+                [
+                    one.connections.to_string(),
+                    one.rules.join(", "),
+                    one.gates.join(", "),
+                ],
+                one.broken.join("; "),
+            ),
+            Err(error) => (Default::default(), format!("{error:#}")),
+        };
+        match broken.is_empty() {
+            true => self.fine += 1,
+            false => self.fail(job),
+        }
+        let loop_is = if broken.is_empty() { "closes" } else { &broken };
+        println!("| {} | {} | {loop_is} |", job.name(), cells.join(" | "));
     }
 
     /// Takes in the result of a variant under `intact watch`, and prints its rows.

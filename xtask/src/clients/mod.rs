@@ -4,6 +4,7 @@
 mod catalogue_run;
 mod check;
 mod client_traits;
+mod closed_loop;
 mod environment;
 mod idle_survival;
 mod lifetime;
@@ -61,6 +62,10 @@ pub(crate) struct Args {
     /// the clients' output with their output without it
     #[arg(long, conflicts_with_all = ["check", "show", "full", "only", "survive"])]
     watched: bool,
+    /// Instead: run the clients under `intact watch`, and check that the gate which its page prints
+    /// fails for a client that wastes connections and passes for the remedy
+    #[arg(long = "loop", conflicts_with_all = ["check", "show", "full", "only", "survive", "watched"])]
+    closes: bool,
     /// Copy the snippets of programs whose marks have moved, without measuring; verify the result
     /// with --check
     #[arg(long)]
@@ -128,7 +133,14 @@ struct Job<'a> {
     runtime: Option<&'a str>,
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// The smallest change that lets the same client keep connections.
+    fn remedy(&self) -> Option<Job<'a>> {
+        let variants = self.client.variants.iter();
+        let mut remedies = variants.filter(|one| one.role == intact_fix::Role::Remedy);
+        remedies.next().map(|variant| Job { variant, ..*self })
+    }
+
     /// The name that the command line takes.
     fn plain_name(&self) -> String {
         format!("{}/{}", self.client.id, self.variant.id)
@@ -182,7 +194,27 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
         return survive_all(&jobs, &intact, server_idle);
     }
     if args.watched {
-        return hold_watched(&jobs, &intact, args.jobs);
+        println!("| client | scheme | in turn: connections, requests | at once |");
+        println!("| --- | --- | --- | --- |");
+        let hold = |job: &Job<'_>, installing: &Mutex<()>| {
+            watch_counts::hold(&intact, &launch_of(job, installing)?)
+        };
+        return Ok(for_each(
+            &jobs,
+            args.jobs,
+            hold,
+            MeasuredClient::note_watched,
+        ));
+    }
+    if args.closes {
+        println!("| client | connections | findings | printed gate | loop |");
+        println!("| --- | ---: | --- | --- | --- |");
+        let close = |job: &Job<'_>, installing: &Mutex<()>| {
+            let remedy = job.remedy().map(|remedy| launch_of(&remedy, installing));
+            let remedy = remedy.transpose()?;
+            closed_loop::close(&intact, &launch_of(job, installing)?, remedy.as_ref())
+        };
+        return Ok(for_each(&jobs, args.jobs, close, MeasuredClient::note_loop));
     }
     let idle_for = args.idle_for();
     let queue = Mutex::new(VecDeque::from(jobs));
@@ -286,10 +318,13 @@ fn survive_all(
     Ok(done)
 }
 
-/// Prints for each variant what `intact watch` and the server counted, as rows of a table.
-fn hold_watched(jobs: &[Job<'_>], intact: &Path, threads: usize) -> anyhow::Result<MeasuredClient> {
-    println!("| client | scheme | in turn: connections, requests | at once |");
-    println!("| --- | --- | --- | --- |");
+/// Runs each variant, several concurrently, and takes in and prints what it gave.
+fn for_each<T: Send>(
+    jobs: &[Job<'_>],
+    threads: usize,
+    run: impl Fn(&Job<'_>, &Mutex<()>) -> anyhow::Result<T> + Sync,
+    note: impl Fn(&mut MeasuredClient, &Job<'_>, anyhow::Result<T>) + Sync,
+) -> MeasuredClient {
     let queue = Mutex::new(jobs.iter().collect::<VecDeque<_>>());
     let (installing, done) = (Mutex::new(()), Mutex::new(MeasuredClient::default()));
     let next = || {
@@ -300,15 +335,14 @@ fn hold_watched(jobs: &[Job<'_>], intact: &Path, threads: usize) -> anyhow::Resu
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
                 while let Some(job) = next() {
-                    let held = launch_of(job, &installing)
-                        .and_then(|launch| watch_counts::hold(intact, &launch));
+                    let ran = run(job, &installing);
                     let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-                    done.note_watched(job, held);
+                    note(&mut done, job, ran);
                 }
             });
         }
     });
-    Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
+    done.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Installs and builds what a variant needs, one at a time.

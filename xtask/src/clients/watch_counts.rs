@@ -99,10 +99,10 @@ impl Watched {
 }
 
 /// The complete output of a program, in bytes.
-struct Said {
+pub(super) struct Said {
     output: Vec<u8>,
     errors: Vec<u8>,
-    status: Option<i32>,
+    pub(super) status: Option<i32>,
 }
 
 /// Runs a client over plain HTTP and over TLS, with requests in turn and at once, where it can.
@@ -197,7 +197,7 @@ fn wrong_findings(document: &Value) -> anyhow::Result<Vec<String>> {
 }
 
 /// Lets a program make its requests. `None`: it does not support this order or this scheme.
-fn converse(
+pub(super) fn converse(
     launch: &Launch,
     server: &Server,
     scheme: &str,
