@@ -13,6 +13,8 @@ use std::net::SocketAddr;
 const LIVES: usize = 8_192;
 /// Times of use that are kept of all connections together.
 const USES: usize = 1 << 18;
+/// Times of use of a connection from which on short rests are left out.
+const EXACT: usize = 32;
 
 /// A span without a longer rest in which a connection carried exchanges.
 #[derive(Clone, Copy, Debug)]
@@ -105,8 +107,13 @@ impl Life {
 
     /// Adds a use; returns whether it needs room of its own.
     fn carry(&mut self, one: Use, has_room: bool) -> bool {
+        let short = if self.uses.len() < EXACT {
+            0
+        } else {
+            HAND_BACK
+        };
         let near = self.uses.iter_mut().rev().find(|known| {
-            let is_near = |a: Span, b: Span| a.start <= b.end.after(HAND_BACK);
+            let is_near = |a: Span, b: Span| a.start <= b.end.after(short);
             !has_room || is_near(one.span, known.span) && is_near(known.span, one.span)
         });
         if let Some(known) = near {

@@ -49,8 +49,13 @@ impl Intervals {
     }
 
     pub(super) fn at(&self, moment: Nanos) -> usize {
-        let begun = self.starts.partition_point(|start| *start <= moment);
-        begun - self.ends.partition_point(|end| *end <= moment)
+        self.within(moment, moment)
+    }
+
+    /// How many contain any moment between these two.
+    fn within(&self, from: Nanos, to: Nanos) -> usize {
+        let begun = self.starts.partition_point(|start| *start <= to);
+        begun - self.ends.partition_point(|end| *end <= from)
     }
 }
 
@@ -92,15 +97,16 @@ fn rests(life: &Life) -> impl Iterator<Item = Rest> {
 
 /// When connections could have taken a request, beyond doubt.
 fn idle(lives: &[&Life], margin: u64) -> Intervals {
-    let in_hand = match is_reusing(lives) {
-        true => IN_HAND,
-        false => margin,
+    let (after, in_hand) = match is_reusing(lives) {
+        true => (margin, IN_HAND),
+        // nothing shows that its client would have used a connection again
+        false => (0, margin),
     };
     let single = lives.iter().filter(|life| life.streams.is_none());
     let rests = single.flat_map(|life| rests(life));
     Intervals::new(rests.map(|rest| {
         let before_end = if rest.is_followed { in_hand } else { margin };
-        (rest.from.after(margin), before(rest.to, before_end))
+        (rest.from.after(after), before(rest.to, before_end))
     }))
 }
 
@@ -173,44 +179,65 @@ pub(super) struct Full {
     pub(super) closed: u64,
 }
 
-/// Whether a client that closes connections right after a response does so because its pool is
-/// full: nearly all of these ends come when the same number of others are idle. A client per call
-/// closes its connection whether others are idle or not.
-fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
+/// A connection that the client closed right after a response.
+struct Dropped {
+    span: Span,
+    /// Others that were idle when it was closed, or soon afterwards.
+    kept: usize,
+    /// Others that were used again and busy meanwhile.
+    busy: usize,
+    is_reused: bool,
+}
+
+/// The connections that a client closed right after a response, except at its end.
+fn dropped(lives: &[&Life], margin: u64) -> Vec<Dropped> {
     let is_at_once = |end: &End| {
         matches!(
             end.why,
             OpenReason::ClientAtOnce | OpenReason::ClientRenewed
         )
     };
-    // what the program closes at its end was not discarded
-    let last = lives.iter().filter_map(|life| life.last_end()).max()?;
-    let ends = lives
-        .iter()
-        .filter_map(|life| Some((life, life.ended().filter(is_at_once)?)))
-        .filter(|(_, end)| end.at < last);
+    let last = lives.iter().filter_map(|life| life.last_end()).max();
     let kept = kept(lives, margin);
-    let mut others: Vec<(usize, bool)> = ends
-        .map(|(life, end)| (kept.at(end.at), life.carried > 1))
-        .collect();
-    others.sort_unstable();
+    let used_again = lives.iter().filter(|life| life.carried > 1);
+    let spans = used_again.flat_map(|life| &life.uses);
+    let busy = Intervals::new(spans.map(|one| (one.span.start, one.span.end)));
+    let dropped = lives.iter().filter_map(|life| {
+        let end = life.ended().filter(is_at_once)?;
+        let span = Span::new(life.at, life.last_end()?);
+        let is_reused = life.carried > 1;
+        let own = if is_reused { life.uses.len() } else { 0 };
+        (Some(end.at) < last).then(|| Dropped {
+            span,
+            // a pool that closes its oldest connection does so before the next one is back
+            kept: kept.within(end.at, end.at.after(margin)),
+            busy: busy.within(span.start, span.end).saturating_sub(own),
+            is_reused,
+        })
+    });
+    dropped.collect()
+}
+
+/// Whether a client that closes connections right after a response does so because its pool is
+/// full: nearly all of them carried exchanges while kept ones were busy, and were closed when about
+/// the same number was idle again. A client per call closes its connection whether others are idle
+/// or not.
+fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
+    let mut dropped = dropped(lives, margin);
+    dropped.sort_unstable_by_key(|one| one.kept);
     // those that a thread has in hand look idle too, so the number may be too high and not too low
-    let median = others.get(others.len() / 2)?.0;
-    let is_near = |(kept, _): &&(usize, bool)| *kept > 0 && *kept as f64 >= AS_MANY * median as f64;
-    let full: Vec<_> = others.iter().filter(is_near).collect();
-    let spans = lives.iter().flat_map(|life| &life.uses);
-    let peak = peak(spans.map(|one| one.span));
-    let is_full = full.len() as f64 >= NEARLY * others.len() as f64 && peak > 1;
-    let (kept, _) = full.first().filter(|_| is_full)?;
-    // next to a single connection that is kept, a client per call leaves the same traces
-    let has_reused = full.iter().any(|(_, is_reused)| *is_reused);
-    if *kept == 1 && !has_reused {
+    let as_many = AS_MANY * dropped.get(dropped.len() / 2)?.kept as f64;
+    let is_full =
+        |one: &&Dropped| one.kept > 0 && one.kept as f64 >= as_many && one.busy as f64 >= as_many;
+    let full: Vec<&Dropped> = dropped.iter().filter(is_full).collect();
+    if (full.len() as f64) < NEARLY * dropped.len() as f64 {
         return None;
     }
-    Some(Full {
-        kept: *kept as u64,
-        closed: full.iter().filter(|(_, is_reused)| *is_reused).count() as u64,
-    })
+    let kept = full.first()?.kept as u64;
+    let closed = full.iter().filter(|one| one.is_reused).count() as u64;
+    // calls in turn, each with a client, leave the same traces next to a single kept connection
+    let is_clear = kept > 1 || closed > 0 || peak(full.iter().map(|one| one.span)) > 1;
+    is_clear.then_some(Full { kept, closed })
 }
 
 /// The part of the ends that shows a full pool.
