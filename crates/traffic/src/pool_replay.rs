@@ -197,7 +197,9 @@ fn dropped(lives: &[&Life], margin: u64) -> Vec<Dropped> {
             OpenReason::ClientAtOnce | OpenReason::ClientRenewed
         )
     };
-    let last = lives.iter().filter_map(|life| life.last_end()).max();
+    // what is closed when no further request comes may be the end of the program
+    let last = lives.iter().filter_map(|life| life.uses.last());
+    let last = last.map(|one| one.span.start).max();
     let kept = kept(lives, margin);
     let used_again = lives.iter().filter(|life| life.carried > 1);
     let spans = used_again.flat_map(|life| &life.uses);

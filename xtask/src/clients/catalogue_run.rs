@@ -26,25 +26,33 @@ impl MeasuredClient {
         self.names.push(job.plain_name());
     }
 
-    /// Takes in whether the loop of a variant closes, and prints its row.
-    pub(super) fn note_loop(&mut self, job: &Job<'_>, closed: anyhow::Result<Loop>) {
-        let (cells, broken) = match closed {
-            Ok(one) => (
-                [
-                    one.connections.to_string(),
-                    one.rules.join(", "),
-                    one.gates.join(", "),
-                ],
-                one.broken.join("; "),
-            ),
-            Err(error) => (Default::default(), format!("{error:#}")),
+    /// Takes in whether the loops of a variant close, and prints a row for each.
+    pub(super) fn note_loops(&mut self, job: &Job<'_>, closed: anyhow::Result<Vec<Loop>>) {
+        let name = job.name();
+        let loops = match closed {
+            Ok(loops) => loops,
+            Err(error) => {
+                self.fail(job);
+                return println!("{name}: FAILED: {error:#}");
+            }
         };
-        match broken.is_empty() {
-            true => self.fine += 1,
-            false => self.fail(job),
+        for one in loops {
+            let order = match one.order {
+                Order::InTurn => "in turn",
+                Order::AtOnce => "at once",
+            };
+            let (rules, gates) = (one.rules.join(", "), one.gates.join(", "));
+            let closes = match one.broken.is_empty() {
+                true => "closes".to_owned(),
+                false => one.broken.join("; "),
+            };
+            let connections = one.connections;
+            println!("| {name} | {order} | {connections} | {rules} | {gates} | {closes} |");
+            match one.broken.is_empty() {
+                true => self.fine += 1,
+                false => self.fail(job),
+            }
         }
-        let loop_is = if broken.is_empty() { "closes" } else { &broken };
-        println!("| {} | {} | {loop_is} |", job.name(), cells.join(" | "));
     }
 
     /// Takes in the result of a variant under `intact watch`, and prints its rows.

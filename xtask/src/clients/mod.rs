@@ -207,14 +207,19 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
         ));
     }
     if args.closes {
-        println!("| client | connections | findings | printed gate | loop |");
-        println!("| --- | ---: | --- | --- | --- |");
+        println!("| client | requests | connections | findings | printed gate | loop |");
+        println!("| --- | --- | ---: | --- | --- | --- |");
         let close = |job: &Job<'_>, installing: &Mutex<()>| {
             let remedy = job.remedy().map(|remedy| launch_of(&remedy, installing));
             let remedy = remedy.transpose()?;
             closed_loop::close(&intact, &launch_of(job, installing)?, remedy.as_ref())
         };
-        return Ok(for_each(&jobs, args.jobs, close, MeasuredClient::note_loop));
+        return Ok(for_each(
+            &jobs,
+            args.jobs,
+            close,
+            MeasuredClient::note_loops,
+        ));
     }
     let idle_for = args.idle_for();
     let queue = Mutex::new(VecDeque::from(jobs));
