@@ -50,13 +50,17 @@ pub(crate) fn run(install: bool) -> anyhow::Result<bool> {
         let done = clients::run(&clients::Args::watched_check())?;
         passed += done.fine;
         failed += done.failed;
+        println!("printed gates, on clients that waste connections and on their remedies:");
+        let done = clients::run(&clients::Args::loop_check())?;
+        passed += done.fine;
+        failed += done.failed;
         println!("the tests of the kits:");
         let [kits_passed, kits_failed] = kits::run_all()?;
         passed += kits_passed;
         failed += kits_failed;
     } else {
         println!(
-            "not run here: the catalogue of clients (cargo xtask clients --check --quick, and --watched --quick) and the test kits (cargo xtask kits)"
+            "not run here: the catalogue of clients (cargo xtask clients --check --quick, --watched --quick and --loop --quick) and the test kits (cargo xtask kits)"
         );
     }
     let skipped = skipped(&skipped_log);

@@ -243,7 +243,7 @@ fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
 }
 
 /// The part of the ends that shows a full pool.
-const NEARLY: f64 = 0.8;
+const NEARLY: f64 = 0.7;
 /// The part of the usual number of idle connections that counts as the same number: which of them a
 /// thread has in hand is not seen.
 const AS_MANY: f64 = 0.6;

@@ -104,7 +104,32 @@ impl Args {
             ..Args::default()
         }
     }
+
+    /// The check in CI that printed gates fail, and pass for the remedy.
+    pub(crate) fn loop_check() -> Args {
+        Args {
+            names: LOOPS.map(str::to_owned).to_vec(),
+            quick: true,
+            closes: true,
+            jobs: 2,
+            ..Args::default()
+        }
+    }
 }
+
+/// The variants with which CI checks that the loop closes: wasteful ones, of each cause, and such
+/// as keep their connections. `cargo xtask clients --loop` takes all.
+const LOOPS: [&str; 9] = [
+    "curl/default",
+    "fetch/default",
+    "go-net-http/default",
+    "go-net-http/per-call",
+    "node-http/default",
+    "node-http/new-agent",
+    "node-http/per-request",
+    "requests/default",
+    "requests/session",
+];
 
 /// The clients with which CI checks the counts of `intact watch`. They differ in language, TLS
 /// library, HTTP version and reuse.
@@ -161,7 +186,10 @@ const MOST_AGAIN: u64 = 8;
 /// variants are measured again, one at a time. A variant fails only if it differs twice.
 pub(crate) fn run(args: &Args) -> anyhow::Result<MeasuredClient> {
     let first = run_once(args)?;
-    if !(args.check || args.watched) || first.failed == 0 || first.failed > MOST_AGAIN {
+    if !(args.check || args.watched || args.closes)
+        || first.failed == 0
+        || first.failed > MOST_AGAIN
+    {
         return Ok(first);
     }
     let mut names = first.names;
