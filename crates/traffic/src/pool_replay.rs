@@ -49,13 +49,8 @@ impl Intervals {
     }
 
     pub(super) fn at(&self, moment: Nanos) -> usize {
-        self.within(moment, moment)
-    }
-
-    /// How many contain any moment between these two.
-    fn within(&self, from: Nanos, to: Nanos) -> usize {
-        let begun = self.starts.partition_point(|start| *start <= to);
-        begun - self.ends.partition_point(|end| *end <= from)
+        let begun = self.starts.partition_point(|start| *start <= moment);
+        begun - self.ends.partition_point(|end| *end <= moment)
     }
 }
 
@@ -182,15 +177,16 @@ pub(super) struct Full {
 /// A connection that the client closed right after a response.
 struct Dropped {
     span: Span,
-    /// Others that were idle when it was closed, or soon afterwards.
+    /// Others that were idle when it was closed, or soon afterwards: a pool that closes its oldest
+    /// connection does so before the next one is back.
     kept: usize,
     /// Others that were used again and busy meanwhile.
     busy: usize,
-    is_reused: bool,
 }
 
-/// The connections that a client closed right after a response, except at its end.
-fn dropped(lives: &[&Life], margin: u64) -> Vec<Dropped> {
+/// Up to [`LOOKED_AT`] of the connections that a client closed right after a response, except at
+/// its end; and how many of all it had used again.
+fn dropped(lives: &[&Life], margin: u64) -> (Vec<Dropped>, u64) {
     let is_at_once = |end: &End| {
         matches!(
             end.why,
@@ -200,24 +196,35 @@ fn dropped(lives: &[&Life], margin: u64) -> Vec<Dropped> {
     // what is closed when no further request comes may be the end of the program
     let last = lives.iter().filter_map(|life| life.uses.last());
     let last = last.map(|one| one.span.start).max();
-    let kept = kept(lives, margin);
-    let used_again = lives.iter().filter(|life| life.carried > 1);
-    let spans = used_again.flat_map(|life| &life.uses);
-    let busy = Intervals::new(spans.map(|one| (one.span.start, one.span.end)));
-    let dropped = lives.iter().filter_map(|life| {
+    let ends = lives.iter().filter_map(|life| {
         let end = life.ended().filter(is_at_once)?;
+        (Some(end.at) < last).then_some((life, end.at))
+    });
+    let ends: Vec<(&&Life, Nanos)> = ends.collect();
+    let used_again = ends.iter().filter(|(life, _)| life.carried > 1).count() as u64;
+    let each = ends.len().div_ceil(LOOKED_AT).max(1);
+    let looked_at = ends.into_iter().step_by(each);
+    let dropped = looked_at.filter_map(|(life, at)| {
         let span = Span::new(life.at, life.last_end()?);
-        let is_reused = life.carried > 1;
-        let own = if is_reused { life.uses.len() } else { 0 };
-        (Some(end.at) < last).then(|| Dropped {
+        let others = || lives.iter().filter(|other| other.id != life.id);
+        let soon = at.after(margin);
+        let is_kept = |other: &&&Life| {
+            let kept = rests(other).filter(|rest| rest.from <= soon && at < rest.to);
+            let mut kept =
+                kept.filter(|rest| rest.is_followed || rest.to.since(rest.from) > margin);
+            kept.next().is_some()
+        };
+        let is_busy = |other: &&&Life| {
+            let mut spans = other.uses.iter().map(|one| one.span);
+            other.carried > 1 && spans.any(|one| one.start <= span.end && span.start <= one.end)
+        };
+        Some(Dropped {
             span,
-            // a pool that closes its oldest connection does so before the next one is back
-            kept: kept.within(end.at, end.at.after(margin)),
-            busy: busy.within(span.start, span.end).saturating_sub(own),
-            is_reused,
+            kept: others().filter(is_kept).count(),
+            busy: others().filter(is_busy).count(),
         })
     });
-    dropped.collect()
+    (dropped.collect(), used_again)
 }
 
 /// Whether a client that closes connections right after a response does so because its pool is
@@ -225,7 +232,7 @@ fn dropped(lives: &[&Life], margin: u64) -> Vec<Dropped> {
 /// the same number was idle again. A client per call closes its connection whether others are idle
 /// or not.
 fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
-    let mut dropped = dropped(lives, margin);
+    let (mut dropped, closed) = dropped(lives, margin);
     dropped.sort_unstable_by_key(|one| one.kept);
     // those that a thread has in hand look idle too, so the number may be too high and not too low
     let as_many = AS_MANY * dropped.get(dropped.len() / 2)?.kept as f64;
@@ -236,12 +243,13 @@ fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
         return None;
     }
     let kept = full.first()?.kept as u64;
-    let closed = full.iter().filter(|one| one.is_reused).count() as u64;
     // calls in turn, each with a client, leave the same traces next to a single kept connection
     let is_clear = kept > 1 || closed > 0 || peak(full.iter().map(|one| one.span)) > 1;
     is_clear.then_some(Full { kept, closed })
 }
 
+/// Connections whose ends are looked at to find a full pool.
+const LOOKED_AT: usize = 128;
 /// The part of the ends that shows a full pool.
 const NEARLY: f64 = 0.7;
 /// The part of the usual number of idle connections that counts as the same number: which of them a
