@@ -3,8 +3,7 @@
 
 use super::bench::comparison_table;
 use super::common::{
-    GROUPS, by_round, caveats, claims, findings, first_of, method, page as start, program,
-    round_line,
+    GROUPS, by_round, findings, first_of, in_chart, method, page as start, program, round_line,
 };
 use super::populations;
 use super::populations::{heights, typical};
@@ -14,6 +13,7 @@ use intact_experiments::lambda::{
     FreezeEffect, Freezes, FrozenConnection, InvocationFacts, Kind, LambdaFacts, Sent, VariantFacts,
 };
 use intact_ledger::Run;
+use intact_reading::Reading;
 use intact_statistics::Interval;
 use intact_units::Quantity::{Mean, Share, Time};
 use intact_units::plural::{self, counted};
@@ -30,10 +30,9 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a LambdaFacts) -> Page<'a> {
         .iter()
         .flat_map(|variant| variant.kinds.iter().map(move |kind| (variant, kind)))
         .collect();
-    let mut page = start(run, || program(run));
+    let mut page = start(run, facts, || program(run));
     page.headline = headline(facts);
-    page.verdict = claims(run, &facts.verdict);
-    page.facts = totals(facts);
+    page.facts(totals(facts));
     page.section(findings(&facts.findings, ""));
     let title = "Invocations: the function's own time";
     page.section(
@@ -52,7 +51,6 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a LambdaFacts) -> Page<'a> {
             .full(over_rounds(facts)),
     );
     page.section(Section::new("sent", "What the function sent").full(sent(facts)));
-    page.caveats = caveats(&facts.caveats);
     page.method = Some(method(run, &how(facts), Vec::new()));
     page.files = vec![File::csv(
         "invocations.csv",
@@ -84,10 +82,7 @@ fn headline(facts: &LambdaFacts) -> Option<Headline> {
         Some((one, saved)) if saved.excludes_zero() => {
             let caption = "of the time of an invocation with {} (95 % interval {} to {})";
             let caption = text!(caption, &one.b, Share(saved.low), Share(saved.high));
-            let assessment = match saved.value > 0.0 {
-                true => Assessment::Good,
-                false => Assessment::Bad,
-            };
+            let assessment = Assessment::good_if(saved.value > 0.0);
             Headline::new(HeadlineShare::saved(saved.value), assessment, caption)
         }
         Some((one, saved)) => {
@@ -132,10 +127,8 @@ fn totals(facts: &LambdaFacts) -> Vec<Fact> {
             Fact::new("reused", populations::reuse(&traffic.reuse)),
         ]);
     }
-    totals.extend(Fact::failures(
-        &(facts.counts.total - facts.counts.ok).into(),
-        "invocation",
-    ));
+    let unanswered = Reading::count(facts.counts.total - facts.counts.ok);
+    totals.push(Fact::failures(&unanswered, "invocation"));
     let freezes = || {
         facts
             .invocations
@@ -158,7 +151,6 @@ fn totals(facts: &LambdaFacts) -> Vec<Fact> {
             Fact::new(name, Cell::failed(count))
         }));
     }
-    totals.retain(|fact| !fact.value.is_absent());
     totals
 }
 
@@ -310,27 +302,14 @@ fn times(facts: &LambdaFacts) -> Chart {
 }
 
 fn means(facts: &LambdaFacts) -> Option<Chart> {
-    let bars = facts
-        .variants
-        .iter()
-        .take(GROUPS)
-        .enumerate()
-        .filter_map(|(nth, variant)| {
-            let value = variant.warm_ms.mean.value()?;
-            let each = variant
-                .sent
-                .as_ref()
-                .and_then(|sent| sent.connections_per_invocation.value());
-            let each =
-                each.map_or_else(String::new, |each| format!(", connections: {}", Mean(each)));
-            let tone = Tone::Series(nth as u8);
-            Some(Bar::whole(
-                &variant.name,
-                tone,
-                value,
-                format!("{}{each}", Time(value)),
-            ))
-        });
+    let bars = in_chart(&facts.variants).filter_map(|(tone, variant)| {
+        let value = variant.warm_ms.mean.value()?;
+        let sent = variant.sent.as_ref();
+        let each = sent.and_then(|sent| sent.connections_per_invocation.value());
+        let each = each.map_or_else(String::new, |each| format!(", connections: {}", Mean(each)));
+        let words = format!("{}{each}", Time(value));
+        Some(Bar::whole(&variant.name, tone, value, words))
+    });
     let bars: Vec<Bar> = bars.collect();
     let words = "Mean time of a warm invocation, and the connections that it opened. To see whether variants differ, read the comparison round by round.";
     let title = "Mean time of an invocation, by variant";
@@ -338,18 +317,11 @@ fn means(facts: &LambdaFacts) -> Option<Chart> {
 }
 
 fn over_rounds(facts: &LambdaFacts) -> Chart {
-    let lines = facts
-        .variants
-        .iter()
-        .take(GROUPS)
-        .enumerate()
-        .map(|(nth, variant)| {
-            let rounds = variant
-                .rounds
-                .iter()
-                .map(|round| (round.round, round.mean_ms));
-            round_line(Tone::Series(nth as u8), &variant.name, rounds)
-        });
+    let lines = in_chart(&facts.variants).map(|(tone, variant)| {
+        let rounds = variant.rounds.iter();
+        let rounds = rounds.map(|round| (round.round, round.mean_ms));
+        round_line(tone, &variant.name, rounds)
+    });
     let words = "Mean time in each round, without cold and failed invocations. What affected all variants in one round cancels out in the comparison.";
     Chart::new(
         "rounds",
@@ -371,22 +343,16 @@ fn calls(facts: &LambdaFacts) -> Chart {
         },
         hollow: call.frozen_ms.is_some(),
     };
-    let series = facts
-        .variants
-        .iter()
-        .take(GROUPS)
-        .enumerate()
-        .map(|(index, variant)| {
-            let ours = facts
-                .invocations
-                .iter()
-                .filter(|call| call.variant == index);
-            Series {
-                name: name(facts, variant),
-                points: ours.take(FIRST).enumerate().map(point).collect(),
-                levels: Vec::new(),
-            }
-        });
+    let variants = facts.variants.iter().take(GROUPS).enumerate();
+    let series = variants.map(|(index, variant)| {
+        let calls = facts.invocations.iter();
+        let ours = calls.filter(|call| call.variant == index);
+        Series {
+            name: name(facts, variant),
+            points: ours.take(FIRST).enumerate().map(point).collect(),
+            levels: Vec::new(),
+        }
+    });
     let scatter = Scatter(series.collect());
     let words = "The first 500 invocations of each variant in their order. ◆ cold, ● warm, ○ after a freeze, × no response.";
     Chart::new("invocations", "The first invocations", scatter, words)
