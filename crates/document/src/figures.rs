@@ -3,7 +3,7 @@
 
 use crate::readings::Readings;
 use crate::unobserved::Unobserved;
-use intact_ledger::{Failure, Group, Histogram, Outcome, Phase, Reuse};
+use intact_ledger::{EndedBy, Failure, Group, Histogram, Outcome, Phase, Reuse};
 use intact_reading::{Reading, Why};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -242,6 +242,11 @@ impl Connections {
     /// Whether a request could use one of them.
     pub fn any_usable(&self) -> bool {
         self.opened > self.unusable
+    }
+
+    /// How many were ended by this.
+    pub fn ended(&self, by: EndedBy) -> u64 {
+        self.ended_by.get(by.id()).copied().unwrap_or(0)
     }
 
     /// Dials that failed, and all dials: an unusable connection is one that failed in TLS.
