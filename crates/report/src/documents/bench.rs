@@ -54,14 +54,12 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a BenchFacts, charts: &'a Charts) 
     page.section(baseline(facts));
     page.section(sockets(facts));
     page.method = Some(method(run, &how(facts), vec![("Seed", seed(run).into())]));
-    page.files = vec![
-        File::csv("rounds.csv", "the rounds as CSV", move || {
-            rounds::table(facts)
-        }),
-        File::csv("first-calls.csv", "the first calls as CSV", move || {
-            first_calls::table(facts)
-        }),
-    ];
+    page.csv("rounds.csv", "the rounds as CSV", move || {
+        rounds::table(facts)
+    });
+    page.csv("first-calls.csv", "the first calls as CSV", move || {
+        first_calls::table(facts)
+    });
     page
 }
 
@@ -389,11 +387,8 @@ fn latency(facts: &BenchFacts, charts: &Charts) -> Section {
 
 fn phases(facts: &BenchFacts, charts: &Charts) -> Section {
     let panels = &charts.latency;
-    let bars = panels.iter().take(GROUPS);
-    let bars = Bars(
-        bars.flat_map(|panel| populations::bars(&panel.name, &panel.populations))
-            .collect(),
-    );
+    let shown = panels.iter().take(GROUPS);
+    let bars = shown.flat_map(|panel| populations::bars(&panel.name, &panel.populations));
     let table = populations::phases(
         "variant",
         &facts.variants,
@@ -404,7 +399,7 @@ fn phases(facts: &BenchFacts, charts: &Charts) -> Section {
     Section::new("phases", "Phases: mean over the requests that had them")
         .summary(table)
         .full(
-            Chart::new("waterfall", "Where the time goes", bars, words).notes(first_of(
+            populations::waterfall(bars.collect(), words).notes(first_of(
                 GROUPS,
                 panels.len(),
                 "settings",

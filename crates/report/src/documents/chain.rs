@@ -23,9 +23,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a ChainFacts) -> Page<'a> {
     page.section(sources(facts));
     page.section(losses(facts));
     page.method = Some(method(run, &[Text::prose(HOW)], Vec::new()));
-    page.files = vec![File::csv("hops.csv", "the hops as CSV", move || {
-        hops(facts)
-    })];
+    page.csv("hops.csv", "the hops as CSV", move || hops(facts));
     page
 }
 

@@ -7,6 +7,7 @@ mod versions;
 
 use super::common::{findings_in_full, method, page as start};
 use crate::page::*;
+use intact_document::grouping::grouped;
 use intact_ledger::Run;
 use intact_servers::check::{Address, CheckFacts};
 use intact_units::Quantity::{Time, Timer};
@@ -222,17 +223,12 @@ fn settings(facts: &CheckFacts) -> Section {
 
 /// Probes that did not run; those with one reason together.
 fn skipped(facts: &CheckFacts) -> Section {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for one in &facts.skipped {
-        match reasons.iter_mut().find(|(why, _)| *why == one.why) {
-            Some((_, probes)) => probes.push(&one.probe),
-            None => reasons.push((&one.why, vec![&one.probe])),
-        }
-    }
-    let line = |(why, probes): &(&str, Vec<&str>)| {
-        note(sentence(&format!("{}: {why}", probes.join(", "))))
-    };
-    Section::new("skipped", "Not probed").summary(reasons.iter().map(line).collect::<Vec<Block>>())
+    let skipped = facts.skipped.iter();
+    let reasons = grouped(skipped.map(|one| (&one.why, one.probe.as_str())));
+    let lines = reasons
+        .iter()
+        .map(|(why, probes)| note(sentence(&format!("{}: {why}", probes.join(", ")))));
+    Section::new("skipped", "Not probed").summary(lines.collect::<Vec<Block>>())
 }
 
 fn how(facts: &CheckFacts) -> Vec<Text> {

@@ -43,6 +43,16 @@ pub(super) fn seed(run: &Run) -> String {
     run.seed.unwrap_or(0).to_string()
 }
 
+/// The parts of all, each behind what it is a part of: the rounds of variants.
+pub(super) fn each_part<'a, T, U>(
+    all: &'a [T],
+    parts: impl Fn(&'a T) -> &'a [U],
+) -> Vec<(&'a T, &'a U)> {
+    let each = all.iter();
+    each.flat_map(|one| parts(one).iter().map(move |part| (one, part)))
+        .collect()
+}
+
 /// The first in a chart, each with its tone.
 pub(super) fn in_chart<T>(all: &[T]) -> impl Iterator<Item = (Tone, &T)> {
     let tones = (0..).map(Tone::Series);

@@ -1,7 +1,9 @@
 //! The page of a comparison of programs: whether the change helped, by how much, and the state of
 //! each finding.
 
-use super::common::{by_round, in_chart, method, page as start, round_line, significance};
+use super::common::{
+    by_round, each_part, in_chart, method, page as start, round_line, significance,
+};
 use super::likeness;
 use super::populations;
 use crate::page::*;
@@ -82,9 +84,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a CompareFacts) -> Page<'a> {
             .full(FindingGroup::all(&facts.findings, "")),
     );
     page.method = Some(method(run, &how(facts), Vec::new()));
-    page.files = vec![File::csv("rounds.csv", "the rounds as CSV", move || {
-        rounds(facts)
-    })];
+    page.csv("rounds.csv", "the rounds as CSV", move || rounds(facts));
     page
 }
 
@@ -223,6 +223,7 @@ fn programs(facts: &CompareFacts) -> Table {
         &one.observed.traffic
     }
     let each = |reading: &Reading| Cell::reading(reading, Mean);
+    let failed = |failures: &Reading| each(failures).alarm_if(failures.is_positive());
     let name = if facts.is_experiment {
         "program"
     } else {
@@ -238,13 +239,9 @@ fn programs(facts: &CompareFacts) -> Table {
             let inferred = !one.observed.inferred.is_empty();
             each(&traffic(one).requests.total).inferred_if(inferred)
         })
-        .if_any("failed", |one| {
-            let failures = &traffic(one).requests.failures;
-            each(failures).alarm_if(failures.is_positive())
-        })
+        .if_any("failed", |one| failed(&traffic(one).requests.failures))
         .if_any("dials failed", |one| {
-            let failures = &traffic(one).connections.failures;
-            each(failures).alarm_if(failures.is_positive())
+            failed(&traffic(one).connections.failures)
         })
         .column("opened", |one| each(&traffic(one).connections.opened))
         .about("connections")
@@ -283,8 +280,8 @@ fn differences(facts: &CompareFacts) -> Table {
         },
         first: Time(one.a_ms).into(),
         second: Time(one.b_ms).into(),
-        change: Cell::interval(one.saved_ms.map(negative), TimeChange),
-        share: one.saved_share.map(negative),
+        change: Cell::interval(one.saved_ms.map(Interval::negated), TimeChange),
+        share: one.saved_share.map(Interval::negated),
         result: result(one.significant, one.b_ms < one.a_ms),
     });
     let differ = facts
@@ -301,14 +298,10 @@ fn differences(facts: &CompareFacts) -> Table {
         },
         first: Mean(one.a_mean).into(),
         second: Mean(one.b_mean).into(),
-        change: Cell::interval(one.reduction.map(negative), MeanChange),
+        change: Cell::interval(one.reduction.map(Interval::negated), MeanChange),
         share: one.reduction.filter(|_| one.a_mean > 0.0).map(|less| {
             let change = -less.value / one.a_mean;
-            Interval {
-                value: change,
-                low: change,
-                high: change,
-            }
+            less.map(|_| change)
         }),
         result: result(one.significant, one.b_mean < one.a_mean),
     });
@@ -334,15 +327,6 @@ fn differences(facts: &CompareFacts) -> Table {
         .about("from the first, with the 95 % interval")
         .column("result", |one| one.result)
         .table()
-}
-
-/// What is saved, as a change.
-fn negative(saved: Interval) -> Interval {
-    Interval {
-        value: -saved.value,
-        low: -saved.high,
-        high: -saved.low,
-    }
 }
 
 /// Whether a difference was shown, and its direction.
@@ -447,11 +431,9 @@ fn how(facts: &CompareFacts) -> [Text; 2] {
 
 /// Every round of every program.
 fn rounds(facts: &CompareFacts) -> Table {
-    let rows = facts.variants.iter();
-    let rows = rows.flat_map(|one| one.rounds.iter().map(move |round| (&one.name, round)));
-    let rows: Vec<_> = rows.collect();
+    let rows = each_part(&facts.variants, |one| &one.rounds);
     Rows::of(&rows)
-        .column("program", |row| row.0)
+        .column("program", |row| &row.0.name)
         .column("round", |row| u64::from(row.1.round))
         .column("wall", |row| row.1.wall_ms.map(Time))
         .column("cpu", |row| row.1.cpu_ms.map(Time))

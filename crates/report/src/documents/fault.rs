@@ -28,9 +28,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a FaultFacts) -> Page<'a> {
         .seed
         .map_or_else(Text::default, |seed| Text::plain(seed.to_string()));
     page.method = Some(method(run, &how(facts), vec![("Seed", seed)]));
-    page.files = vec![File::csv("faults.csv", "the card as CSV", move || {
-        sides(facts)
-    })];
+    page.csv("faults.csv", "the card as CSV", move || sides(facts));
     page
 }
 

@@ -5,6 +5,7 @@
 
 use super::common::page_without_run;
 use crate::page::*;
+use intact_document::grouping::grouped;
 use intact_fix::{
     Advice, Article, Catalogue, Client, ClientFacts, Cookies, Count, DnsCaching, Idle,
     KeepAliveHeader, Language, LifetimeFacts, Load, Measurement, RequestOutcome, RequestOutcomes,
@@ -501,16 +502,10 @@ fn advice(
     defaults: &[Row<'_>],
     request: FixRequest<'_>,
 ) -> Section {
-    let mut all: Vec<(Advice, Vec<String>)> = Vec::new();
-    for row in defaults {
-        let Some(advice) = catalogue.advise(client, row.one, request.server_idle) else {
-            continue;
-        };
-        match all.iter_mut().find(|(known, _)| *known == advice) {
-            Some((_, versions)) => versions.push(row.one.versions()),
-            None => all.push((advice, vec![row.one.versions()])),
-        }
-    }
+    let all = grouped(defaults.iter().filter_map(|row| {
+        let advice = catalogue.advise(client, row.one, request.server_idle)?;
+        Some((advice, row.one.versions()))
+    }));
     let is_for_all = all.len() == 1 && all[0].1.len() == defaults.len();
     let server = request.server_idle.map_or_else(Text::default, |idle| {
         text!(

@@ -3,7 +3,8 @@
 
 use super::bench::comparison_table;
 use super::common::{
-    GROUPS, by_round, findings, first_of, in_chart, method, page as start, program, round_line,
+    GROUPS, by_round, each_part, findings, first_of, in_chart, method, page as start, program,
+    round_line,
 };
 use super::populations;
 use super::populations::{heights, typical};
@@ -25,11 +26,7 @@ const FIRST: usize = 500;
 type Row<'a> = (&'a VariantFacts, &'a Kind);
 
 pub(super) fn page<'a>(run: &'a Run, facts: &'a LambdaFacts) -> Page<'a> {
-    let rows: Vec<Row<'_>> = facts
-        .variants
-        .iter()
-        .flat_map(|variant| variant.kinds.iter().map(move |kind| (variant, kind)))
-        .collect();
+    let rows = each_part(&facts.variants, |variant| &variant.kinds);
     let mut page = start(run, facts, || program(run));
     page.headline = headline(facts);
     page.facts(totals(facts));
@@ -52,11 +49,8 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a LambdaFacts) -> Page<'a> {
     );
     page.section(Section::new("sent", "What the function sent").full(sent(facts)));
     page.method = Some(method(run, &how(facts), Vec::new()));
-    page.files = vec![File::csv(
-        "invocations.csv",
-        "every invocation as CSV",
-        move || invocations(run, facts),
-    )];
+    let words = "every invocation as CSV";
+    page.csv("invocations.csv", words, move || invocations(run, facts));
     page
 }
 
@@ -160,19 +154,11 @@ fn kinds(rows: &[Row<'_>]) -> Table {
         .column("kind", |(_, kind)| &kind.name)
         .column("count", |(_, kind)| kind.count)
         .column("failed", |(_, kind)| Cell::failed(kind.failed))
-        .column("mean", |(_, kind)| {
-            Cell::reading(&kind.latency_ms.mean, Time)
-        })
-        .ranked(1, "p50", |(_, kind)| {
-            Cell::reading(&kind.latency_ms.p50, Time)
-        })
+        .figure(0, "mean", |(_, kind)| &kind.latency_ms.mean)
+        .figure(1, "p50", |(_, kind)| &kind.latency_ms.p50)
         .full("p90", |(_, kind)| Cell::reading(&kind.latency_ms.p90, Time))
-        .ranked(2, "p99", |(_, kind)| {
-            Cell::reading(&kind.latency_ms.p99, Time)
-        })
-        .ranked(3, "max", |(_, kind)| {
-            Cell::reading(&kind.latency_ms.max, Time)
-        })
+        .figure(2, "p99", |(_, kind)| &kind.latency_ms.p99)
+        .figure(3, "max", |(_, kind)| &kind.latency_ms.max)
         .ranked(4, "start", |(_, kind)| {
             let start = kind.init_ms.as_ref();
             start.map(|start| Cell::reading(&start.mean, Time))
@@ -360,43 +346,30 @@ fn calls(facts: &LambdaFacts) -> Chart {
         .notes(left_out(facts))
 }
 
-fn sent(facts: &LambdaFacts) -> Option<Table> {
-    if !is_watched(facts) {
-        return None;
-    }
-    let of = |one: &VariantFacts, cell: fn(&Sent) -> Cell| one.sent.as_ref().map(cell);
-    let table = Rows::of(&facts.variants)
-        .column("variant", |one| &one.name)
-        .column("requests", |one| {
-            of(one, |sent| {
-                Cell::count(&sent.requests).inferred_if(!sent.inferred.is_empty())
-            })
+/// Empty where connections were not watched.
+fn sent(facts: &LambdaFacts) -> Table {
+    let sent = facts.variants.iter();
+    let sent = sent.filter_map(|one| Some((&one.name, one.sent.as_ref()?)));
+    let sent: Vec<(&String, &Sent)> = sent.collect();
+    Rows::of(&sent)
+        .column("variant", |(name, _)| *name)
+        .column("requests", |(_, sent)| {
+            Cell::count(&sent.requests).inferred_if(!sent.inferred.is_empty())
         })
-        .column("connections", |one| {
-            of(one, |sent| Cell::count(&sent.connections))
-        })
-        .column("per environment", |one| {
-            of(one, |sent| {
-                sent.connections_per_environment.map(Mean).into()
-            })
+        .column("connections", |(_, sent)| Cell::count(&sent.connections))
+        .column("per environment", |(_, sent)| {
+            sent.connections_per_environment.map(Mean)
         })
         .about("connections")
-        .column("per warm invocation", |one| {
-            of(one, |sent| {
-                Cell::reading(&sent.connections_per_invocation, Mean)
-            })
+        .column("per warm invocation", |(_, sent)| {
+            Cell::reading(&sent.connections_per_invocation, Mean)
         })
         .about("connections")
-        .column("avoidable", |one| {
-            of(one, |sent| Cell::count(&sent.avoidable))
-        })
+        .column("avoidable", |(_, sent)| Cell::count(&sent.avoidable))
         .about("connections beyond what the environments needed")
-        .column("reused", |one| {
-            of(one, |sent| populations::reuse(&sent.reuse))
-        })
+        .column("reused", |(_, sent)| populations::reuse(&sent.reuse))
         .about("share of requests")
-        .table();
-    Some(table)
+        .table()
 }
 
 fn how(facts: &LambdaFacts) -> Vec<Text> {

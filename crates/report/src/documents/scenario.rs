@@ -1,7 +1,7 @@
 //! The page of a scenario: what simulated clients sent, by session and tag, and what new and reused
 //! connections took.
 
-use super::common::{by_kind, findings, method, no_response, page as start, seed};
+use super::common::{by_kind, each_part, findings, method, no_response, page as start, seed};
 use super::populations;
 use crate::page::*;
 use intact_experiments::scenario::{ScenarioFacts, SessionFacts, TagFacts};
@@ -34,17 +34,13 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a ScenarioFacts) -> Page<'a> {
         page.section(client(facts));
     }
     page.method = Some(method(run, &how(facts), vec![("Seed", seed(run).into())]));
-    page.files = vec![File::csv("tags.csv", "the tags as CSV", move || {
-        tags(&rows(facts))
-    })];
+    page.csv("tags.csv", "the tags as CSV", move || tags(&rows(facts)));
     page
 }
 
 /// Every tag of every session.
 fn rows(facts: &ScenarioFacts) -> Vec<Row<'_>> {
-    let sessions = facts.sessions.iter();
-    let tags = sessions.flat_map(|one| one.tags.iter().map(move |tag| (one, tag)));
-    tags.collect()
+    each_part(&facts.sessions, |one| &one.tags)
 }
 
 /// The share of requests that waited for a new connection, and the two times.
@@ -165,7 +161,7 @@ fn phases(rows: &[Row<'_>]) -> Table {
 /// The modes, named, with their shares.
 fn latency(facts: &ScenarioFacts) -> Section {
     let histogram = Histogram(vec![populations::shares(&facts.populations)]);
-    let bars = Bars(populations::bars("", &facts.populations));
+    let bars = populations::bars("", &facts.populations);
     let title = match facts.is_bimodal {
         true => "Distribution of latency: two modes",
         false => "Distribution of latency",
@@ -179,9 +175,7 @@ fn latency(facts: &ScenarioFacts) -> Section {
     );
     Section::new("latency", "Latency: new and reused connections")
         .summary(Chart::new("latency", title, histogram, words).notes(modes))
-        .full(Chart::new(
-            "waterfall",
-            "Where the time goes",
+        .full(populations::waterfall(
             bars,
             "Mean time that each phase adds to a request.",
         ))

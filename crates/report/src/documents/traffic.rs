@@ -63,11 +63,8 @@ pub(super) fn page<'a>(run: &'a Run, parts: &'a ObservedParts) -> Page<'a> {
         ));
     }
     page.method = Some(method(run, &how(run.vantage), Vec::new()));
-    page.files = vec![File::csv(
-        "destinations.csv",
-        "the destinations as CSV",
-        move || destinations(&facts.destinations),
-    )];
+    let table = move || destinations(&facts.destinations);
+    page.csv("destinations.csv", "the destinations as CSV", table);
     page
 }
 

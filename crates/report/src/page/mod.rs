@@ -69,12 +69,17 @@ pub struct Page<'a> {
     pub files: Vec<File<'a>>,
 }
 
-impl Page<'_> {
+impl<'a> Page<'a> {
     /// Adds figures to know at a glance, but those without a value.
     pub fn facts(&mut self, facts: impl IntoIterator<Item = Fact>) {
         let facts = facts.into_iter();
         self.facts
             .extend(facts.filter(|fact| !fact.value.is_absent()));
+    }
+
+    /// Adds a table to save as CSV.
+    pub fn csv(&mut self, name: &str, words: &'static str, table: impl Fn() -> Table + 'a) {
+        self.files.push(File::csv(name, words, table));
     }
 
     /// Adds a section, unless it is empty.
