@@ -22,11 +22,11 @@ kinds! {
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum Saturation, words {
-        /// The client used its threads' processors to the full, or was late for the schedule of an open
-        /// loop and did not reach its rate.
+        /// The client used its threads' processors to the full, or was late for the schedule of an
+        /// open loop and did not reach its rate.
         Client = "the client is saturated",
-        /// The processors of the client's machine were busy, the client or the server waited for them,
-        /// and an open loop did not reach its rate.
+        /// The processors of the client's machine were busy, the client or the server waited for
+        /// them, and an open loop did not reach its rate.
         Machine = "the machine is busy",
         /// The server used a processor to the full.
         Server = "the server is saturated",
