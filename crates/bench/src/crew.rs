@@ -7,7 +7,7 @@ use crate::machine;
 use crate::recorder::{Recorder, RowPolicy};
 use crate::rounds::BenchError;
 use intact_client::Clock;
-use intact_ledger::{Nanos, Round, RoundSchedule, Row, Span, Tally};
+use intact_ledger::{Row, Span, Tally};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -36,33 +36,6 @@ pub(crate) struct WorkSummary {
     pub(crate) used: usize,
     /// CPU time of the threads over their spans, in nanoseconds.
     pub(crate) cpu: Option<u64>,
-}
-
-impl WorkSummary {
-    /// The record of a round that ran from `start` to `end`, on this number of threads.
-    pub(crate) fn round(
-        &self,
-        (variant, round): (u32, u32),
-        (start, end): (Nanos, Nanos),
-        threads: usize,
-        server_cpu: Option<u64>,
-    ) -> Round {
-        Round {
-            variant,
-            round,
-            span: self.span.unwrap_or(Span::new(start, end)),
-            load: None,
-            schedule: self.scheduled.map(|due| RoundSchedule {
-                due,
-                at_once: self.used as u32,
-            }),
-            client_cpu: self.cpu.filter(|_| self.span.is_some()),
-            client_threads: Some(threads as u32),
-            server_cpu,
-            machine: None,
-            sockets: None,
-        }
-    }
 }
 
 impl Crew {

@@ -18,6 +18,7 @@ mod open_loop;
 mod pace;
 mod processors;
 mod recorder;
+mod recording;
 mod response_cache;
 mod rounds;
 mod scenario;

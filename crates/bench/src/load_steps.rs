@@ -9,7 +9,7 @@ use crate::closed_loop::ClosedLoop;
 use crate::machine;
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
-use crate::rounds::{Bench, BenchError, BenchObserver, RoundRunner, TurnSummary};
+use crate::rounds::{Bench, BenchError, BenchObserver, RoundRunner};
 use intact_client::Clock;
 use intact_experiment::{RequestRate, Schedule, ScheduleLength, ScheduleSeries};
 use intact_ledger::{Event, LoadPurpose, LoadStep, Nanos, Round, RoundSchedule, Span, Tally};
@@ -73,12 +73,13 @@ impl Bench {
         observer: &mut dyn LoadObserver,
     ) -> Result<Tally, BenchError> {
         let mut runner = self.runner(clock, observer)?;
-        runner.count_sockets();
+        runner.recording.count_sockets();
         let able = runner.preflight()?;
         let mut next_round = 1;
         let mut step = 0;
         while !runner.stopped() && !able.is_empty() {
-            let Some(turn) = runner.observer.next_turn(&runner.tally) else {
+            let recording = &mut runner.recording;
+            let Some(turn) = recording.observer.next_turn(&recording.tally) else {
                 break;
             };
             if !able.contains(&(turn.variant as usize)) {
@@ -87,15 +88,13 @@ impl Bench {
             step += 1;
             runner.pause(turn.pause);
             next_round = runner.step(&turn, step, next_round)?;
-            runner.observer.round_over(&runner.tally);
+            runner.recording.round_over();
         }
         if runner.stopped() {
             let words = "the run was interrupted: its last step is counted, and neither met nor missed the conditions";
-            runner.caveat("interrupted", words.to_owned());
+            runner.recording.caveat("interrupted", words.to_owned());
         }
-        runner.count_sockets();
-        runner.observer.round_over(&runner.tally);
-        Ok(std::mem::take(&mut runner.tally))
+        Ok(runner.finish())
     }
 }
 
@@ -106,7 +105,7 @@ impl<O: LoadObserver + ?Sized> RoundRunner<'_, O> {
         while !self.stopped() && Instant::now() < end {
             let left = end.saturating_duration_since(Instant::now());
             std::thread::sleep(left.min(Duration::from_millis(50)));
-            self.tick_at(0, 0);
+            self.tick();
         }
     }
 
@@ -116,20 +115,15 @@ impl<O: LoadObserver + ?Sized> RoundRunner<'_, O> {
         let variant = turn.variant as usize;
         let variant_plan = bench.variant_plans[variant].clone();
         let windows = windows(&turn.windows, first);
-        let sockets_before = machine::sockets(self.clock.now());
+        let sockets_before = machine::sockets(self.recording.clock.now());
         let pace = |thread| self.pace_of(turn, thread, u64::from(step));
         let connections = variant_plan.concurrency;
         let tasks = self.tasks(&variant_plan, first, connections, pace, Some(&windows));
-        let threads = tasks.len();
-        let TurnSummary {
-            work: done,
-            times,
-            processors,
-            server_cpu,
-        } = self.carry_out(tasks, (turn.variant, first))?;
-        let sockets = machine::round_sockets(sockets_before, self.clock.now());
-        let whole = done.span.unwrap_or(Span::new(times.0, times.1));
-        let start = done.scheduled.map_or(whole.start, |due| due.start);
+        let done = self.carry_out(tasks, (turn.variant, first))?;
+        let all = done.round((turn.variant, first));
+        let sockets = machine::round_sockets(sockets_before, self.recording.clock.now());
+        let scheduled = done.work.scheduled;
+        let start = scheduled.map_or(all.span.start, |due| due.start);
         let last = turn.windows.iter().rposition(|window| !window.warmup);
         let mut round = first;
         let mut begin = 0;
@@ -139,15 +133,14 @@ impl<O: LoadObserver + ?Sized> RoundRunner<'_, O> {
             if !window.warmup && !self.stopped() {
                 let due = Span::new(start.after(begin), start.after(end));
                 let span = match Some(nth) == last {
-                    true => Span::new(due.start, due.end.max(whole.end)),
+                    true => Span::new(due.start, due.end.max(all.span.end)),
                     false => due,
                 };
                 let part = |cpu: Option<u64>| {
-                    let share = span.nanos() as f64 / whole.nanos().max(1) as f64;
+                    let share = span.nanos() as f64 / all.span.nanos().max(1) as f64;
                     cpu.map(|cpu| (cpu as f64 * share) as u64)
                 };
                 let record = Round {
-                    variant: turn.variant,
                     round,
                     span,
                     load: Some(LoadStep {
@@ -157,18 +150,19 @@ impl<O: LoadObserver + ?Sized> RoundRunner<'_, O> {
                     }),
                     schedule: Some(RoundSchedule {
                         due,
-                        at_once: done.used as u32,
+                        at_once: done.work.used as u32,
                     }),
-                    client_cpu: part(done.cpu),
-                    client_threads: Some(threads as u32),
-                    server_cpu: part(server_cpu),
-                    machine: processors.between(span),
+                    client_cpu: part(done.work.cpu),
+                    server_cpu: part(all.server_cpu),
+                    machine: done.processors.between(span),
                     sockets: sockets.filter(|_| Some(nth) == last),
+                    ..all.clone()
                 };
-                self.record(Event::Round(&record));
+                self.recording.record(Event::Round(&record));
             }
             if !window.warmup {
-                self.tally.cell(Some(turn.variant), Some(round)).pack();
+                let tally = &mut self.recording.tally;
+                tally.cell(Some(turn.variant), Some(round)).pack();
                 round += 1;
             }
             begin = end;

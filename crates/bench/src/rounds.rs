@@ -3,26 +3,23 @@
 
 use crate::closed_loop::ClosedLoop;
 use crate::config::{Config, ConfigError, Length};
-use crate::crew::{Crew, WorkSummary, share};
+use crate::crew::share;
 use crate::engine::{Gauge, Progress, RoundTask, WarmUp};
 use crate::io_backend::{IoBackend, IoUnavailable};
 use crate::load_steps::Windows;
 use crate::machine;
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
-use crate::processors::ProcessorCounts;
+use crate::recording::{Recording, TurnSummary};
 use crate::validation::{check, rounds_for};
 use crate::variant_plan::VariantPlan;
 use intact_client::Clock;
 use intact_client::tls::Trust;
 use intact_experiment::{Arrivals, Schedule, ScheduleLength, variants};
-use intact_ledger::{Caveat, EngineIo, Event, Failure, Nanos, Row, Run, Sink, Tally, Variant};
+use intact_ledger::{EngineIo, Event, Failure, Nanos, Row, Run, Tally, Variant};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-/// How often the observer is shown the position.
-const TICK: Duration = Duration::from_millis(100);
 
 /// Why a bench could not be run: we could not observe.
 #[derive(Debug, thiserror::Error)]
@@ -39,16 +36,6 @@ pub enum BenchError {
     /// An engine thread ended by a bug.
     #[error("an engine thread ended early: this is a bug of intact, please report it")]
     Thread,
-}
-
-/// What the threads did from start to end, and what was observed of the machine meanwhile.
-pub(crate) struct TurnSummary {
-    pub(crate) work: WorkSummary,
-    /// Start and end.
-    pub(crate) times: (Nanos, Nanos),
-    pub(crate) processors: ProcessorCounts,
-    /// CPU time of the server in nanoseconds; absent where it is not known.
-    pub(crate) server_cpu: Option<u64>,
 }
 
 /// Where a run is.
@@ -181,26 +168,13 @@ impl Bench {
         clock: Clock,
         observer: &'a mut O,
     ) -> Result<RoundRunner<'a, O>, BenchError> {
-        let threads = self
-            .variant_plans
-            .iter()
-            .map(|variant_plan| variant_plan.concurrency)
-            .max()
-            .unwrap_or(1)
-            .min(self.config.threads as usize)
-            .max(1);
-        let config = &self.config;
-        let policy = (config.keep, config.seed);
-        let crew = Crew::new(threads, self.io.0, policy, clock, &self.gauge)?;
+        let connections = self.variant_plans.iter().map(|one| one.concurrency);
+        let most = connections.max().unwrap_or(1);
+        let (config, gauge) = (&self.config, &self.gauge);
         Ok(RoundRunner {
             bench: self,
-            clock,
-            observer,
-            crew,
-            tally: Tally::new(),
-            turns: (0, 0),
-            measuring_since: None,
-            turn_since: Nanos(0),
+            recording: Recording::new(config, most, self.io.0, clock, gauge, observer)?,
+            turns: Turns::default(),
         })
     }
 }
@@ -208,20 +182,47 @@ impl Bench {
 /// Leads the threads through the rounds.
 pub(crate) struct RoundRunner<'a, O: ?Sized> {
     pub(crate) bench: &'a Bench,
-    pub(crate) clock: Clock,
-    pub(crate) observer: &'a mut O,
-    pub(crate) crew: Crew,
-    pub(crate) tally: Tally,
-    turns: (u32, u32),
+    pub(crate) recording: Recording<'a, O>,
+    turns: Turns,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Default)]
+struct Turns {
+    done: u32,
+    all: u32,
     /// When the first turn of the first round began; absent during the preflight.
     measuring_since: Option<Nanos>,
     /// When the present turn began.
     turn_since: Nanos,
 }
 
+impl Turns {
+    /// Where the run is now, in a round of a variant.
+    fn position(&self, bench: &Bench, (variant, round): (u32, u32), now: Nanos) -> Position {
+        let planned = match bench.config.length {
+            Length::Time(time) => Some((time / bench.rounds).as_nanos() as u64),
+            Length::Exchanges(_) => None,
+        };
+        let turns = (self.done, self.all);
+        let left = self.measuring_since.and_then(|since| {
+            let begun = self.turn_since.since(since);
+            time_left(turns, begun, now.since(self.turn_since), planned)
+        });
+        Position {
+            round,
+            rounds: bench.rounds,
+            variant,
+            turns,
+            exchanges: bench.gauge.exchanges.load(Ordering::Relaxed),
+            left,
+        }
+    }
+}
+
 impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
     fn run(&mut self) -> Result<Tally, BenchError> {
-        self.count_sockets();
+        self.recording.count_sockets();
         let able = self.preflight()?;
         self.foresee_ports(&able)?;
         let mut reached = 0;
@@ -231,19 +232,20 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
                 self.bench.rounds as usize,
                 self.bench.config.seed,
             );
-            self.turns = (0, (able.len() * order.len()) as u32);
+            self.turns.all = (able.len() * order.len()) as u32;
             'rounds: for (round, variants) in order.iter().enumerate() {
                 reached = round + 1;
                 for &nth in variants {
                     if self.stopped() {
                         break 'rounds;
                     }
-                    self.turn_since = self.clock.now();
-                    self.measuring_since.get_or_insert(self.turn_since);
+                    let turns = &mut self.turns;
+                    turns.turn_since = self.recording.clock.now();
+                    turns.measuring_since.get_or_insert(turns.turn_since);
                     self.turn(able[nth], round as u32 + 1)?;
-                    self.turns.0 += 1;
+                    self.turns.done += 1;
                 }
-                self.observer.round_over(&self.tally);
+                self.recording.round_over();
             }
         }
         if self.stopped() {
@@ -252,11 +254,16 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
                 0 => "the run was interrupted before its first round".to_owned(),
                 round => format!("the run was interrupted in round {round} of {rounds}"),
             };
-            self.caveat("interrupted", words);
+            self.recording.caveat("interrupted", words);
         }
-        self.count_sockets();
-        self.observer.round_over(&self.tally);
-        Ok(std::mem::take(&mut self.tally))
+        Ok(self.finish())
+    }
+
+    /// What was counted, with the sockets at the end.
+    pub(crate) fn finish(&mut self) -> Tally {
+        self.recording.count_sockets();
+        self.recording.round_over();
+        std::mem::take(&mut self.recording.tally)
     }
 
     pub(crate) fn stopped(&self) -> bool {
@@ -280,14 +287,12 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
                 }
             }
             if let Some(kind) = failure {
-                self.caveat(
-                    "variant-left-out",
-                    format!(
-                        "{}: left out, three first requests failed ({kind}: {})",
-                        self.bench.variants[variant].name,
-                        kind.words()
-                    ),
+                let words = format!(
+                    "{}: left out, three first requests failed ({kind}: {})",
+                    self.bench.variants[variant].name,
+                    kind.words()
                 );
+                self.recording.caveat("variant-left-out", words);
             }
         }
         Ok(able)
@@ -296,12 +301,10 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
     /// Says beforehand when the connections to come will use up the ephemeral ports: TIME_WAIT
     /// holds each for 60 s.
     fn foresee_ports(&mut self, able: &[usize]) -> Result<(), BenchError> {
-        let free = self
-            .tally
-            .sockets
-            .first()
-            .and_then(|sockets| sockets.free_ports);
-        let Some(free) = free else { return Ok(()) };
+        let sockets = self.recording.tally.sockets.first();
+        let Some(free) = sockets.and_then(|sockets| sockets.free_ports) else {
+            return Ok(());
+        };
         // loopback reuses its ports after a second (tcp_tw_reuse = 2)
         if self.bench.config.is_local()? {
             return Ok(());
@@ -311,7 +314,7 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
             if variant_plan.keepalive {
                 continue;
             }
-            let cell = self.tally.cell(Some(variant as u32), Some(0));
+            let cell = self.recording.tally.cell(Some(variant as u32), Some(0));
             let latency = cell
                 .merged(|key| key.outcome.is_ok())
                 .and_then(|group| group.latency.mean());
@@ -332,7 +335,7 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
             };
             let held = (rate * 60.0).min(all);
             if held > free as f64 {
-                self.observer.warn(&format!(
+                self.recording.observer.warn(&format!(
                     "{}: about {rate:.0} new connections/s; TIME_WAIT holds each for 60 s, that is {held:.0} ports, {free} are free: expect no-free-port (a smaller -c or -n, or keep connections)",
                     self.bench.variants[variant].name
                 ));
@@ -348,7 +351,7 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         if self.successes(variant) > before || self.stopped() {
             return Ok(None);
         }
-        let cell = self.tally.cell(Some(variant as u32), Some(0));
+        let cell = self.recording.tally.cell(Some(variant as u32), Some(0));
         let failed = cell
             .groups
             .iter()
@@ -358,7 +361,7 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
     }
 
     fn successes(&mut self, variant: usize) -> u64 {
-        let cell = self.tally.cell(Some(variant as u32), Some(0));
+        let cell = self.recording.tally.cell(Some(variant as u32), Some(0));
         cell.merged(|key| key.outcome.is_ok())
             .map_or(0, |group| group.count())
     }
@@ -372,19 +375,17 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         } else {
             variant_plan.concurrency
         };
-        self.observer.turn(variant as u32, round);
+        let clock = self.recording.clock;
+        self.recording.observer.turn(variant as u32, round);
         // to count the ports takes long where many are in use, so only one round has the count
-        let counted = (round == 1).then(|| machine::sockets(self.clock.now()));
+        let counted = (round == 1).then(|| machine::sockets(clock.now()));
         let pace = |thread| self.pace(variant_plan, round, thread);
         let tasks = self.tasks(variant_plan, round, connections, pace, None);
-        let threads = tasks.len();
         let turn = (variant as u32, round);
-        let done = self.carry_out(tasks, turn)?;
-        let mut record = done.work.round(turn, done.times, threads, done.server_cpu);
-        record.machine = done.processors.between(record.span);
-        record.sockets = machine::round_sockets(counted.flatten(), self.clock.now());
-        self.record(Event::Round(&record));
-        let cell = self.tally.cell(Some(variant as u32), Some(round));
+        let mut record = self.carry_out(tasks, turn)?.round(turn);
+        record.sockets = machine::round_sockets(counted.flatten(), clock.now());
+        self.recording.record(Event::Round(&record));
+        let cell = self.recording.tally.cell(Some(variant as u32), Some(round));
         cell.pack();
         if round > 0 {
             let progress = Progress::of(cell, record.span.nanos());
@@ -402,7 +403,7 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         pace: impl Fn((usize, usize)) -> Pace,
         windows: Option<&Windows>,
     ) -> Vec<RoundTask> {
-        let threads = self.crew.len().min(connections);
+        let threads = self.recording.threads().min(connections);
         let warms_up = variant_plan.warms_up(round);
         let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
         let task = |thread: usize| RoundTask {
@@ -417,33 +418,22 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         (0..threads).map(task).collect()
     }
 
-    /// Runs tasks to their end as a round of a variant. Meanwhile it shows the position and
-    /// observes this machine.
+    /// Runs tasks to their end as a round of a variant.
     pub(crate) fn carry_out(
         &mut self,
         tasks: Vec<RoundTask>,
-        (variant, round): (u32, u32),
+        turn: (u32, u32),
     ) -> Result<TurnSummary, BenchError> {
-        let server_pid = self.bench.config.server_pid;
-        let server_before = server_pid.and_then(machine::process_cpu);
-        let started = self.clock.now();
-        let mut processors = ProcessorCounts::default();
-        processors.count(started);
-        let work = self.crew.start(tasks)?;
-        while !work.is_finished() {
-            self.look(round, variant);
-            processors.look(self.clock.now());
-        }
-        let work = self.crew.finish(work, &mut self.tally, |_| ())?;
-        processors.count(self.clock.now());
-        self.take_rows();
-        let server_after = server_pid.and_then(machine::process_cpu);
-        Ok(TurnSummary {
-            work,
-            times: (started, self.clock.now()),
-            processors,
-            server_cpu: machine::cpu_between(server_before, server_after),
-        })
+        let (bench, clock, turns) = (self.bench, self.recording.clock, self.turns);
+        let position = || turns.position(bench, turn, clock.now());
+        self.recording.carry_out(tasks, position, |_| ())
+    }
+
+    /// Shows the observer where the run is.
+    pub(crate) fn tick(&mut self) {
+        let now = self.recording.clock.now();
+        let position = self.turns.position(self.bench, (0, 0), now);
+        self.recording.observer.tick(position);
     }
 
     /// When one of the threads starts exchanges.
@@ -487,7 +477,7 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
     /// Adds the limits on rates, which the threads share.
     pub(crate) fn limited(&self, mut closed: ClosedLoop, threads: usize) -> ClosedLoop {
         let config = &self.bench.config;
-        let now = self.clock.now();
+        let now = self.recording.clock.now();
         if let Some(per_second) = config.opening_per_s {
             closed = closed.limit_opening(per_second / threads as f64, now);
         }
@@ -496,66 +486,6 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         }
         closed
     }
-
-    pub(crate) fn look(&mut self, round: u32, variant: u32) {
-        if let Some(batch) = self.crew.rows(TICK / 4) {
-            self.observer.rows(&batch);
-        }
-        self.tick_at(round, variant);
-    }
-
-    /// Shows the observer where the run is.
-    pub(crate) fn tick_at(&mut self, round: u32, variant: u32) {
-        self.observer.tick(Position {
-            round,
-            rounds: self.bench.rounds,
-            variant,
-            turns: self.turns,
-            exchanges: self.bench.gauge.exchanges.load(Ordering::Relaxed),
-            left: self.time_left(),
-        });
-    }
-
-    fn time_left(&self) -> Option<Duration> {
-        let planned = match self.bench.config.length {
-            Length::Time(time) => Some((time / self.bench.rounds).as_nanos() as u64),
-            Length::Exchanges(_) => None,
-        };
-        let begun = self.turn_since.since(self.measuring_since?);
-        let in_turn = self.clock.now().since(self.turn_since);
-        time_left(self.turns, begun, in_turn, planned)
-    }
-
-    pub(crate) fn take_rows(&mut self) {
-        while let Some(batch) = self.crew.rows(Duration::ZERO) {
-            self.observer.rows(&batch);
-        }
-    }
-
-    pub(crate) fn record(&mut self, event: Event<'_>) {
-        record(event, &mut self.tally, self.observer);
-    }
-
-    pub(crate) fn count_sockets(&mut self) {
-        if let Some(sockets) = machine::sockets(self.clock.now()) {
-            self.record(Event::Sockets(&sockets));
-        }
-    }
-
-    pub(crate) fn caveat(&mut self, id: &str, words: String) {
-        let id = id.to_owned();
-        self.record(Event::Caveat(&Caveat::new(id, words)));
-    }
-}
-
-/// Adds an event to the tally, and shows its row to the observer.
-pub(crate) fn record<O: BenchObserver + ?Sized>(
-    event: Event<'_>,
-    tally: &mut Tally,
-    observer: &mut O,
-) {
-    tally.record(event);
-    observer.rows(&[event.to_row()]);
 }
 
 /// The time that the turns still take, `done` of `all` being over after `begun` nanoseconds and the

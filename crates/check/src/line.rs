@@ -5,7 +5,7 @@ use intact_client::{
 };
 use intact_ledger::server_profile::{Ended, ErrorClose};
 use intact_ledger::{
-    CloseKind, Closed, Connection, Event, Exchange, Failure, Nanos, Protocol, Side, Sink,
+    CloseKind, Closed, Connection, Event, Exchange, Failure, Nanos, Outcome, Protocol, Side, Sink,
 };
 use std::sync::Arc;
 
@@ -24,6 +24,23 @@ impl Answered {
     pub(crate) fn is_ok(&self) -> bool {
         self.exchange.outcome.is_ok()
     }
+
+    /// The outcome, with the failure in the library's or kernel's own words.
+    pub(crate) fn outcome(&self) -> (Outcome, Option<String>) {
+        let Exchange {
+            outcome, detail, ..
+        } = &self.exchange;
+        (*outcome, detail.as_deref().map(str::to_owned))
+    }
+}
+
+/// The outcome of a request whose dial failed, with the failure in the same words.
+pub(crate) fn refused(connection: &Connection) -> (Outcome, Option<String>) {
+    let failed = connection.failed.as_ref();
+    failed.map_or_else(Default::default, |failed| {
+        let detail = failed.detail.as_deref().map(str::to_owned);
+        (Outcome::Failed(failed.kind), detail)
+    })
 }
 
 /// Keeps the last exchange that ended. If its request was sent before the handshake was complete,

@@ -18,6 +18,9 @@ use std::time::Duration;
 /// How often Ctrl-C is checked.
 const GLANCE: Duration = Duration::from_millis(100);
 
+/// How long to wait for a close that was announced.
+const LINGER: Duration = Duration::from_secs(1);
+
 /// The maximum of new connections per second to a remote server.
 pub const CONNECTIONS_PER_S: u32 = 10;
 
@@ -294,8 +297,8 @@ impl<'a> Prober<'a> {
     }
 
     /// Waits for a close that the server announced, so that the ledger records who closed.
-    pub(crate) fn linger(&mut self, line: &mut Line, most: Duration) -> Result<(), StopReason> {
-        let until = self.clock.now().after(most.as_nanos() as u64);
+    pub(crate) fn linger(&mut self, line: &mut Line) -> Result<(), StopReason> {
+        let until = self.clock.now().after(LINGER.as_nanos() as u64);
         self.listen(std::slice::from_mut(line), until)
     }
 

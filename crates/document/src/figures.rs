@@ -3,7 +3,7 @@
 
 use crate::readings::Readings;
 use crate::unobserved::Unobserved;
-use intact_ledger::{Failure, Group, Histogram, Outcome, Phase, Reuse};
+use intact_ledger::{EndedBy, Failure, Group, Histogram, Outcome, Phase, Reuse};
 use intact_reading::{Reading, Why};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -255,6 +255,11 @@ impl Connections {
     /// Those that would do if the server ended none.
     pub fn least(&self) -> u64 {
         self.needed - self.by_server
+    }
+
+    /// How many were ended by this.
+    pub fn ended(&self, by: EndedBy) -> u64 {
+        self.ended_by.get(by.id()).copied().unwrap_or(0)
     }
 
     /// Dials that failed, and all dials: an unusable connection is one that failed in TLS.

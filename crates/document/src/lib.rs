@@ -12,6 +12,7 @@ pub mod failure_remedy;
 pub mod figures;
 pub mod finding;
 pub mod first_calls;
+pub mod grouping;
 pub mod population;
 pub mod readings;
 pub mod requirement;

@@ -31,35 +31,21 @@ const NOTHING_STATED: &str = "the producer does not state what it observed";
 
 /// Why nothing can be concluded without a kind of evidence.
 pub const fn reason(kind: Evidence) -> Why {
-    match kind {
-        Evidence::Ends => Why::cannot_see("the input does not show how connections end"),
-        Evidence::Announcements => Why::cannot_see(
-            "the input does not show what is announced on connections (Connection: close, GOAWAY, SETTINGS)",
-        ),
-        Evidence::Durations => Why::cannot_see("the input does not show how long requests took"),
-        Evidence::Lookups => {
-            Why::cannot_see("no lookup was recorded, and the recording may lack them")
+    Why::cannot_see(match kind {
+        Evidence::Ends => "the input does not show how connections end",
+        Evidence::Announcements => {
+            "the input does not show what is announced on connections (Connection: close, GOAWAY, SETTINGS)"
         }
-        Evidence::Addresses => {
-            Why::cannot_see("the addresses that a lookup resulted in were not recorded")
-        }
-        Evidence::Attempts => {
-            Why::cannot_see("a server does not see attempts that do not reach it")
-        }
-        Evidence::Reuse => NO_REUSE,
-        Evidence::Setup => {
-            Why::cannot_see("the input does not show how long each connection took to set up")
-        }
-        Evidence::Bodies => {
-            Why::cannot_see("the input does not show whether responses were read to their end")
-        }
-        Evidence::Processes => {
-            Why::cannot_see("the input does not show which processes use a connection")
-        }
-        Evidence::Identities => {
-            Why::cannot_see("the input does not show which user a request belongs to")
-        }
-    }
+        Evidence::Durations => "the input does not show how long requests took",
+        Evidence::Lookups => "no lookup was recorded, and the recording may lack them",
+        Evidence::Addresses => "the addresses that a lookup resulted in were not recorded",
+        Evidence::Attempts => "a server does not see attempts that do not reach it",
+        Evidence::Reuse => NO_REUSE_DATA,
+        Evidence::Setup => "the input does not show how long each connection took to set up",
+        Evidence::Bodies => "the input does not show whether responses were read to their end",
+        Evidence::Processes => "the input does not show which processes use a connection",
+        Evidence::Identities => "the input does not show which user a request belongs to",
+    })
 }
 
 /// What `run` lacks, in which this number of lookups was seen, and this number without their

@@ -2,7 +2,7 @@
 
 use crate::connection_axes::{self, ConnectionAxes, ConnectionSettings};
 use crate::{Arrivals, OpenLoop, RequestRate, WhenBusy};
-use intact_ledger::{Protocol, TlsVersion, Variant};
+use intact_ledger::{Protocol, TlsVersion, Variant, kinds};
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as Unreadable, StrDeserializer};
 use serde::{Deserialize, Serialize};
@@ -30,35 +30,21 @@ impl TlsChoice {
     }
 }
 
-/// How the name of the server is resolved for a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum NameLookup {
-    /// getaddrinfo(3) for each connection, with the caches that the machine has.
-    #[default]
-    System,
-    /// Lookups query the name server and cache its answer for the TTL.
-    Cached,
-    /// The name server is asked for each connection.
-    PerConnection,
+kinds! {
+    /// How the name of the server is resolved for a connection.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum NameLookup, as_str {
+        /// getaddrinfo(3) for each connection, with the caches that the machine has.
+        #[default]
+        System = "system",
+        /// Lookups query the name server and cache its answer for the TTL.
+        Cached = "cached",
+        /// The name server is asked for each connection.
+        PerConnection = "per-connection",
+    }
 }
 
 impl NameLookup {
-    /// All of them.
-    pub const ALL: [NameLookup; 3] = [
-        NameLookup::System,
-        NameLookup::Cached,
-        NameLookup::PerConnection,
-    ];
-
-    /// The word on the command line and in axes.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            NameLookup::System => "system",
-            NameLookup::Cached => "cached",
-            NameLookup::PerConnection => "per-connection",
-        }
-    }
-
     /// The one of this word; `None` for a word that is none.
     pub fn read(word: &str) -> Option<NameLookup> {
         NameLookup::ALL.into_iter().find(|one| one.as_str() == word)

@@ -1,16 +1,19 @@
 //! The use that a client makes of a response that it has stored (RFC 9111). Must not know how one
 //! is stored.
 
+use intact_ledger::kinds;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// What a client with a stored response sends for the same URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CacheUse {
-    /// The request as it is.
-    Off,
-    /// The entity tag of the stored response in `If-None-Match` (RFC 9111 section 4.3.1).
-    Revalidate,
+kinds! {
+    /// What a client with a stored response sends for the same URL.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum CacheUse, as_str {
+        /// The request as it is.
+        Off = "off",
+        /// The entity tag of the stored response in `If-None-Match` (RFC 9111 section 4.3.1).
+        Revalidate = "revalidate",
+    }
 }
 
 /// A word that is no use of a cache.
@@ -24,16 +27,6 @@ pub enum CacheUseError {
     /// It has no meaning.
     #[error("{0:?} is not off or revalidate")]
     Unknown(String),
-}
-
-impl CacheUse {
-    /// The word on the command line and in axes.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            CacheUse::Off => "off",
-            CacheUse::Revalidate => "revalidate",
-        }
-    }
 }
 
 impl FromStr for CacheUse {

@@ -4,6 +4,7 @@
 //! same times, so all variants of a round have equal arrivals. Must not read a clock or wait.
 
 use crate::Rng;
+use intact_ledger::kinds;
 use intact_units::rate::{self, RateError};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -24,25 +25,29 @@ pub struct RequestRate {
     pub to: f64,
 }
 
-/// How the requests of an open loop are spaced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Arrivals {
-    /// At equal distances.
-    #[default]
-    Constant,
-    /// At random, each independent of the others, as those of many users are.
-    Poisson,
+kinds! {
+    /// How the requests of an open loop are spaced.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Arrivals, as_str {
+        /// At equal distances.
+        #[default]
+        Constant = "constant",
+        /// At random, each independent of the others, as those of many users are.
+        Poisson = "poisson",
+    }
 }
 
-/// What a request does that is due while every connection is busy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum WhenBusy {
-    /// It waits for one. All connections are opened at the start of a round.
-    #[default]
-    Queue,
-    /// It opens another one, up to the concurrency; beyond that it waits. A round begins without
-    /// connections.
-    Open,
+kinds! {
+    /// What a request does that is due while every connection is busy.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum WhenBusy, as_str {
+        /// It waits for one. All connections are opened at the start of a round.
+        #[default]
+        Queue = "queue",
+        /// It opens another one, up to the concurrency; beyond that it waits. A round begins
+        /// without connections.
+        Open = "open",
+    }
 }
 
 /// When requests are due, and what they do if every connection is busy.
@@ -116,32 +121,6 @@ impl FromStr for RequestRate {
         match word.contains(DOTS) {
             true => RequestRate::ramp(word),
             false => rate::read(word).map(RequestRate::constant),
-        }
-    }
-}
-
-impl Arrivals {
-    /// Every kind.
-    pub const ALL: [Arrivals; 2] = [Arrivals::Constant, Arrivals::Poisson];
-
-    /// The word on the command line and in axes.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Arrivals::Constant => "constant",
-            Arrivals::Poisson => "poisson",
-        }
-    }
-}
-
-impl WhenBusy {
-    /// Every kind.
-    pub const ALL: [WhenBusy; 2] = [WhenBusy::Queue, WhenBusy::Open];
-
-    /// The word on the command line and in axes.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            WhenBusy::Queue => "queue",
-            WhenBusy::Open => "open",
         }
     }
 }

@@ -125,7 +125,12 @@ impl Invocations {
                 VariantFacts::new(&variant.name, &ours, observed)
             })
             .collect();
-        let pairs = time_difference::against_the_first(&variants, |round| Some(round.mean_ms));
+        let means = variants.iter().map(|one| {
+            let rounds = one.rounds.iter();
+            let means = rounds.map(|round| (round.round, round.mean_ms)).collect();
+            (&*one.name, means)
+        });
+        let pairs = time_difference::against_the_first(means);
         let comparisons = time_difference::times(TimeStatistic::Mean, &pairs);
         let mut counts = Counts::default();
         for call in &invocations {

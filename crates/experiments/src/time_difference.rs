@@ -176,43 +176,32 @@ impl Pair<'_> {
     }
 }
 
-/// What has a figure for each round.
-pub(crate) trait Rounds {
-    /// The figures of a round.
-    type Round;
-    /// Its name.
-    fn name(&self) -> &str;
-    /// Its rounds, by their numbers.
-    fn rounds(&self) -> impl Iterator<Item = (u32, &Self::Round)>;
-}
+/// A figure by the numbers of the rounds that have it.
+pub(crate) type ByRound = Vec<(u32, f64)>;
 
 /// The figure of both over the rounds that both have it in.
-pub(crate) fn paired<T: Rounds>(
-    a: &T,
-    b: &T,
-    of: impl Fn(&T::Round) -> Option<f64>,
-) -> (Vec<f64>, Vec<f64>) {
-    let pairs = a.rounds().filter_map(|(round, ours)| {
-        let (_, theirs) = b.rounds().find(|(other, _)| *other == round)?;
-        Some((of(ours)?, of(theirs)?))
+pub(crate) fn paired(a: &ByRound, b: &ByRound) -> (Vec<f64>, Vec<f64>) {
+    let pairs = a.iter().filter_map(|(round, ours)| {
+        let (_, theirs) = b.iter().find(|(other, _)| other == round)?;
+        Some((*ours, *theirs))
     });
     pairs.unzip()
 }
 
-/// All but the first against the first, where both have the figure at all.
-pub(crate) fn against_the_first<T: Rounds>(
-    all: &[T],
-    of: impl Fn(&T::Round) -> Option<f64>,
-) -> Vec<Pair<'_>> {
-    let Some((first, rest)) = all.split_first() else {
+/// All but the first, each with its name, against the first, where both have the figure at all.
+pub(crate) fn against_the_first<'a>(
+    all: impl IntoIterator<Item = (&'a str, ByRound)>,
+) -> Vec<Pair<'a>> {
+    let mut all = all.into_iter();
+    let Some((a, first)) = all.next() else {
         return Vec::new();
     };
-    let pairs = rest.iter().zip(1..).map(|(other, index)| Pair {
-        a: first.name(),
-        b: other.name(),
+    let pairs = all.zip(1..).map(|((b, other), index)| Pair {
+        a,
+        b,
         axis: None,
         indices: (0, index),
-        values: paired(first, other, &of),
+        values: paired(&first, &other),
     });
     pairs.filter(|pair| !pair.values.0.is_empty()).collect()
 }

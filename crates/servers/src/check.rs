@@ -35,13 +35,13 @@ pub use versions::{
 use intact_advice::Server;
 use intact_document::Claims;
 use intact_document::error_responses::{ErrorResponses, ONLY_ERRORS};
-use intact_document::figures::{Requests, TrafficCounts, share};
+use intact_document::figures::{Requests, TrafficCounts, add_counts, by_id, share};
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::Statement;
 use intact_document::traffic_readings::{CountedTraffic, TrafficReadings};
 use intact_document::unobserved::Unobserved;
 use intact_ledger::server_profile::{ServerProfile, Skipped, State};
-use intact_ledger::{Caveat, Row, Sink, Tally};
+use intact_ledger::{Caveat, EndedBy, Failure, Row, Sink, Tally};
 use intact_reading::{Reading, Why};
 use outage::WithoutOutages;
 use serde::Serialize;
@@ -354,16 +354,14 @@ fn counts(tally: &Tally) -> TrafficCounts {
         for group in &cell.groups {
             all.reused += requests.add_group(group);
         }
-        for (&status, count) in &cell.status {
-            *requests.status.entry(status).or_default() += count;
-        }
-        connections.opened += cell.connections.opened;
-        for (kind, count) in &cell.connections.failed {
-            *connections.failed.entry(kind.id()).or_default() += count;
-        }
-        for (by, count) in &cell.connections.ended_by {
-            *connections.ended_by.entry(by.id()).or_default() += count;
-        }
+        add_counts(&mut requests.status, &cell.status);
+        let counts = &cell.connections;
+        connections.opened += counts.opened;
+        add_counts(&mut connections.failed, &by_id(&counts.failed, Failure::id));
+        add_counts(
+            &mut connections.ended_by,
+            &by_id(&counts.ended_by, EndedBy::id),
+        );
     }
     // probes send one request at a time, so that one connection would do
     connections.needed = u64::from(requests.total > 0);

@@ -36,6 +36,16 @@ impl Interval {
         }
     }
 
+    /// The interval in another unit, or of another whole.
+    #[must_use]
+    pub fn map(self, to: impl Fn(f64) -> f64) -> Interval {
+        Interval {
+            value: to(self.value),
+            low: to(self.low),
+            high: to(self.high),
+        }
+    }
+
     /// Whether zero lies outside: only then has a difference been shown.
     pub fn excludes_zero(&self) -> bool {
         !self.covers(0.0)

@@ -6,27 +6,24 @@ use super::limits::{check_ends, clients_at_once, keep_polite};
 use super::script::{Script, ScriptWriter, picked};
 use crate::closed_loop::ClosedLoop;
 use crate::config::{Config, ConfigError};
-use crate::crew::{Crew, share};
+use crate::crew::share;
 use crate::engine::{Gauge, RoundTask, WarmUp};
 use crate::io_backend::{self, IoBackend};
-use crate::machine;
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
-use crate::processors::ProcessorCounts;
-use crate::rounds::{BenchError, BenchObserver, Position, record};
+use crate::recording::Recording;
+use crate::rounds::{BenchError, BenchObserver, Position};
 use crate::variant_plan::VariantPlan;
 use intact_client::Clock;
 use intact_client::tls::Trust;
 use intact_experiment::{Arrivals, RequestRate, Schedule, ScheduleLength, ScheduleSeries};
-use intact_ledger::{Caveat, ClientCounts, Event, Round, Run, Span, Tally, Variant};
+use intact_ledger::{ClientCounts, Event, Round, Run, Span, Tally, Variant};
 use intact_scenario::{Phase, Plan, Problem, ScenarioError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How often the observer is shown the position, and rows are handed on.
-const LOOK: Duration = Duration::from_millis(25);
 /// The only round.
 const ROUND: u32 = 1;
 
@@ -194,67 +191,39 @@ impl Scenario {
 
     /// Runs it. Network failures are in the tally; an error means that we could not observe.
     pub fn run(self, clock: Clock, observer: &mut dyn BenchObserver) -> Result<Tally, BenchError> {
-        let threads = (self.at_once as usize)
-            .min(self.config.threads as usize)
-            .max(1);
-        let config = &self.config;
-        let policy = (config.keep, config.seed);
-        let mut crew = Crew::new(threads, IoBackend::Readiness, policy, clock, &self.gauge)?;
-        let mut tally = Tally::new();
+        let (io, at_once) = (IoBackend::Readiness, self.at_once as usize);
+        let recording = Recording::new(&self.config, at_once, io, clock, &self.gauge, observer);
+        let mut recording = recording?;
+        let threads = recording.threads();
         for note in &self.plan.notes {
             let words = format!("{}:{}: {}", self.file, note.line, note.words);
-            record(
-                Event::Caveat(&Caveat::new("scenario-note", words)),
-                &mut tally,
-                observer,
-            );
+            recording.caveat("scenario-note", words);
         }
-        count_sockets(clock, &mut tally, observer);
-        let server_before = config.server_pid.and_then(machine::process_cpu);
+        recording.count_sockets();
         let started = clock.now();
-        let mut processors = ProcessorCounts::default();
-        processors.count(started);
         let warm_up = Arc::new(WarmUp::new(0));
         let task = |thread: usize| self.task((thread, threads), clock, &warm_up);
         let tasks = (0..threads).map(task).collect();
-        let work = crew.start(tasks)?;
-        while !work.is_finished() {
-            if let Some(rows) = crew.rows(LOOK) {
-                observer.rows(&rows);
-            }
-            observer.tick(self.position(clock.now().since(started)));
-            processors.look(clock.now());
-        }
         let mut counts = vec![ClientCounts::default(); self.script.sessions.len()];
-        let done = crew.finish(work, &mut tally, |one| {
+        let position = || self.position(clock.now().since(started));
+        let done = recording.carry_out(tasks, position, |one| {
             for (all, more) in counts.iter_mut().zip(&one.clients) {
                 all.add(*more);
             }
         })?;
-        processors.count(clock.now());
-        while let Some(rows) = crew.rows(Duration::ZERO) {
-            observer.rows(&rows);
-        }
-        let server_after = config.server_pid.and_then(machine::process_cpu);
         // the sessions ran together: each has the bounds and the CPU time of all
-        let server_cpu = machine::cpu_between(server_before, server_after);
-        let times = (started, clock.now());
-        let mut round = done.round((0, ROUND), times, threads, server_cpu);
+        let mut round = done.round((0, ROUND));
         // an interrupted run ends before its schedule does
-        round.span = Span::new(round.span.start, round.span.end.min(times.1));
-        round.machine = processors.between(round.span);
-        record_sessions(&round, &counts, &mut tally, observer);
+        round.span = Span::new(round.span.start, round.span.end.min(done.times.1));
+        round.machine = done.processors.between(round.span);
+        record_sessions(&round, &counts, &mut recording);
         if self.gauge.stop.load(Ordering::Relaxed) {
             let words = "the run was interrupted: clients that were under way did not finish";
-            record(
-                Event::Caveat(&Caveat::new("interrupted", words)),
-                &mut tally,
-                observer,
-            );
+            recording.caveat("interrupted", words.to_owned());
         }
-        count_sockets(clock, &mut tally, observer);
-        observer.round_over(&tally);
-        Ok(tally)
+        recording.count_sockets();
+        recording.round_over();
+        Ok(recording.tally)
     }
 
     fn task(&self, thread: (usize, usize), clock: Clock, warm_up: &Arc<WarmUp>) -> RoundTask {
@@ -369,8 +338,7 @@ impl Scenario {
 fn record_sessions(
     round: &Round,
     counts: &[ClientCounts],
-    tally: &mut Tally,
-    observer: &mut dyn BenchObserver,
+    recording: &mut Recording<'_, dyn BenchObserver + '_>,
 ) {
     for (variant, counts) in counts.iter().enumerate() {
         let variant = variant as u32;
@@ -378,15 +346,9 @@ fn record_sessions(
             variant,
             ..round.clone()
         };
-        record(Event::Round(&of_session), tally, observer);
-        let cell = tally.cell(Some(variant), Some(ROUND));
+        recording.record(Event::Round(&of_session));
+        let cell = recording.tally.cell(Some(variant), Some(ROUND));
         cell.clients = Some(*counts);
         cell.pack();
-    }
-}
-
-fn count_sockets(clock: Clock, tally: &mut Tally, observer: &mut dyn BenchObserver) {
-    if let Some(sockets) = machine::sockets(clock.now()) {
-        record(Event::Sockets(&sockets), tally, observer);
     }
 }

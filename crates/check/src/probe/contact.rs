@@ -2,7 +2,7 @@
 
 use super::ProbeContext;
 use crate::alt_svc;
-use crate::line::Answered;
+use crate::line::{Answered, refused};
 use crate::prober::StopReason;
 use intact_client::tls::{Client, Settings, Trust, Verify};
 use intact_client::{RequestSpec, ServerUrl, is_redirect};
@@ -110,18 +110,14 @@ fn describe(context: &ProbeContext<'_>, met: &FirstResponse) -> FirstRequest {
     match met {
         FirstResponse::Answered(answered) => {
             let exchange = &answered.exchange;
-            contact.outcome = exchange.outcome;
-            contact.detail = exchange.detail.as_deref().map(str::to_owned);
+            (contact.outcome, contact.detail) = answered.outcome();
             contact.status = exchange.status;
             contact.server = answered.reply.field("server").map(str::to_owned);
             contact.body = exchange.body.read.unwrap_or(0);
             contact.by_head = contact.body > LARGE;
         }
         FirstResponse::Refused(connection) => {
-            if let Some(failed) = &connection.failed {
-                contact.outcome = Outcome::Failed(failed.kind);
-                contact.detail = failed.detail.as_deref().map(str::to_owned);
-            }
+            (contact.outcome, contact.detail) = refused(connection);
         }
     }
     contact

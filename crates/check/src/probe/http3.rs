@@ -3,7 +3,7 @@
 //! A failed dial is a result, because many networks drop UDP.
 
 use super::ProbeContext;
-use crate::line::{Answered, Line};
+use crate::line::{Answered, Line, refused};
 use crate::plans::Plans;
 use crate::prober::StopReason;
 use intact_client::tls::Client;
@@ -11,7 +11,7 @@ use intact_client::{HAS_HTTP3, Plan};
 use intact_ledger::server_profile::{
     EarlyData, Http3Connection, Http3Result, Http3Seen, IdleWait, QuicParameters,
 };
-use intact_ledger::{Connection, Handshake, Outcome, Protocol, Span};
+use intact_ledger::{Handshake, Protocol, Span};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ fn try_all(
     let usual = plan(&context.plans, seen, client)?;
     match context.prober.open(&usual)? {
         Ok(line) => converse(context, line, REQUESTS, tried)?,
-        Err(failed) => refused(&failed, tried),
+        Err(failed) => (tried.outcome, tried.detail) = refused(&failed),
     }
     if !tried.outcome.is_ok() {
         return Ok(());
@@ -131,7 +131,8 @@ fn converse(
         }
     }
     if let (true, Some(first)) = (is_first, &first) {
-        describe(first, tried);
+        (tried.outcome, tried.detail) = first.outcome();
+        tried.status = first.exchange.status;
     }
     if let Some(connection) = facts(&line, first.as_ref()) {
         tried.connections.push(connection);
@@ -165,20 +166,6 @@ fn facts(line: &Line, first: Option<&Answered>) -> Option<Http3Connection> {
         round_trips: line.handshake.round_trips,
         first_request: first_request.map(|first| Span::new(connection.at, first.exchange.end)),
     })
-}
-
-fn refused(connection: &Connection, tried: &mut Http3Result) {
-    if let Some(failed) = &connection.failed {
-        tried.outcome = Outcome::Failed(failed.kind);
-        tried.detail = failed.detail.as_deref().map(str::to_owned);
-    }
-}
-
-fn describe(first: &Answered, tried: &mut Http3Result) {
-    let exchange = &first.exchange;
-    tried.outcome = exchange.outcome;
-    tried.detail = exchange.detail.as_deref().map(str::to_owned);
-    tried.status = exchange.status;
 }
 
 /// The announcement, if HTTP/3 works.

@@ -9,10 +9,6 @@ use crate::line::Line;
 use crate::prober::StopReason;
 use intact_ledger::server_profile::{MaxAge, ServerProfile};
 use intact_ledger::{Side, Span};
-use std::time::Duration;
-
-/// How long to wait for a close that was announced.
-const LINGER: Duration = Duration::from_secs(1);
 
 /// Whether a connection ended that may have been too old, or have carried too many requests.
 pub(super) fn is_likely(profile: &ServerProfile) -> bool {
@@ -68,7 +64,7 @@ fn use_now_and_then(
         }
         *answered += 1;
         if !line.is_usable() {
-            return context.prober.linger(line, LINGER);
+            return context.prober.linger(line);
         }
         let next = context.prober.clock.now().after(pause).min(until);
         context.prober.listen(std::slice::from_mut(line), next)?;

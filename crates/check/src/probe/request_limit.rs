@@ -6,10 +6,6 @@ use crate::line::Line;
 use crate::prober::StopReason;
 use intact_ledger::server_profile::RequestLimit;
 use intact_ledger::{Side, Span};
-use std::time::Duration;
-
-/// How long to wait for a close that was announced.
-const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     let Some(mut line) = context.open(context.http)? else {
@@ -59,7 +55,7 @@ fn ask_all(
     }
     if !line.is_usable() {
         tried.last_announced = line.http.announced_by() == Some(Side::Server);
-        context.prober.linger(line, LINGER)?;
+        context.prober.linger(line)?;
     }
     Ok(())
 }

@@ -3,15 +3,13 @@
 //! connection was kept.
 
 use super::ProbeContext;
-use crate::line::{Answered, Line};
+use crate::line::{Answered, Line, refused};
 use crate::prober::StopReason;
 use intact_client::{CONNECTION_FIELDS, RequestSpec};
 use intact_ledger::server_profile::{Http2Seen, VersionResult};
-use intact_ledger::{Connection, Outcome, Protocol, TlsVersion};
+use intact_ledger::{Protocol, TlsVersion};
 use std::time::Duration;
 
-/// How long to wait for a close that was announced.
-const LINGER: Duration = Duration::from_secs(1);
 /// The timeout for HTTP/2 without TLS, which a server may ignore.
 const H2C: Duration = Duration::from_secs(3);
 /// HTTP versions, and whether the request has `Connection: keep-alive`.
@@ -74,20 +72,13 @@ fn try_one(
     let done = match context.prober.open(&plan) {
         Ok(Ok(line)) => converse(context, line, asks, &mut tried),
         Ok(Err(failed)) => {
-            refused(&failed, &mut tried);
+            (tried.outcome, tried.detail) = refused(&failed);
             Ok(())
         }
         Err(halt) => Err(halt),
     };
     context.prober.be_patient_for(usual);
     done.map(|()| tried)
-}
-
-fn refused(connection: &Connection, tried: &mut VersionResult) {
-    if let Some(failed) = &connection.failed {
-        tried.outcome = Outcome::Failed(failed.kind);
-        tried.detail = failed.detail.as_deref().map(str::to_owned);
-    }
 }
 
 fn converse(
@@ -139,7 +130,7 @@ fn ask_all(
         context.profile.h2 = Some(seen(line, &answers));
     }
     if !line.is_usable() {
-        context.prober.linger(line, LINGER)?;
+        context.prober.linger(line)?;
     }
     Ok(())
 }
@@ -154,8 +145,7 @@ fn note_alt_svc(context: &mut ProbeContext<'_>, answered: &Answered) {
 
 fn describe(answered: &Answered, tried: &mut VersionResult) {
     let Answered { exchange, reply } = answered;
-    tried.outcome = exchange.outcome;
-    tried.detail = exchange.detail.as_deref().map(str::to_owned);
+    (tried.outcome, tried.detail) = answered.outcome();
     tried.status = exchange.status;
     tried.response_version = reply.response_version;
     tried.says_kept = answered.is_ok().then_some(reply.keeps);

@@ -190,6 +190,7 @@ fn parse_quantity(
     metric: &str,
     dimension: Dimension,
 ) -> Result<Quantity, ParseError> {
+    let refused = |span, kind| ParseError::new(expression, span, kind);
     let number_span = leading(expression, span.clone(), |c| {
         c.is_ascii_digit() || c == '.' || c == '-'
     });
@@ -198,8 +199,7 @@ fn parse_quantity(
         .ok()
         .filter(|number: &f64| number.is_finite())
         .ok_or_else(|| {
-            ParseError::new(
-                expression,
+            refused(
                 number_span.clone(),
                 ParseErrorKind::NotANumber { dimension },
             )
@@ -209,41 +209,28 @@ fn parse_quantity(
     let fitting = Unit::named(written).filter(|unit| unit.fits(dimension, number));
     let Some(unit) = fitting else {
         let metric = metric.to_owned();
-        let (span, kind) = if written.is_empty() {
-            (number_span, ParseErrorKind::NoUnit { metric, dimension })
-        } else {
-            let unit = written
-                .chars()
-                .filter(|c| !c.is_control())
-                .take(20)
-                .collect();
-            (
-                unit_span,
-                ParseErrorKind::WrongUnit {
-                    unit,
-                    metric,
-                    dimension,
-                },
-            )
+        if written.is_empty() {
+            let kind = ParseErrorKind::NoUnit { metric, dimension };
+            return Err(refused(number_span, kind));
+        }
+        let printable = written.chars().filter(|c| !c.is_control());
+        let kind = ParseErrorKind::WrongUnit {
+            unit: printable.take(20).collect(),
+            metric,
+            dimension,
         };
-        return Err(ParseError::new(expression, span, kind));
+        return Err(refused(unit_span, kind));
     };
     if dimension == Dimension::Share && unit == Unit::Plain && number > 1.0 {
-        return Err(ParseError::new(
-            expression,
-            number_span,
-            ParseErrorKind::ShareAboveOne(number),
-        ));
+        return Err(refused(number_span, ParseErrorKind::ShareAboveOne(number)));
     }
     let quantity = Quantity { number, unit };
-    if quantity.base().is_finite() {
-        Ok(quantity)
-    } else {
-        Err(ParseError::new(
-            expression,
+    match quantity.base().is_finite() {
+        true => Ok(quantity),
+        false => Err(refused(
             number_span,
             ParseErrorKind::NotANumber { dimension },
-        ))
+        )),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::BenchFacts;
 use super::variant::{RoundFigures, VariantFacts};
+use intact_document::grouping::grouped;
 use intact_document::population::Population;
 use intact_ledger::{Cell, Histogram, RoundSockets, Run, Tally};
 use intact_statistics::{ChangePoint, Interval, change_point, mean, paired_difference};
@@ -149,14 +150,8 @@ fn rest(run: &Run, index: usize, without: &str) -> String {
 }
 
 fn latency(run: &Run, cells: &[Cell]) -> Vec<LatencyPanel> {
-    let mut families: Vec<(String, Vec<usize>)> = Vec::new();
-    for index in 0..run.variants.len() {
-        let name = rest(run, index, "keepalive");
-        match families.iter_mut().find(|(other, _)| *other == name) {
-            Some((_, members)) => members.push(index),
-            None => families.push((name, vec![index])),
-        }
-    }
+    let all = 0..run.variants.len();
+    let families = grouped(all.map(|index| (rest(run, index, "keepalive"), index)));
     let mut panels = Vec::new();
     for (name, members) in families {
         let keepalive = |index: usize| run.variants[index].axes.get("keepalive");

@@ -2,7 +2,7 @@
 
 use super::remedies;
 use super::variant::{RoundFigures, VariantFacts};
-use crate::time_difference::{self, Pair, Rounds, TimeDifference, TimeStatistic};
+use crate::time_difference::{self, ByRound, Pair, TimeDifference, TimeStatistic};
 use intact_document::{Claim, ClaimKind};
 use intact_ledger::Run;
 use intact_statistics::{Interval, MIN_ROUNDS, requests_until_alike};
@@ -121,7 +121,13 @@ fn pair<'a>(
     if a.no_success.or(b.no_success).is_some() {
         return None;
     }
-    let values = time_difference::paired(a, b, of);
+    let by_round = |one: &VariantFacts| -> ByRound {
+        let rounds = one.rounds.iter();
+        rounds
+            .filter_map(|round| Some((round.round, of(round)?)))
+            .collect()
+    };
+    let values = time_difference::paired(&by_round(a), &by_round(b));
     let had = values.0.len();
     // a percentile that some rounds cannot support is not compared on the others
     let is_percentile = matches!(statistic, TimeStatistic::P50 | TimeStatistic::P99);
@@ -133,18 +139,6 @@ fn pair<'a>(
         indices: (partners.a, partners.b),
         values,
     })
-}
-
-impl Rounds for VariantFacts {
-    type Round = RoundFigures;
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn rounds(&self) -> impl Iterator<Item = (u32, &RoundFigures)> {
-        self.rounds.iter().map(|one| (one.round, one))
-    }
 }
 
 /// The comparisons of typical latencies, the one that matters most first: keep-alive at one

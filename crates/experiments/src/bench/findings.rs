@@ -96,18 +96,10 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
     if !variant.keepalive || variant.no_success.is_some() {
         return None;
     }
-    let ended = |by: EndedBy| {
-        variant
-            .counted
-            .connections
-            .ended_by
-            .get(by.id())
-            .copied()
-            .unwrap_or(0)
-    };
-    let announced = ended(EndedBy::ServerAnnounced);
-    let resets = ended(EndedBy::ServerReset);
-    let silent = ended(EndedBy::Server) + resets;
+    let counted = &variant.counted.connections;
+    let announced = counted.ended(EndedBy::ServerAnnounced);
+    let resets = counted.ended(EndedBy::ServerReset);
+    let silent = counted.ended(EndedBy::Server) + resets;
     let closed = announced + silent;
     if closed == 0 {
         return None;
@@ -127,16 +119,12 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
             announced = Value::Number(announced)
         ),
     };
-    let opened = variant.counted.connections.opened;
     let ended = statement!(
         "the server ended {ended} of {opened}",
         ended = Value::Number(closed),
-        opened = connections(opened)
+        opened = connections(counted.opened)
     );
-    let needed = statement!(
-        "{least} would do",
-        least = Value::Number(variant.counted.connections.least())
-    );
+    let needed = statement!("{least} would do", least = Value::Number(counted.least()));
     let (cost_ms, cost_share) = cost_in_vain(variant);
     let carried = requests(after.round() as u64);
     let between = variant.server_closed_between;
@@ -232,8 +220,10 @@ fn ends_at_a_limit(variant: &VariantFacts, closed: u64) -> bool {
 
 /// Connections that we had to close, because the server sent more than its response.
 fn bytes_after_response(variant: &VariantFacts) -> Option<Finding> {
-    let ended_by = &variant.counted.connections.ended_by;
-    let closed = ended_by.get(EndedBy::ExcessBytes.id()).copied()?;
+    let closed = variant.counted.connections.ended(EndedBy::ExcessBytes);
+    if closed == 0 {
+        return None;
+    }
     let (cost_ms, cost_share) = match variant.keepalive {
         true => cost_in_vain(variant),
         false => (None, None),
@@ -387,12 +377,8 @@ pub(crate) fn not_2xx(
 fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
     // those that every round must end are not churn, however short the round
     let connections = &variant.counted.connections;
-    let ended = |by: EndedBy| connections.ended_by.get(by.id()).copied();
-    let excess = ended(EndedBy::ExcessBytes).unwrap_or(0);
-    let ours = ended(EndedBy::Client)
-        .unwrap_or(0)
-        .saturating_add(excess)
-        .saturating_sub(connections.needed);
+    let ours = connections.ended(EndedBy::Client) + connections.ended(EndedBy::ExcessBytes);
+    let ours = ours.saturating_sub(connections.needed);
     let share = ours as f64 / connections.opened.max(1) as f64;
     let opened = variant.churn_per_s.value()?;
     let churn = opened * share;

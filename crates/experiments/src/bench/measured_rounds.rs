@@ -4,11 +4,12 @@
 use super::machine::MachineFacts;
 use super::variant::{RoundFigures, Warmup};
 use crate::traffic;
-use intact_document::figures::{Connections, Latency, NANOS_PER_MS, Requests};
+use intact_document::figures::{Connections, Latency, NANOS_PER_MS, Requests, add_counts};
 use intact_ledger::{Cell, Failure, Group, MachineUse, Outcome, Round, RoundSockets, Tally};
 use intact_statistics::mean;
 
 /// The sums over the rounds of a variant.
+#[derive(Default)]
 pub(super) struct MeasuredRounds {
     /// Everything but the preflight.
     pub(super) all: Cell,
@@ -38,17 +39,9 @@ impl MeasuredRounds {
     pub(super) fn new(index: u32, tally: &Tally) -> MeasuredRounds {
         let mut sums = MeasuredRounds {
             all: Cell::new(Some(index), None),
-            rounds: Vec::new(),
-            warmup: Warmup::default(),
-            nanos: 0,
-            scheduled_nanos: 0,
-            at_once: None,
-            thread_nanos: 0,
-            lone: None,
             client_cpu: Some(0),
             server_cpu: Some(0),
-            machine: None,
-            sockets: None,
+            ..MeasuredRounds::default()
         };
         for cell in tally.of_variant(index) {
             sums.add_warmup(cell);
@@ -80,9 +73,7 @@ impl MeasuredRounds {
                 }
             }
         }
-        for (&status, count) in &cell.warmup_status {
-            *self.warmup.status.entry(status).or_default() += count;
-        }
+        add_counts(&mut self.warmup.status, &cell.warmup_status);
     }
 
     fn add_round(&mut self, round: u32, cell: &Cell) {

@@ -4,6 +4,7 @@
 use super::machine;
 use super::open_loop::OpenLoopFacts;
 use super::variant::VariantFacts;
+use intact_ledger::kinds;
 use serde::Serialize;
 
 /// The share of its processors from which the client is saturated.
@@ -15,34 +16,26 @@ const LEAST_AT_ONCE: u64 = 4;
 /// How many times as long as a lone request one takes that waits for the others.
 const QUEUEING: f64 = 3.0;
 
-/// The side that limits the throughput of a variant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Saturation {
-    /// The client used its threads' processors to the full, or was late for the schedule of an open
-    /// loop and did not reach its rate.
-    Client,
-    /// The processors of the client's machine were busy, the client or the server waited for them,
-    /// and an open loop did not reach its rate.
-    Machine,
-    /// The server used a processor to the full.
-    Server,
-    /// Requests take several times as long as a lone one: they wait for each other.
-    Queueing,
+kinds! {
+    /// The side that limits the throughput of a variant.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Saturation, words {
+        /// The client used its threads' processors to the full, or was late for the schedule of an
+        /// open loop and did not reach its rate.
+        Client = "the client is saturated",
+        /// The processors of the client's machine were busy, the client or the server waited for
+        /// them, and an open loop did not reach its rate.
+        Machine = "the machine is busy",
+        /// The server used a processor to the full.
+        Server = "the server is saturated",
+        /// Requests take several times as long as a lone one: they wait for each other.
+        Queueing = "requests wait for each other",
+    }
 }
 
 impl Saturation {
-    /// As part of a sentence.
-    pub(super) fn words(self) -> &'static str {
-        match self {
-            Saturation::Client => "the client is saturated",
-            Saturation::Machine => "the machine is busy",
-            Saturation::Server => "the server is saturated",
-            Saturation::Queueing => "requests wait for each other",
-        }
-    }
-
     /// Judges by processor time where it is known, else by the latency without setup compared with
     /// that of a lone request.
     pub(super) fn of(variant: &VariantFacts) -> Option<Saturation> {

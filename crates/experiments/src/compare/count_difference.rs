@@ -2,7 +2,7 @@
 //! round.
 
 use super::variant::{ProgramFacts, RoundFigures};
-use crate::time_difference::{self, Rounds, TimeDifference, TimeStatistic};
+use crate::time_difference::{self, Pair, TimeDifference, TimeStatistic};
 use intact_ledger::kinds;
 use intact_statistics::Interval;
 use serde::Serialize;
@@ -50,55 +50,45 @@ pub struct CountDifference {
     pub significant: Option<bool>,
 }
 
-impl Rounds for ProgramFacts {
-    type Round = RoundFigures;
+type Time = fn(&RoundFigures) -> Option<f64>;
 
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn rounds(&self) -> impl Iterator<Item = (u32, &RoundFigures)> {
-        self.rounds.iter().map(|one| (one.round, one))
-    }
+/// The figure of each program against that of the first.
+fn pairs(programs: &[ProgramFacts], of: impl Fn(&RoundFigures) -> Option<f64>) -> Vec<Pair<'_>> {
+    time_difference::against_the_first(programs.iter().map(|one| {
+        let rounds = one.rounds.iter();
+        let figures = rounds.filter_map(|round| Some((round.round, of(round)?)));
+        (&*one.name, figures.collect())
+    }))
 }
 
-type Of = fn(&RoundFigures) -> Option<f64>;
-
-const TIMES: [(TimeStatistic, Of); 3] = [
+const TIMES: [(TimeStatistic, Time); 3] = [
     (TimeStatistic::Wall, |round| round.wall_ms),
     (TimeStatistic::Cpu, |round| round.cpu_ms),
     (TimeStatistic::Outbound, |round| round.outbound_ms),
 ];
 
-const COUNTS: [(CountStatistic, Of); 7] = [
-    (CountStatistic::Connections, |round| {
-        Some(round.connections as f64)
-    }),
-    (CountStatistic::Avoidable, |round| {
-        Some(round.avoidable as f64)
-    }),
-    (CountStatistic::Requests, |round| {
-        Some(round.requests as f64)
-    }),
-    (CountStatistic::Failed, |round| Some(round.failed as f64)),
-    (CountStatistic::Stale, |round| Some(round.stale as f64)),
-    (CountStatistic::Handshakes, |round| {
-        Some(round.handshakes as f64)
-    }),
-    (CountStatistic::Lookups, |round| Some(round.lookups as f64)),
+type Count = fn(&RoundFigures) -> u64;
+
+const COUNTS: [(CountStatistic, Count); 7] = [
+    (CountStatistic::Connections, |round| round.connections),
+    (CountStatistic::Avoidable, |round| round.avoidable),
+    (CountStatistic::Requests, |round| round.requests),
+    (CountStatistic::Failed, |round| round.failed),
+    (CountStatistic::Stale, |round| round.stale),
+    (CountStatistic::Handshakes, |round| round.handshakes),
+    (CountStatistic::Lookups, |round| round.lookups),
 ];
 
 pub(super) fn times(programs: &[ProgramFacts]) -> Vec<TimeDifference> {
-    let of_each = TIMES.map(|(statistic, of)| {
-        time_difference::times(statistic, &time_difference::against_the_first(programs, of))
-    });
+    let of_each =
+        TIMES.map(|(statistic, of)| time_difference::times(statistic, &pairs(programs, of)));
     of_each.into_iter().flatten().collect()
 }
 
 pub(super) fn counts(programs: &[ProgramFacts]) -> Vec<CountDifference> {
     let mut all = Vec::new();
     for (count, of) in COUNTS {
-        let pairs = time_difference::against_the_first(programs, of);
+        let pairs = pairs(programs, |round| Some(of(round) as f64));
         for (pair, difference) in pairs.iter().zip(time_difference::differences(&pairs)) {
             let sure = difference.ok();
             let (a_mean, b_mean) = pair.means();

@@ -203,17 +203,13 @@ impl FigureChange {
     }
 
     fn of_count(one: &CountDifference) -> FigureChange {
-        let share = |less: Interval| Interval {
-            value: less.value / one.a_mean,
-            low: less.low / one.a_mean,
-            high: less.high / one.a_mean,
-        };
         let less = one.reduction.filter(|_| one.a_mean > 0.0);
+        let share = less.map(|less| less.map(|less| less / one.a_mean));
         FigureChange {
             figure: ComparedFigure::Count(one.count),
             a: one.a_mean,
             b: one.b_mean,
-            change: less.map(share).map(Interval::negated),
+            change: share.map(Interval::negated),
             significant: one.significant,
         }
     }

@@ -5,8 +5,8 @@ use super::frozen;
 use super::frozen::{DeadUse, FreezeEffect, FrozenConnection};
 use super::invocation::InvocationFacts;
 use crate::compare::is_fewer;
-use crate::time_difference::Rounds;
 use intact_document::figures::{Latency, NANOS_PER_MS};
+use intact_document::grouping::grouped;
 use intact_document::population::buckets_ms;
 use intact_ledger::Histogram;
 use intact_reading::{Reading, Why};
@@ -66,18 +66,6 @@ pub struct RoundMean {
     pub round: u32,
     /// Mean of the function's own time, answered and not cold, in milliseconds.
     pub mean_ms: f64,
-}
-
-impl Rounds for VariantFacts {
-    type Round = RoundMean;
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn rounds(&self) -> impl Iterator<Item = (u32, &RoundMean)> {
-        self.rounds.iter().map(|one| (one.round, one))
-    }
 }
 
 /// What a variant sent.
@@ -179,15 +167,10 @@ impl VariantFacts {
             facts
         });
         let mut outcomes = BTreeMap::new();
-        let mut kinds: Vec<(String, Vec<&InvocationFacts>)> = Vec::new();
-        for &call in calls {
+        for call in calls {
             *outcomes.entry(call.outcome).or_default() += 1;
-            let name = call.kind();
-            match kinds.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, of_it)) => of_it.push(call),
-                None => kinds.push((name, vec![call])),
-            }
         }
+        let kinds = grouped(calls.iter().map(|&call| (call.kind(), call)));
         let warm = |call: &&&InvocationFacts| call.init_ms.is_none() && call.is_ok();
         let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for call in calls.iter().filter(warm) {

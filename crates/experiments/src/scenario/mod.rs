@@ -274,23 +274,14 @@ fn is_bimodal(cell: &Cell) -> bool {
 fn findings(sessions: &[SessionFacts], run: &Run) -> Vec<Finding> {
     let mut found = Vec::new();
     for session in sessions {
-        found.extend(failures(&session.name, &session.counted.requests));
+        let (name, requests) = (&session.name, &session.counted.requests);
+        found.extend(failures(name, requests));
         if run.expect.is_none() {
-            let severity = match session
-                .counted
-                .requests
-                .status
-                .keys()
-                .any(|status| *status < 400)
-            {
+            let severity = match requests.status.keys().any(|status| *status < 400) {
                 true => Severity::Warning,
                 false => Severity::Error,
             };
-            found.extend(not_2xx(
-                &session.name,
-                &session.counted.requests.status,
-                severity,
-            ));
+            found.extend(not_2xx(name, &requests.status, severity));
         }
     }
     debug_assert!(

@@ -5,8 +5,7 @@ mod first_calls;
 mod rounds;
 
 use super::common::{
-    GROUPS, by_kind, caveats, claims, findings, first_of, method, no_response, page as start,
-    ports_run_out,
+    GROUPS, by_kind, findings, first_of, method, no_response, page as start, ports_run_out, seed,
 };
 use super::{likeness, populations, timeline};
 use crate::page::*;
@@ -27,11 +26,10 @@ pub(super) use rounds::comparison_table;
 const TYPICAL: &str = "per round the medians of new and of reused requests, weighted by their numbers; the mean over rounds";
 
 pub(super) fn page<'a>(run: &'a Run, facts: &'a BenchFacts, charts: &'a Charts) -> Page<'a> {
-    let mut page = start(run, || "the built-in server".to_owned());
+    let mut page = start(run, facts, || "the built-in server".to_owned());
     page.headline = headline(facts);
-    page.verdict = claims(run, &facts.verdict);
-    page.facts = totals(facts);
-    page.intro = vec![text!("seed {}", run.seed.unwrap_or(0).to_string())];
+    page.facts(totals(facts));
+    page.intro = vec![text!("seed {}", seed(run))];
     page.section(services(&facts.services));
     page.section(findings(&facts.findings, ""));
     page.section(effects(facts));
@@ -55,20 +53,13 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a BenchFacts, charts: &'a Charts) 
     page.section(likeness::section(facts.like.as_ref()));
     page.section(baseline(facts));
     page.section(sockets(facts));
-    page.caveats = caveats(&facts.caveats);
-    page.method = Some(method(
-        run,
-        &how(facts),
-        vec![("Seed", run.seed.unwrap_or(0).to_string().into())],
-    ));
-    page.files = vec![
-        File::csv("rounds.csv", "the rounds as CSV", move || {
-            rounds::table(facts)
-        }),
-        File::csv("first-calls.csv", "the first calls as CSV", move || {
-            first_calls::table(facts)
-        }),
-    ];
+    page.method = Some(method(run, &how(facts), vec![("Seed", seed(run).into())]));
+    page.csv("rounds.csv", "the rounds as CSV", move || {
+        rounds::table(facts)
+    });
+    page.csv("first-calls.csv", "the first calls as CSV", move || {
+        first_calls::table(facts)
+    });
     page
 }
 
@@ -166,10 +157,7 @@ fn of_comparison(compared: &TimeDifference, is_contradicted: bool) -> Option<Hea
 
 /// A share that is saved of something, or lost, as a number.
 fn saving(saved: Interval, of: Text) -> Option<Headline> {
-    let assessment = match saved.value >= 0.0 {
-        true => Assessment::Good,
-        false => Assessment::Bad,
-    };
+    let assessment = Assessment::good_if(saved.value >= 0.0);
     let mut ends = [saved.low.abs(), saved.high.abs()];
     ends.sort_by(f64::total_cmp);
     let caption = text!(
@@ -197,26 +185,18 @@ fn totals(facts: &BenchFacts) -> Vec<Fact> {
             "opened before it",
         ),
     };
-    let counts = [
+    let round = match facts.variants.len() {
+        0 | 1 => "round",
+        _ => "interleaved round",
+    };
+    vec![
         Fact::counted(facts.variants.len() as u64, "variant"),
-        Fact::counted(
-            u64::from(facts.rounds),
-            match facts.variants.len() {
-                0 | 1 => "round",
-                _ => "interleaved round",
-            },
-        ),
+        Fact::counted(u64::from(facts.rounds), round),
         Fact::counted_as(requests, "request", state),
         Fact::counted_as(opened, "connection", opening),
-    ];
-    let failures = [
         Fact::failures(&facts.traffic.requests.failures, "request"),
         Fact::failures(&facts.traffic.connections.failures, "dial"),
-    ];
-    counts
-        .into_iter()
-        .chain(failures.into_iter().flatten())
-        .collect()
+    ]
 }
 
 fn latencies(variants: &[VariantFacts]) -> Table {
@@ -407,11 +387,8 @@ fn latency(facts: &BenchFacts, charts: &Charts) -> Section {
 
 fn phases(facts: &BenchFacts, charts: &Charts) -> Section {
     let panels = &charts.latency;
-    let bars = panels.iter().take(GROUPS);
-    let bars = Bars(
-        bars.flat_map(|panel| populations::bars(&panel.name, &panel.populations))
-            .collect(),
-    );
+    let shown = panels.iter().take(GROUPS);
+    let bars = shown.flat_map(|panel| populations::bars(&panel.name, &panel.populations));
     let table = populations::phases(
         "variant",
         &facts.variants,
@@ -422,7 +399,7 @@ fn phases(facts: &BenchFacts, charts: &Charts) -> Section {
     Section::new("phases", "Phases: mean over the requests that had them")
         .summary(table)
         .full(
-            Chart::new("waterfall", "Where the time goes", bars, words).notes(first_of(
+            populations::waterfall(bars.collect(), words).notes(first_of(
                 GROUPS,
                 panels.len(),
                 "settings",

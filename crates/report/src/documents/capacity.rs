@@ -1,7 +1,7 @@
 //! The page of a capacity: the highest rates that met the conditions, each step of the search, and
 //! the recovery after an overload.
 
-use super::common::{caveats, claims, findings, line, method, page as start, ports_run_out};
+use super::common::{each_part, findings, line, method, page as start, ports_run_out, seed};
 use crate::page::*;
 use intact_experiments::capacity::{
     CapacityFacts, FreshRuns, Recovery, StepFigures, VariantCapacity,
@@ -10,16 +10,15 @@ use intact_ledger::{LoadPurpose, Run};
 use intact_units::Quantity::{Mean, Rate, Share, Time};
 
 /// A step with its variant.
-type Row<'a> = (&'a str, &'a StepFigures);
+type Row<'a> = (&'a VariantCapacity, &'a StepFigures);
 
 /// Rows of the terminal's table of steps.
 const BRIEF: usize = 14;
 
 pub(super) fn page<'a>(run: &'a Run, facts: &'a CapacityFacts) -> Page<'a> {
-    let mut page = start(run, || "the built-in server".to_owned());
+    let mut page = start(run, facts, || "the built-in server".to_owned());
     // a rate is no share that connections cost: the first sentence is the result
-    page.verdict = claims(run, &facts.verdict);
-    page.facts = totals(facts);
+    page.facts(totals(facts));
     page.intro = vec![text!("conditions: {}", facts.conditions.join(", "))];
     let searched = facts.variants.iter().any(|one| !one.steps.is_empty());
     if searched {
@@ -47,29 +46,20 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a CapacityFacts) -> Page<'a> {
         }
     }
     page.section(findings(&facts.findings, ""));
-    page.caveats = caveats(&facts.caveats);
-    page.method = Some(method(
-        run,
-        &how(facts),
-        vec![("Seed", run.seed.unwrap_or(0).to_string().into())],
-    ));
-    page.files = vec![File::csv("steps.csv", "the steps as CSV", move || {
+    page.method = Some(method(run, &how(facts), vec![("Seed", seed(run).into())]));
+    page.csv("steps.csv", "the steps as CSV", move || {
         step_table(&steps(facts))
-    })];
+    });
     page
 }
 
-fn totals(facts: &CapacityFacts) -> Vec<Fact> {
-    let counts = [
-        Some(Fact::read(&facts.traffic.requests.total, "request", "")),
-        Some(Fact::read(
-            &facts.traffic.connections.opened,
-            "connection",
-            "opened",
-        )),
-        Fact::failures(&facts.traffic.requests.failures, "request"),
-    ];
-    counts.into_iter().flatten().collect()
+fn totals(facts: &CapacityFacts) -> [Fact; 3] {
+    let requests = &facts.traffic.requests;
+    [
+        Fact::read(&requests.total, "request", ""),
+        Fact::read(&facts.traffic.connections.opened, "connection", "opened"),
+        Fact::failures(&requests.failures, "request"),
+    ]
 }
 
 fn capacities(variants: &[VariantCapacity]) -> Table {
@@ -121,9 +111,7 @@ fn capacities(variants: &[VariantCapacity]) -> Table {
 
 /// The steps of every variant.
 fn steps(facts: &CapacityFacts) -> Vec<Row<'_>> {
-    let variants = facts.variants.iter();
-    let steps = variants.flat_map(|one| one.steps.iter().map(|step| (&*one.name, step)));
-    let mut steps: Vec<Row<'_>> = steps.collect();
+    let mut steps = each_part(&facts.variants, |one| &one.steps);
     steps.sort_by_key(|(_, step)| step.step);
     steps
 }
@@ -152,7 +140,7 @@ fn outcome(one: &StepFigures) -> Cell {
 fn step_table(rows: &[Row<'_>]) -> Table {
     Rows::of(rows)
         .column("step", |row| u64::from(row.1.step))
-        .ranked(4, "variant", |row| row.0)
+        .ranked(4, "variant", |row| &row.0.name)
         .ranked(3, "purpose", |row| purpose(row.1.purpose))
         .column("req/s", |row| Rate(row.1.rate_per_s))
         .column("conditions", |row| outcome(row.1))

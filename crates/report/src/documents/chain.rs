@@ -1,7 +1,7 @@
 //! The page of a chain of idle limits: each hop with both limits, what to set, and the requests
 //! that are expected to be lost.
 
-use super::common::{caveats, claims, findings_in_full, method, page as start};
+use super::common::{findings_in_full, method, page as start};
 use crate::page::*;
 use intact_ledger::Run;
 use intact_servers::chain::{ChainFacts, HopFacts, IdleFacts, IdleKind, Order, Side};
@@ -14,20 +14,16 @@ const HOW: &str = "Limits were given or read from configurations, not measured: 
 
 /// The page.
 pub(super) fn page<'a>(run: &'a Run, facts: &'a ChainFacts) -> Page<'a> {
-    let mut page = start(run, String::new);
+    let mut page = start(run, facts, String::new);
     page.command = format!("{} --chain", run.producer);
     page.headline = headline(facts);
-    page.verdict = claims(run, &facts.verdict);
     page.section(findings_in_full(&facts.findings, ""));
     page.section(settings(facts));
     page.section(Section::new("hops", "Idle limits, hop by hop").summary(hops(facts)));
     page.section(sources(facts));
     page.section(losses(facts));
-    page.caveats = caveats(&facts.caveats);
     page.method = Some(method(run, &[Text::prose(HOW)], Vec::new()));
-    page.files = vec![File::csv("hops.csv", "the hops as CSV", move || {
-        hops(facts)
-    })];
+    page.csv("hops.csv", "the hops as CSV", move || hops(facts));
     page
 }
 
@@ -107,24 +103,16 @@ fn sources(facts: &ChainFacts) -> Section {
     });
     let sides: Vec<(String, &IdleFacts)> =
         sides.filter(|(_, idle)| idle.source != "given").collect();
-    let section = Section::new("sources", "Where the limits come from");
-    if sides.is_empty() {
-        return section;
-    }
     let table = Rows::of(&sides)
         .column("limit", |side| side.0.clone())
         .column("", |side| limit(side.1))
         .column("for", |side| side.1.scope.clone())
         .column("source", |side| side.1.source.clone())
         .table();
-    section.summary(table)
+    Section::new("sources", "Where the limits come from").summary(table)
 }
 
 fn settings(facts: &ChainFacts) -> Section {
-    let section = Section::new("settings", "One set of limits for the whole chain");
-    if facts.settings.is_empty() {
-        return section;
-    }
     let side = |side: Side| match side {
         Side::Accepts => "towards its client",
         Side::Keeps => "towards its server",
@@ -138,7 +126,7 @@ fn settings(facts: &ChainFacts) -> Section {
         })
         .column("set to", |one| Timer(one.to_s * 1e3))
         .table();
-    section.summary(table)
+    Section::new("settings", "One set of limits for the whole chain").summary(table)
 }
 
 fn losses(facts: &ChainFacts) -> Section {
@@ -146,16 +134,11 @@ fn losses(facts: &ChainFacts) -> Section {
     let Some(gaps) = &facts.gaps else {
         return section;
     };
-    let rows: Vec<_> = facts
-        .hops
-        .iter()
-        .filter_map(|hop| {
-            Some((
-                hop,
-                hop.loss.as_ref().filter(|loss| !loss.is_beyond_the_log)?,
-            ))
-        })
-        .collect();
+    let lossy = facts.hops.iter().filter_map(|hop| {
+        let loss = hop.loss.as_ref()?;
+        (!loss.is_beyond_the_log).then_some((hop, loss))
+    });
+    let rows: Vec<_> = lossy.collect();
     let table = Rows::of(&rows)
         .column("hop", |row| format!("{} -> {}", row.0.client, row.0.server))
         .column("near the limit", |row| row.1.near)
@@ -181,10 +164,5 @@ fn losses(facts: &ChainFacts) -> Section {
         scope,
         Time(gaps.round_trip_ms)
     );
-    let section = if rows.is_empty() {
-        section
-    } else {
-        section.summary(table)
-    };
-    section.summary(note(about))
+    section.summary(table).summary(note(about))
 }

@@ -5,8 +5,9 @@ mod limits;
 mod protocol;
 mod versions;
 
-use super::common::{caveats, findings_in_full, method, page as start};
+use super::common::{findings_in_full, method, page as start};
 use crate::page::*;
+use intact_document::grouping::grouped;
 use intact_ledger::Run;
 use intact_servers::check::{Address, CheckFacts};
 use intact_units::Quantity::{Time, Timer};
@@ -38,7 +39,7 @@ pub enum CheckPart<'a> {
 pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
     let CheckRun { run, facts } = one;
     let target = facts.target.as_ref();
-    let mut page = start(run, || {
+    let mut page = start(run, facts, || {
         target.map_or_else(String::new, |target| target.url.clone())
     });
     if let Some(target) = target {
@@ -51,7 +52,7 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
     };
     let verdict = facts.verdict.sentences().filter(is_new);
     page.verdict = verdict.map(sentence).collect();
-    page.facts = totals(facts, part);
+    page.facts(totals(facts, part));
     page.intro = intro(facts);
     // a failed first request is the verdict itself
     let found = match target {
@@ -80,11 +81,11 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
         page.section(names(facts));
     }
     if matches!(part, CheckPart::Early) {
+        page.caveats.clear();
         return page;
     }
     page.section(settings(facts));
     page.section(skipped(facts));
-    page.caveats = caveats(&facts.caveats);
     let details = page
         .intro
         .iter()
@@ -119,35 +120,25 @@ fn headline(facts: &CheckFacts) -> Option<Headline> {
     }
 }
 
-fn totals(facts: &CheckFacts, part: CheckPart<'_>) -> Vec<Fact> {
+fn totals(facts: &CheckFacts, part: CheckPart<'_>) -> [Fact; 4] {
     let idle = facts.idle_timeout.as_ref();
-    let limit = idle.and_then(|idle| match idle.silent_s() {
-        Some(silent) => Some(below(silent)),
-        None if idle.measured_s.is_unknown() => None,
-        None => Some(
-            idle.measured_s
-                .shown(|limit| Timer(limit * 1e3).to_string()),
-        ),
+    let limit = idle.and_then(|idle| match (idle.silent_s(), &idle.measured_s) {
+        (Some(silent), _) => Some(below(silent)),
+        (None, unknown) if unknown.is_unknown() => None,
+        (None, limit) => Some(limit.shown(|limit| Timer(limit * 1e3).to_string())),
     });
     let limit = limit.filter(|_| facts.keeps() == Some(true));
     let status = facts.target.as_ref().and_then(|target| target.status);
     // the first part has it
     let status = status.filter(|_| !matches!(part, CheckPart::Rest(_)));
-    let status =
-        status.map(|status| Fact::new("in the first response", format!("status {status}")));
+    let status = status.map(|status| format!("status {status}"));
+    let counted = &facts.counted;
     [
-        limit.map(|limit| Fact::new("idle limit of a connection", limit)),
-        Some(Fact::counted(facts.counted.requests.total, "request")),
-        Some(Fact::counted_as(
-            facts.counted.connections.opened,
-            "connection",
-            "opened",
-        )),
-        status,
+        Fact::new("idle limit of a connection", limit),
+        Fact::counted(counted.requests.total, "request"),
+        Fact::counted_as(counted.connections.opened, "connection", "opened"),
+        Fact::new("in the first response", status),
     ]
-    .into_iter()
-    .flatten()
-    .collect()
 }
 
 /// The circumstances of the first request.
@@ -218,13 +209,8 @@ fn state(facts: &CheckFacts) -> Option<Section> {
     ];
     let parts = parts.into_iter().filter(|(_, names)| !names.is_empty());
     let parts = parts.map(|(what, names)| (what, Text::plain(names.join(", "))));
-    Some(
-        Section::new(
-            "state",
-            "State that ties a client to a connection or a server",
-        )
-        .summary(Block::Facts(parts.collect())),
-    )
+    let title = "State that ties a client to a connection or a server";
+    Some(Section::new("state", title).summary(Block::Facts(parts.collect())))
 }
 
 fn settings(facts: &CheckFacts) -> Section {
@@ -237,17 +223,12 @@ fn settings(facts: &CheckFacts) -> Section {
 
 /// Probes that did not run; those with one reason together.
 fn skipped(facts: &CheckFacts) -> Section {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for one in &facts.skipped {
-        match reasons.iter_mut().find(|(why, _)| *why == one.why) {
-            Some((_, probes)) => probes.push(&one.probe),
-            None => reasons.push((&one.why, vec![&one.probe])),
-        }
-    }
-    let line = |(why, probes): &(&str, Vec<&str>)| {
-        note(sentence(&format!("{}: {why}", probes.join(", "))))
-    };
-    Section::new("skipped", "Not probed").summary(reasons.iter().map(line).collect::<Vec<Block>>())
+    let skipped = facts.skipped.iter();
+    let reasons = grouped(skipped.map(|one| (&one.why, one.probe.as_str())));
+    let lines = reasons
+        .iter()
+        .map(|(why, probes)| note(sentence(&format!("{}: {why}", probes.join(", ")))));
+    Section::new("skipped", "Not probed").summary(lines.collect::<Vec<Block>>())
 }
 
 fn how(facts: &CheckFacts) -> Vec<Text> {

@@ -1,7 +1,7 @@
 //! What the pages of all runs have in common: title, method, lists of what was left out.
 
 use crate::page::*;
-use intact_document::{Claims, Finding};
+use intact_document::{Claims, Facts, Finding};
 use intact_experiments::bench::PortLimit;
 use intact_ledger::{Caveat, Rows, Run};
 use intact_units::Quantity;
@@ -10,8 +10,9 @@ use intact_units::plural::counted;
 /// Series, panels or variants in one chart.
 pub(super) const GROUPS: usize = 8;
 
-/// A page with the title of a run; `subject` where its header has none.
-pub(super) fn page<'a>(run: &Run, subject: impl FnOnce() -> String) -> Page<'a> {
+/// A page with the title of a run, its verdict and what limits its figures; `subject` where its
+/// header has none.
+pub(super) fn page<'a>(run: &Run, facts: &dyn Facts, subject: impl FnOnce() -> String) -> Page<'a> {
     let subject = run.subject.clone().unwrap_or_else(subject);
     Page {
         command: run.producer.as_str().to_owned(),
@@ -21,13 +22,41 @@ pub(super) fn page<'a>(run: &Run, subject: impl FnOnce() -> String) -> Page<'a> 
         },
         started: run.started.clone(),
         version: run.version.clone(),
+        verdict: claims(run, facts.verdict()),
+        caveats: caveats(facts.caveats()),
         ..Page::default()
     }
 }
 
-/// The version of this program, for pages about no run.
-pub(super) fn own_version() -> String {
-    env!("CARGO_PKG_VERSION").to_owned()
+/// A page about no run: its version is that of this program.
+pub(super) fn page_without_run<'a>(command: &str, subject: String) -> Page<'a> {
+    Page {
+        command: command.to_owned(),
+        subject,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..Page::default()
+    }
+}
+
+/// The seed of a run's random order.
+pub(super) fn seed(run: &Run) -> String {
+    run.seed.unwrap_or(0).to_string()
+}
+
+/// The parts of all, each behind what it is a part of: the rounds of variants.
+pub(super) fn each_part<'a, T, U>(
+    all: &'a [T],
+    parts: impl Fn(&'a T) -> &'a [U],
+) -> Vec<(&'a T, &'a U)> {
+    let each = all.iter();
+    each.flat_map(|one| parts(one).iter().map(move |part| (one, part)))
+        .collect()
+}
+
+/// The first in a chart, each with its tone.
+pub(super) fn in_chart<T>(all: &[T]) -> impl Iterator<Item = (Tone, &T)> {
+    let tones = (0..).map(Tone::Series);
+    tones.zip(all.iter().take(GROUPS))
 }
 
 /// The command line of a wrapped program: it follows the dashes.
@@ -44,7 +73,7 @@ pub(super) fn no_response(requests: u64) -> Option<Headline> {
 
 /// The claims of a verdict. One that begins with the name of a variant, which may be a command,
 /// begins as it does.
-pub(super) fn claims(run: &Run, claims: &Claims) -> Vec<Text> {
+fn claims(run: &Run, claims: &Claims) -> Vec<Text> {
     let is_name = |words: &str| {
         let mut variants = run.variants.iter();
         variants.any(|one| words.starts_with(&*one.name))

@@ -1,7 +1,9 @@
 //! The page of a comparison of programs: whether the change helped, by how much, and the state of
 //! each finding.
 
-use super::common::{by_round, caveats, method, page as start, round_line, significance};
+use super::common::{
+    by_round, each_part, in_chart, method, page as start, round_line, significance,
+};
 use super::likeness;
 use super::populations;
 use crate::page::*;
@@ -18,15 +20,12 @@ use intact_statistics::Interval;
 use intact_units::Quantity::{Change, Mean, MeanChange, Share, Time, TimeChange};
 use intact_units::plural;
 
-/// Programs in one chart.
-const PROGRAMS: usize = 8;
-
 pub(super) fn page<'a>(run: &'a Run, facts: &'a CompareFacts) -> Page<'a> {
     let names = || {
         let names = run.variants.iter().map(|one| one.name.as_str());
         names.collect::<Vec<&str>>().join(" with ")
     };
-    let mut page = start(run, names);
+    let mut page = start(run, facts, names);
     page.headline = headline(facts);
     // a sentence begins with the name of a program
     page.verdict = facts
@@ -34,7 +33,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a CompareFacts) -> Page<'a> {
         .sentences()
         .map(|words| text!("{}.", Text::prose(words)))
         .collect();
-    page.facts = totals(facts);
+    page.facts(totals(facts));
     let [gone, new] = match (facts.is_experiment, &facts.like) {
         (true, _) => ["Findings that are gone", "New findings, and what to change"],
         (false, None) => [
@@ -84,11 +83,8 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a CompareFacts) -> Page<'a> {
         Section::new("findings", "All findings of the programs")
             .full(FindingGroup::all(&facts.findings, "")),
     );
-    page.caveats = caveats(&facts.caveats);
     page.method = Some(method(run, &how(facts), Vec::new()));
-    page.files = vec![File::csv("rounds.csv", "the rounds as CSV", move || {
-        rounds(facts)
-    })];
+    page.csv("rounds.csv", "the rounds as CSV", move || rounds(facts));
     page
 }
 
@@ -147,11 +143,8 @@ fn headline(facts: &CompareFacts) -> Option<Headline> {
     if !others.is_empty() {
         caption += &format!("; no difference shown in {}", others.join(" or "));
     }
-    let assessment = match outcome.is_less() {
-        Some(true) => Assessment::Good,
-        Some(false) => Assessment::Bad,
-        None => Assessment::Neutral,
-    };
+    let is_less = outcome.is_less();
+    let assessment = is_less.map_or(Assessment::Neutral, Assessment::good_if);
     if !outcome.unlike.is_empty() {
         caption += "; the programs did not do the same work";
     }
@@ -218,14 +211,10 @@ fn totals(facts: &CompareFacts) -> Vec<Fact> {
         Fact::read(&facts.traffic.requests.total, "request", ""),
         Fact::read(&facts.traffic.connections.opened, "connection", "opened"),
         Fact::new("reused", populations::reuse(&facts.traffic.reuse)),
-    ];
-    let counts = counts.into_iter().filter(|fact| !fact.value.is_absent());
-    let failed = [
         Fact::failures(&facts.traffic.requests.failures, "request"),
         Fact::failures(&facts.traffic.connections.failures, "dial"),
     ];
-    let failed = failed.into_iter().flatten();
-    compared.into_iter().chain(counts).chain(failed).collect()
+    compared.into_iter().chain(counts).collect()
 }
 
 /// A row per program; counts are of one run.
@@ -234,6 +223,7 @@ fn programs(facts: &CompareFacts) -> Table {
         &one.observed.traffic
     }
     let each = |reading: &Reading| Cell::reading(reading, Mean);
+    let failed = |failures: &Reading| each(failures).alarm_if(failures.is_positive());
     let name = if facts.is_experiment {
         "program"
     } else {
@@ -249,13 +239,9 @@ fn programs(facts: &CompareFacts) -> Table {
             let inferred = !one.observed.inferred.is_empty();
             each(&traffic(one).requests.total).inferred_if(inferred)
         })
-        .if_any("failed", |one| {
-            let failures = &traffic(one).requests.failures;
-            each(failures).alarm_if(failures.is_positive())
-        })
+        .if_any("failed", |one| failed(&traffic(one).requests.failures))
         .if_any("dials failed", |one| {
-            let failures = &traffic(one).connections.failures;
-            each(failures).alarm_if(failures.is_positive())
+            failed(&traffic(one).connections.failures)
         })
         .column("opened", |one| each(&traffic(one).connections.opened))
         .about("connections")
@@ -294,8 +280,8 @@ fn differences(facts: &CompareFacts) -> Table {
         },
         first: Time(one.a_ms).into(),
         second: Time(one.b_ms).into(),
-        change: Cell::interval(one.saved_ms.map(negative), TimeChange),
-        share: one.saved_share.map(negative),
+        change: Cell::interval(one.saved_ms.map(Interval::negated), TimeChange),
+        share: one.saved_share.map(Interval::negated),
         result: result(one.significant, one.b_ms < one.a_ms),
     });
     let differ = facts
@@ -312,14 +298,10 @@ fn differences(facts: &CompareFacts) -> Table {
         },
         first: Mean(one.a_mean).into(),
         second: Mean(one.b_mean).into(),
-        change: Cell::interval(one.reduction.map(negative), MeanChange),
+        change: Cell::interval(one.reduction.map(Interval::negated), MeanChange),
         share: one.reduction.filter(|_| one.a_mean > 0.0).map(|less| {
             let change = -less.value / one.a_mean;
-            Interval {
-                value: change,
-                low: change,
-                high: change,
-            }
+            less.map(|_| change)
         }),
         result: result(one.significant, one.b_mean < one.a_mean),
     });
@@ -345,15 +327,6 @@ fn differences(facts: &CompareFacts) -> Table {
         .about("from the first, with the 95 % interval")
         .column("result", |one| one.result)
         .table()
-}
-
-/// What is saved, as a change.
-fn negative(saved: Interval) -> Interval {
-    Interval {
-        value: -saved.value,
-        low: -saved.high,
-        high: -saved.low,
-    }
 }
 
 /// Whether a difference was shown, and its direction.
@@ -402,22 +375,12 @@ fn changes(facts: &CompareFacts, state: FindingState, section: Section) -> Secti
 }
 
 fn charts(facts: &CompareFacts) -> Section {
-    let bars = facts
-        .variants
-        .iter()
-        .take(PROGRAMS)
-        .enumerate()
-        .filter_map(|(nth, program)| {
-            let wall = program.wall_ms?;
-            let words = format!(
-                "{} ({} to {})",
-                Time(wall.mean),
-                Time(wall.min),
-                Time(wall.max)
-            );
-            let tone = Tone::Series(nth as u8);
-            Some(Bar::whole(&program.name, tone, wall.mean, words))
-        });
+    let bars = in_chart(&facts.variants).filter_map(|(tone, program)| {
+        let wall = program.wall_ms?;
+        let [mean, min, max] = [wall.mean, wall.min, wall.max].map(Time);
+        let words = format!("{mean} ({min} to {max})");
+        Some(Bar::whole(&program.name, tone, wall.mean, words))
+    });
     let bars = Bars(bars.collect());
     let words = "Mean wall time of a run, with the shortest and the longest. To see whether programs differ, read the differences round by round.";
     Section::new("times", "Times of the programs")
@@ -444,18 +407,11 @@ fn over_rounds(
     title: &str,
     of: fn(&RoundFigures) -> Option<f64>,
 ) -> Chart {
-    let lines = facts
-        .variants
-        .iter()
-        .take(PROGRAMS)
-        .enumerate()
-        .map(|(nth, program)| {
-            let rounds = program
-                .rounds
-                .iter()
-                .filter_map(|round| Some((round.round, of(round)?)));
-            round_line(Tone::Series(nth as u8), &program.name, rounds)
-        });
+    let lines = in_chart(&facts.variants).map(|(tone, program)| {
+        let rounds = program.rounds.iter();
+        let rounds = rounds.filter_map(|round| Some((round.round, of(round)?)));
+        round_line(tone, &program.name, rounds)
+    });
     let words = "By round. What affected all programs in one round cancels out in the comparison.";
     Chart::new(id, title, by_round(lines.collect(), Vec::new()), words)
 }
@@ -475,11 +431,9 @@ fn how(facts: &CompareFacts) -> [Text; 2] {
 
 /// Every round of every program.
 fn rounds(facts: &CompareFacts) -> Table {
-    let rows = facts.variants.iter();
-    let rows = rows.flat_map(|one| one.rounds.iter().map(move |round| (&one.name, round)));
-    let rows: Vec<_> = rows.collect();
+    let rows = each_part(&facts.variants, |one| &one.rounds);
     Rows::of(&rows)
-        .column("program", |row| row.0)
+        .column("program", |row| &row.0.name)
         .column("round", |row| u64::from(row.1.round))
         .column("wall", |row| row.1.wall_ms.map(Time))
         .column("cpu", |row| row.1.cpu_ms.map(Time))

@@ -1,7 +1,7 @@
 //! The card of a program under faults: each kind at each destination, what the program did, and
 //! what to change.
 
-use super::common::{caveats, claims, findings_in_full, method, page as start, program};
+use super::common::{findings_in_full, method, page as start, program};
 use crate::page::*;
 use intact_ledger::{Run, StallEnd};
 use intact_reading::Reading;
@@ -13,11 +13,10 @@ use intact_units::plural::counted;
 const KINDS: usize = 4;
 
 pub(super) fn page<'a>(run: &'a Run, facts: &'a FaultFacts) -> Page<'a> {
-    let mut page = start(run, || program(run));
+    let mut page = start(run, facts, || program(run));
     page.command = format!("{} --fault{}", run.producer, kinds(facts));
     page.headline = headline(facts);
-    page.verdict = claims(run, &facts.verdict);
-    page.facts = totals(facts);
+    page.facts(totals(facts));
     page.section(findings_in_full(&facts.findings, ""));
     let title = "What the program did when a kept connection failed";
     page.section(Section::new("card", title).summary(card(facts)));
@@ -25,14 +24,11 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a FaultFacts) -> Page<'a> {
     let is_any_applied = facts.cells.iter().any(|cell| cell.not_applied.is_none());
     page.section(Section::new("sides", title).full(is_any_applied.then(|| sides(facts))));
     page.section(Section::new("runs", "The runs of the program").full(runs(facts)));
-    page.caveats = caveats(&facts.caveats);
     let seed = run
         .seed
         .map_or_else(Text::default, |seed| Text::plain(seed.to_string()));
     page.method = Some(method(run, &how(facts), vec![("Seed", seed)]));
-    page.files = vec![File::csv("faults.csv", "the card as CSV", move || {
-        sides(facts)
-    })];
+    page.csv("faults.csv", "the card as CSV", move || sides(facts));
     page
 }
 

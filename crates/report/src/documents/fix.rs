@@ -3,8 +3,9 @@
 //! [`measured`] has the columns of a measurement, for every page. The terminal shows the most
 //! important ones.
 
-use super::common::own_version;
+use super::common::page_without_run;
 use crate::page::*;
+use intact_document::grouping::grouped;
 use intact_fix::{
     Advice, Article, Catalogue, Client, ClientFacts, Cookies, Count, DnsCaching, Idle,
     KeepAliveHeader, Language, LifetimeFacts, Load, Measurement, RequestOutcome, RequestOutcomes,
@@ -81,11 +82,9 @@ fn measured<'a>(table: Columns<'a>) -> Table {
     let plain = move |row| facts(row).plain.as_ref();
     let tls = move |row| facts(row).tls.as_ref();
     table
-        .column("10", move |row| connections(plain(row).map(in_turn)))
+        .column("10", move |row| connections(in_turn(plain(row))))
         .about("connections for 10 requests in turn")
-        .ranked(1, "3x10", move |row| {
-            connections(plain(row).and_then(at_once))
-        })
+        .ranked(1, "3x10", move |row| connections(at_once(plain(row))))
         .about("connections for 3 rounds of 10 requests at once")
         .full("TLS 10 / 3x10", move |row| {
             both(tls(row), |count| connections(count).text())
@@ -149,12 +148,12 @@ fn measured<'a>(table: Columns<'a>) -> Table {
         .table()
 }
 
-fn in_turn(load: &Load) -> &Count {
-    &load.sequential
+fn in_turn(load: Option<&Load>) -> Option<&Count> {
+    load.map(|load| &load.sequential)
 }
 
-fn at_once(load: &Load) -> Option<&Count> {
-    load.concurrent.as_ref()
+fn at_once(load: Option<&Load>) -> Option<&Count> {
+    load?.concurrent.as_ref()
 }
 
 fn connections(count: Option<&Count>) -> Cell {
@@ -187,7 +186,7 @@ fn resumed(count: Option<&Count>) -> Option<Text> {
 
 /// In turn / at once, each as `of` has it.
 fn both(load: Option<&Load>, of: fn(Option<&Count>) -> Option<Text>) -> Option<Text> {
-    pair([of(load.map(in_turn)), of(load.and_then(at_once))])
+    pair([of(in_turn(load)), of(at_once(load))])
 }
 
 /// Two values; absent if both are.
@@ -340,20 +339,9 @@ pub fn fix_overview(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static>
         })
         .column("connections are reused", |one| listed(one.names(true)))
         .table();
-    let mut page = Page {
-        command: "fix".to_owned(),
-        subject: counted(clients.len() as u64, "client"),
-        verdict: vec![
-            text!(
-                "By default, {} of {} clients open a connection for each of 10 requests in turn.",
-                without,
-                clients.len()
-            ),
-            Text::prose(NEXT),
-        ],
-        version: own_version(),
-        ..Page::default()
-    };
+    let mut page = page_without_run("fix", counted(clients.len() as u64, "client"));
+    let words = "By default, {} of {} clients open a connection for each of 10 requests in turn.";
+    page.verdict = vec![text!(words, without, clients.len()), Text::prose(NEXT)];
     page.section(Section::new("defaults", "What the defaults do").summary(table));
     page
 }
@@ -363,13 +351,8 @@ const NEXT: &str = "`intact fix CLIENT` (`intact fix requests`) prints what to s
 
 /// The clients, a row each: what the default does with the newest runtime.
 pub fn fix_list(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static> {
-    let mut page = Page {
-        command: "fix".to_owned(),
-        subject: counted(clients.len() as u64, "client"),
-        verdict: ABOUT.map(Text::prose).to_vec(),
-        version: own_version(),
-        ..Page::default()
-    };
+    let mut page = page_without_run("fix", counted(clients.len() as u64, "client"));
+    page.verdict = ABOUT.map(Text::prose).to_vec();
     for Defaults { language, newest } in Defaults::all(catalogue, clients) {
         let table = Rows::of(&newest)
             .column("client", |row| &row.client.id)
@@ -400,16 +383,11 @@ pub fn fix_client(
     client: &Client,
     request: FixRequest<'_>,
 ) -> Page<'static> {
-    let mut page = Page {
-        command: "fix".to_owned(),
-        subject: if client.id == client.name {
-            client.name.clone()
-        } else {
-            format!("{}: {}", client.id, client.name)
-        },
-        version: own_version(),
-        ..Page::default()
+    let subject = match client.id == client.name {
+        true => client.name.clone(),
+        false => format!("{}: {}", client.id, client.name),
     };
+    let mut page = page_without_run("fix", subject);
     let of = |variant| {
         let mut rows = rows(catalogue, client, variant);
         rows.retain(|row| request.includes(row.one));
@@ -418,11 +396,8 @@ pub fn fix_client(
     let default = client.variant(Role::Default);
     let defaults = default.map_or_else(Vec::new, of);
     let unknown = || text!("{}: not measured, so its reuse is unknown.", &client.name);
-    page.verdict = vec![
-        defaults
-            .last()
-            .map_or_else(unknown, |row| verdict(client, row)),
-    ];
+    let newest = defaults.last();
+    page.verdict = vec![newest.map_or_else(unknown, |row| verdict(client, row))];
     let reuse = |row: &Row<'_>| text!("{}: {}", row.one.versions(), reuse(&row.one.facts));
     let since = client
         .since
@@ -435,14 +410,10 @@ pub fn fix_client(
         let newest = of(client.variant(role)?).pop()?;
         is_kept(newest.one).then_some(newest)
     });
-    if let Some(section) = hang::limit(catalogue, client, reusing.as_ref(), defaults.last()) {
-        page.section(section);
-    }
+    page.section(hang::limit(catalogue, client, reusing.as_ref(), newest));
     page.section(Section::new("default", heading).summary(Block::List(items.collect())));
-    if let Some(section) = hang::life(catalogue, client, defaults.last()) {
-        page.section(section);
-    }
-    page.section(behaviour(client, defaults.last()));
+    page.section(hang::life(catalogue, client, newest));
+    page.section(newest.map(|newest| behaviour(client, newest)));
     let all: Vec<Row<'_>> = client.variants.iter().flat_map(of).collect();
     let table = Rows::of(&all)
         .column("variant", |row| &row.variant.id)
@@ -531,16 +502,10 @@ fn advice(
     defaults: &[Row<'_>],
     request: FixRequest<'_>,
 ) -> Section {
-    let mut all: Vec<(Advice, Vec<String>)> = Vec::new();
-    for row in defaults {
-        let Some(advice) = catalogue.advise(client, row.one, request.server_idle) else {
-            continue;
-        };
-        match all.iter_mut().find(|(known, _)| *known == advice) {
-            Some((_, versions)) => versions.push(row.one.versions()),
-            None => all.push((advice, vec![row.one.versions()])),
-        }
-    }
+    let all = grouped(defaults.iter().filter_map(|row| {
+        let advice = catalogue.advise(client, row.one, request.server_idle)?;
+        Some((advice, row.one.versions()))
+    }));
     let is_for_all = all.len() == 1 && all[0].1.len() == defaults.len();
     let server = request.server_idle.map_or_else(Text::default, |idle| {
         text!(
@@ -638,10 +603,7 @@ fn one_advice<'a>(client: &Client, advice: &'a Advice) -> (Text, &'a str) {
 }
 
 /// What the default does, with all that was measured of the newest version.
-fn behaviour(client: &Client, newest: Option<&Row<'_>>) -> Section {
-    let Some(row) = newest else {
-        return Section::new("behaviour", "");
-    };
+fn behaviour(client: &Client, row: &Row<'_>) -> Section {
     let rows = [*row];
     let table = measured(Rows::of(&rows));
     let seen = table.columns.into_iter().filter_map(|column| {
@@ -663,13 +625,9 @@ fn behaviour(client: &Client, newest: Option<&Row<'_>>) -> Section {
 
 /// What articles recommend: each snippet as published, what it does today, and what to use instead.
 pub fn fix_articles(catalogue: &Catalogue) -> Page<'static> {
-    let mut page = Page {
-        command: "fix --articles".to_owned(),
-        subject: counted(catalogue.articles.len() as u64, "recommendation"),
-        verdict: ABOUT_ARTICLES.map(Text::prose).to_vec(),
-        version: own_version(),
-        ..Page::default()
-    };
+    let subject = counted(catalogue.articles.len() as u64, "recommendation");
+    let mut page = page_without_run("fix --articles", subject);
+    page.verdict = ABOUT_ARTICLES.map(Text::prose).to_vec();
     for article in &catalogue.articles {
         let Some((client, variant)) = catalogue.variant_of(article, &article.with) else {
             continue;
@@ -703,7 +661,7 @@ pub fn fix_articles(catalogue: &Catalogue) -> Page<'static> {
         page.section(
             Section::new("article", Text::prose(&article.advice))
                 .summary(Block::Code(copied(&snippet.unwrap_or_default())))
-                .summary(measured_effects(&rows))
+                .summary(effects(Rows::of(&rows)).table())
                 .summary(instead)
                 .summary(other.map(|lines| Block::Code(copied(&lines)))),
         );
@@ -729,26 +687,17 @@ fn trials<'a>(catalogue: &'a Catalogue, article: &'a Article) -> Vec<Trial<'a>> 
 
 /// What a recommendation changes, a row for each set of versions.
 fn effects<'a>(rows: Rows<'a, (&'a Article, Trial<'a>)>) -> Rows<'a, (&'a Article, Trial<'a>)> {
-    fn in_turn(one: &Measurement) -> Option<&Count> {
-        one.facts.plain.as_ref().map(|load| &load.sequential)
-    }
-    fn at_once(one: &Measurement) -> Option<&Count> {
-        one.facts.plain.as_ref()?.concurrent.as_ref()
-    }
-    let pair = |trial: &Trial<'_>, of: fn(&Measurement) -> Option<&Count>| {
-        let printed = |one| of(one).map_or("-".to_owned(), |count| count.connections.to_string());
-        format!("{}, {}", printed(trial.without), printed(trial.with))
+    let pair = |trial: &Trial<'_>, of: fn(Option<&Load>) -> Option<&Count>| {
+        let [without, with] = [trial.without, trial.with].map(|one| {
+            let count = of(one.facts.plain.as_ref());
+            count.map_or_else(|| "-".to_owned(), |count| count.connections.to_string())
+        });
+        format!("{without}, {with}")
     };
     rows.column("versions", |(_, trial)| trial.with.versions())
-        .column("10: without, with", move |(_, trial)| pair(trial, in_turn))
-        .column("3x10: without, with", move |(_, trial)| {
-            pair(trial, at_once)
-        })
+        .column("10: without, with", |(_, trial)| pair(trial, in_turn))
+        .column("3x10: without, with", |(_, trial)| pair(trial, at_once))
         .column("verdict", |(_, trial)| trial.effect().words())
-}
-
-fn measured_effects(rows: &[(&Article, Trial<'_>)]) -> Table {
-    effects(Rows::of(rows)).table()
 }
 
 mod hang;

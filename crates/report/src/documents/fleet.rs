@@ -151,46 +151,40 @@ fn of_all(profiles: u64, facts: &CardsFacts) -> String {
 }
 
 fn figures(facts: &CardsFacts) -> Table {
-    let time = |ms| Cell::from(Time(ms));
-    let seconds = |value: f64| Timer(value * 1e3);
-    let count = |value: f64| Count(value as u64);
-    let idle = figure("idle limit", facts.idle_timeout_s, |one| {
-        seconds(one).into()
-    });
-    let idle_bound = figure(
-        "idle limit, at least",
-        facts.idle_timeout_at_least_s,
-        |one| seconds(one).into(),
-    );
-    let announced = figure(
-        "idle limit, announced",
-        facts.idle_timeout_announced_s,
-        |one| seconds(one).into(),
-    );
-    let requests = figure("requests per connection", facts.max_requests, |one| {
-        count(one).into()
-    });
-    let requests_bound = figure("the same, at least", facts.max_requests_at_least, |one| {
-        count(one).into()
-    });
-    let fresh = figure("request on a new connection", facts.fresh_ms, time);
-    let reused = figure("request on a reused connection", facts.reused_ms, time);
+    let time: fn(f64) -> Quantity = Time;
+    let seconds: fn(f64) -> Quantity = |seconds| Timer(seconds * 1e3);
+    let count: fn(f64) -> Quantity = |count| Count(count as u64);
     let figures = [
-        idle,
-        idle_bound,
-        announced,
-        requests,
-        requests_bound,
-        fresh,
-        reused,
+        ("idle limit", facts.idle_timeout_s, seconds),
+        (
+            "idle limit, at least",
+            facts.idle_timeout_at_least_s,
+            seconds,
+        ),
+        (
+            "idle limit, announced",
+            facts.idle_timeout_announced_s,
+            seconds,
+        ),
+        ("requests per connection", facts.max_requests, count),
+        ("the same, at least", facts.max_requests_at_least, count),
+        ("request on a new connection", facts.fresh_ms, time),
+        ("request on a reused connection", facts.reused_ms, time),
     ];
-    let figures: Vec<Figure> = figures.into_iter().flatten().collect();
+    let known = figures.into_iter().filter_map(|(name, spread, quantity)| {
+        Some(Figure {
+            name,
+            spread: spread?,
+            quantity,
+        })
+    });
+    let figures: Vec<Figure> = known.collect();
     Rows::of(&figures)
         .column("figure", |one| one.name)
-        .column("median", |one| one.median.clone())
-        .ranked(1, "smallest", |one| one.min.clone())
-        .ranked(1, "largest", |one| one.max.clone())
-        .ranked(2, "profiles", |one| one.profiles)
+        .column("median", |one| (one.quantity)(one.spread.median))
+        .ranked(1, "smallest", |one| (one.quantity)(one.spread.min))
+        .ranked(1, "largest", |one| (one.quantity)(one.spread.max))
+        .ranked(2, "profiles", |one| one.spread.profiles)
         .about("that have the figure")
         .table()
 }
@@ -198,21 +192,8 @@ fn figures(facts: &CardsFacts) -> Table {
 /// A figure over the profiles that have it.
 struct Figure {
     name: &'static str,
-    median: Cell,
-    min: Cell,
-    max: Cell,
-    profiles: u64,
-}
-
-fn figure(name: &'static str, all: Option<Spread>, cell: impl Fn(f64) -> Cell) -> Option<Figure> {
-    let all = all?;
-    Some(Figure {
-        name,
-        median: cell(all.median),
-        min: cell(all.min),
-        max: cell(all.max),
-        profiles: all.profiles,
-    })
+    spread: Spread,
+    quantity: fn(f64) -> Quantity,
 }
 
 /// A finding with the profiles that have it in the place of its subject.

@@ -3,7 +3,7 @@
 
 use super::bench::comparison_table;
 use super::common::{
-    GROUPS, by_round, caveats, claims, findings, first_of, method, page as start, program,
+    GROUPS, by_round, each_part, findings, first_of, in_chart, method, page as start, program,
     round_line,
 };
 use super::populations;
@@ -14,6 +14,7 @@ use intact_experiments::lambda::{
     FreezeEffect, Freezes, FrozenConnection, InvocationFacts, Kind, LambdaFacts, Sent, VariantFacts,
 };
 use intact_ledger::Run;
+use intact_reading::Reading;
 use intact_statistics::Interval;
 use intact_units::Quantity::{Mean, Share, Time};
 use intact_units::plural::{self, counted};
@@ -25,15 +26,10 @@ const FIRST: usize = 500;
 type Row<'a> = (&'a VariantFacts, &'a Kind);
 
 pub(super) fn page<'a>(run: &'a Run, facts: &'a LambdaFacts) -> Page<'a> {
-    let rows: Vec<Row<'_>> = facts
-        .variants
-        .iter()
-        .flat_map(|variant| variant.kinds.iter().map(move |kind| (variant, kind)))
-        .collect();
-    let mut page = start(run, || program(run));
+    let rows = each_part(&facts.variants, |variant| &variant.kinds);
+    let mut page = start(run, facts, || program(run));
     page.headline = headline(facts);
-    page.verdict = claims(run, &facts.verdict);
-    page.facts = totals(facts);
+    page.facts(totals(facts));
     page.section(findings(&facts.findings, ""));
     let title = "Invocations: the function's own time";
     page.section(
@@ -52,13 +48,9 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a LambdaFacts) -> Page<'a> {
             .full(over_rounds(facts)),
     );
     page.section(Section::new("sent", "What the function sent").full(sent(facts)));
-    page.caveats = caveats(&facts.caveats);
     page.method = Some(method(run, &how(facts), Vec::new()));
-    page.files = vec![File::csv(
-        "invocations.csv",
-        "every invocation as CSV",
-        move || invocations(run, facts),
-    )];
+    let words = "every invocation as CSV";
+    page.csv("invocations.csv", words, move || invocations(run, facts));
     page
 }
 
@@ -84,10 +76,7 @@ fn headline(facts: &LambdaFacts) -> Option<Headline> {
         Some((one, saved)) if saved.excludes_zero() => {
             let caption = "of the time of an invocation with {} (95 % interval {} to {})";
             let caption = text!(caption, &one.b, Share(saved.low), Share(saved.high));
-            let assessment = match saved.value > 0.0 {
-                true => Assessment::Good,
-                false => Assessment::Bad,
-            };
+            let assessment = Assessment::good_if(saved.value > 0.0);
             Headline::new(HeadlineShare::saved(saved.value), assessment, caption)
         }
         Some((one, saved)) => {
@@ -132,10 +121,8 @@ fn totals(facts: &LambdaFacts) -> Vec<Fact> {
             Fact::new("reused", populations::reuse(&traffic.reuse)),
         ]);
     }
-    totals.extend(Fact::failures(
-        &(facts.counts.total - facts.counts.ok).into(),
-        "invocation",
-    ));
+    let unanswered = Reading::count(facts.counts.total - facts.counts.ok);
+    totals.push(Fact::failures(&unanswered, "invocation"));
     let freezes = || {
         facts
             .invocations
@@ -158,7 +145,6 @@ fn totals(facts: &LambdaFacts) -> Vec<Fact> {
             Fact::new(name, Cell::failed(count))
         }));
     }
-    totals.retain(|fact| !fact.value.is_absent());
     totals
 }
 
@@ -168,19 +154,11 @@ fn kinds(rows: &[Row<'_>]) -> Table {
         .column("kind", |(_, kind)| &kind.name)
         .column("count", |(_, kind)| kind.count)
         .column("failed", |(_, kind)| Cell::failed(kind.failed))
-        .column("mean", |(_, kind)| {
-            Cell::reading(&kind.latency_ms.mean, Time)
-        })
-        .ranked(1, "p50", |(_, kind)| {
-            Cell::reading(&kind.latency_ms.p50, Time)
-        })
+        .figure(0, "mean", |(_, kind)| &kind.latency_ms.mean)
+        .figure(1, "p50", |(_, kind)| &kind.latency_ms.p50)
         .full("p90", |(_, kind)| Cell::reading(&kind.latency_ms.p90, Time))
-        .ranked(2, "p99", |(_, kind)| {
-            Cell::reading(&kind.latency_ms.p99, Time)
-        })
-        .ranked(3, "max", |(_, kind)| {
-            Cell::reading(&kind.latency_ms.max, Time)
-        })
+        .figure(2, "p99", |(_, kind)| &kind.latency_ms.p99)
+        .figure(3, "max", |(_, kind)| &kind.latency_ms.max)
         .ranked(4, "start", |(_, kind)| {
             let start = kind.init_ms.as_ref();
             start.map(|start| Cell::reading(&start.mean, Time))
@@ -310,27 +288,14 @@ fn times(facts: &LambdaFacts) -> Chart {
 }
 
 fn means(facts: &LambdaFacts) -> Option<Chart> {
-    let bars = facts
-        .variants
-        .iter()
-        .take(GROUPS)
-        .enumerate()
-        .filter_map(|(nth, variant)| {
-            let value = variant.warm_ms.mean.value()?;
-            let each = variant
-                .sent
-                .as_ref()
-                .and_then(|sent| sent.connections_per_invocation.value());
-            let each =
-                each.map_or_else(String::new, |each| format!(", connections: {}", Mean(each)));
-            let tone = Tone::Series(nth as u8);
-            Some(Bar::whole(
-                &variant.name,
-                tone,
-                value,
-                format!("{}{each}", Time(value)),
-            ))
-        });
+    let bars = in_chart(&facts.variants).filter_map(|(tone, variant)| {
+        let value = variant.warm_ms.mean.value()?;
+        let sent = variant.sent.as_ref();
+        let each = sent.and_then(|sent| sent.connections_per_invocation.value());
+        let each = each.map_or_else(String::new, |each| format!(", connections: {}", Mean(each)));
+        let words = format!("{}{each}", Time(value));
+        Some(Bar::whole(&variant.name, tone, value, words))
+    });
     let bars: Vec<Bar> = bars.collect();
     let words = "Mean time of a warm invocation, and the connections that it opened. To see whether variants differ, read the comparison round by round.";
     let title = "Mean time of an invocation, by variant";
@@ -338,18 +303,11 @@ fn means(facts: &LambdaFacts) -> Option<Chart> {
 }
 
 fn over_rounds(facts: &LambdaFacts) -> Chart {
-    let lines = facts
-        .variants
-        .iter()
-        .take(GROUPS)
-        .enumerate()
-        .map(|(nth, variant)| {
-            let rounds = variant
-                .rounds
-                .iter()
-                .map(|round| (round.round, round.mean_ms));
-            round_line(Tone::Series(nth as u8), &variant.name, rounds)
-        });
+    let lines = in_chart(&facts.variants).map(|(tone, variant)| {
+        let rounds = variant.rounds.iter();
+        let rounds = rounds.map(|round| (round.round, round.mean_ms));
+        round_line(tone, &variant.name, rounds)
+    });
     let words = "Mean time in each round, without cold and failed invocations. What affected all variants in one round cancels out in the comparison.";
     Chart::new(
         "rounds",
@@ -371,22 +329,16 @@ fn calls(facts: &LambdaFacts) -> Chart {
         },
         hollow: call.frozen_ms.is_some(),
     };
-    let series = facts
-        .variants
-        .iter()
-        .take(GROUPS)
-        .enumerate()
-        .map(|(index, variant)| {
-            let ours = facts
-                .invocations
-                .iter()
-                .filter(|call| call.variant == index);
-            Series {
-                name: name(facts, variant),
-                points: ours.take(FIRST).enumerate().map(point).collect(),
-                levels: Vec::new(),
-            }
-        });
+    let variants = facts.variants.iter().take(GROUPS).enumerate();
+    let series = variants.map(|(index, variant)| {
+        let calls = facts.invocations.iter();
+        let ours = calls.filter(|call| call.variant == index);
+        Series {
+            name: name(facts, variant),
+            points: ours.take(FIRST).enumerate().map(point).collect(),
+            levels: Vec::new(),
+        }
+    });
     let scatter = Scatter(series.collect());
     let words = "The first 500 invocations of each variant in their order. ◆ cold, ● warm, ○ after a freeze, × no response.";
     Chart::new("invocations", "The first invocations", scatter, words)
@@ -394,43 +346,30 @@ fn calls(facts: &LambdaFacts) -> Chart {
         .notes(left_out(facts))
 }
 
-fn sent(facts: &LambdaFacts) -> Option<Table> {
-    if !is_watched(facts) {
-        return None;
-    }
-    let of = |one: &VariantFacts, cell: fn(&Sent) -> Cell| one.sent.as_ref().map(cell);
-    let table = Rows::of(&facts.variants)
-        .column("variant", |one| &one.name)
-        .column("requests", |one| {
-            of(one, |sent| {
-                Cell::count(&sent.requests).inferred_if(!sent.inferred.is_empty())
-            })
+/// Empty where connections were not watched.
+fn sent(facts: &LambdaFacts) -> Table {
+    let sent = facts.variants.iter();
+    let sent = sent.filter_map(|one| Some((&one.name, one.sent.as_ref()?)));
+    let sent: Vec<(&String, &Sent)> = sent.collect();
+    Rows::of(&sent)
+        .column("variant", |(name, _)| *name)
+        .column("requests", |(_, sent)| {
+            Cell::count(&sent.requests).inferred_if(!sent.inferred.is_empty())
         })
-        .column("connections", |one| {
-            of(one, |sent| Cell::count(&sent.connections))
-        })
-        .column("per environment", |one| {
-            of(one, |sent| {
-                sent.connections_per_environment.map(Mean).into()
-            })
+        .column("connections", |(_, sent)| Cell::count(&sent.connections))
+        .column("per environment", |(_, sent)| {
+            sent.connections_per_environment.map(Mean)
         })
         .about("connections")
-        .column("per warm invocation", |one| {
-            of(one, |sent| {
-                Cell::reading(&sent.connections_per_invocation, Mean)
-            })
+        .column("per warm invocation", |(_, sent)| {
+            Cell::reading(&sent.connections_per_invocation, Mean)
         })
         .about("connections")
-        .column("avoidable", |one| {
-            of(one, |sent| Cell::count(&sent.avoidable))
-        })
+        .column("avoidable", |(_, sent)| Cell::count(&sent.avoidable))
         .about("connections beyond what the environments needed")
-        .column("reused", |one| {
-            of(one, |sent| populations::reuse(&sent.reuse))
-        })
+        .column("reused", |(_, sent)| populations::reuse(&sent.reuse))
         .about("share of requests")
-        .table();
-    Some(table)
+        .table()
 }
 
 fn how(facts: &LambdaFacts) -> Vec<Text> {

@@ -1,19 +1,16 @@
 //! The section about a test and production: do both use connections alike?
 
+use super::common::each_part;
 use crate::page::*;
-use intact_experiments::likeness::{Alikeness, AspectComparison, Likeness};
+use intact_experiments::likeness::{Alikeness, Likeness};
 
 /// How tests use connections, compared with production.
 pub(super) fn section(like: Option<&Likeness>) -> Option<Section> {
     let like = like?;
-    let rows = like.tests.iter().flat_map(|test| {
-        let aspects = test.aspects.iter();
-        aspects.map(move |aspect| (&test.behaviour.name, aspect))
-    });
-    let rows: Vec<(&String, &AspectComparison)> = rows.collect();
+    let rows = each_part(&like.tests, |test| &test.aspects);
     let table = match like.tests.as_slice() {
         [_] => Rows::of(&rows),
-        _ => Rows::of(&rows).column("test", |row| row.0),
+        _ => Rows::of(&rows).column("test", |row| &row.0.behaviour.name),
     };
     let table = table
         .column("aspect", |row| row.1.aspect.words())

@@ -1,7 +1,7 @@
 //! The page of a model: what a request through a chain of services takes, call by call and packet
 //! by packet.
 
-use super::common::{caveats, own_version};
+use super::common::{caveats, page_without_run};
 use crate::page::*;
 use intact_model as model;
 use intact_model::{CallForecast, Fit, Forecast, Http, Prediction, Tls, Totals, WhatIf};
@@ -15,16 +15,12 @@ const LIMITS: [&str; 2] = [
 
 /// The page; `fit` where the chain was derived from a ledger.
 pub fn model<'a>(forecast: &'a Forecast, subject: &str, fit: Option<&Fit>) -> Page<'a> {
-    let mut page = Page {
-        command: "model".to_owned(),
-        subject: match forecast.name.as_str() {
-            "" => subject.to_owned(),
-            name => format!("{subject}: {name}"),
-        },
-        verdict: vec![verdict(forecast)],
-        version: own_version(),
-        ..Page::default()
+    let subject = match forecast.name.as_str() {
+        "" => subject.to_owned(),
+        name => format!("{subject}: {name}"),
     };
+    let mut page = page_without_run("model", subject);
+    page.verdict = vec![verdict(forecast)];
     if let Some(fit) = fit {
         page.verdict.extend(fitted(forecast, fit));
         page.caveats = caveats(&fit.caveats);
@@ -33,14 +29,12 @@ pub fn model<'a>(forecast: &'a Forecast, subject: &str, fit: Option<&Fit>) -> Pa
     page.section(Section::new("counting", "One request").summary(counting(forecast)));
     page.section(calls(forecast));
     if fit.is_none() {
-        let hint = note(Text::prose(
-            "`--mermaid FILE` writes this diagram for Markdown",
-        ));
+        let hint = Text::prose("`--mermaid FILE` writes this diagram for Markdown");
         let packets = Block::Sequence(sequence_of(&forecast.sequence));
         page.section(
             Section::new("packets", "Packets")
                 .summary(packets)
-                .summary(hint),
+                .summary(note(hint)),
         );
     }
     let limits: Vec<Block> = LIMITS.map(note).into();

@@ -1,7 +1,7 @@
 //! The plain page: what every document has. A document without a page of its own is shown by it.
 //! Must not know a document.
 
-use super::common::{caveats, claims, findings, method, page as start};
+use super::common::{findings, method, page as start};
 use crate::page::*;
 use intact_document::figures::NANOS_PER_MS;
 use intact_document::requirement::{Dimension, FIGURES, Figure};
@@ -11,12 +11,10 @@ use intact_reading::Reading;
 
 /// The verdict, the figures of each subject, what stands out, and how it was measured.
 pub(super) fn page<'a>(run: &'a Run, facts: &'a dyn Facts) -> Page<'a> {
-    let mut page = start(run, || run.producer.to_string());
-    page.verdict = claims(run, facts.verdict());
+    let mut page = start(run, facts, || run.producer.to_string());
     let table = figures(&facts.subjects());
     page.section(Section::new("figures", "Figures").summary(table));
     page.section(findings(facts.findings(), ""));
-    page.caveats = caveats(facts.caveats());
     page.method = Some(method(run, &[], Vec::new()));
     page
 }

@@ -104,6 +104,11 @@ pub(super) fn bars(panel: &str, populations: &[document::Population]) -> Vec<Bar
     seen.map(bar).collect()
 }
 
+/// The phases of requests as bars.
+pub(super) fn waterfall(bars: Vec<Bar>, words: &str) -> Chart {
+    Chart::new("waterfall", "Where the time goes", Bars(bars), words)
+}
+
 /// Phases as the parts of a bar.
 pub(super) fn segments<'a>(phases: impl Iterator<Item = (&'a str, f64)>) -> Vec<Segment> {
     let segment = |(phase, ms): (&str, f64)| {

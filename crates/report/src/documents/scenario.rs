@@ -1,7 +1,7 @@
 //! The page of a scenario: what simulated clients sent, by session and tag, and what new and reused
 //! connections took.
 
-use super::common::{by_kind, caveats, claims, findings, method, no_response, page as start};
+use super::common::{by_kind, each_part, findings, method, no_response, page as start, seed};
 use super::populations;
 use crate::page::*;
 use intact_experiments::scenario::{ScenarioFacts, SessionFacts, TagFacts};
@@ -12,14 +12,13 @@ use intact_units::Quantity::{Mean, Share, Time};
 type Row<'a> = (&'a SessionFacts, &'a TagFacts);
 
 pub(super) fn page<'a>(run: &'a Run, facts: &'a ScenarioFacts) -> Page<'a> {
-    let mut page = start(run, || "the built-in server".to_owned());
+    let mut page = start(run, facts, || "the built-in server".to_owned());
     if let Some(file) = &run.scenario {
         page.subject = format!("{file} at {}", page.subject);
     }
     page.headline = headline(facts);
-    page.verdict = claims(run, &facts.verdict);
-    page.facts = totals(facts);
-    page.intro = vec![text!("seed {}", run.seed.unwrap_or(0).to_string())];
+    page.facts(totals(facts));
+    page.intro = vec![text!("seed {}", seed(run))];
     page.section(findings(&facts.findings, ""));
     if facts.counted.requests.total > 0 {
         let title =
@@ -34,23 +33,14 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a ScenarioFacts) -> Page<'a> {
         page.section(latency(facts));
         page.section(client(facts));
     }
-    page.caveats = caveats(&facts.caveats);
-    page.method = Some(method(
-        run,
-        &how(facts),
-        vec![("Seed", run.seed.unwrap_or(0).to_string().into())],
-    ));
-    page.files = vec![File::csv("tags.csv", "the tags as CSV", move || {
-        tags(&rows(facts))
-    })];
+    page.method = Some(method(run, &how(facts), vec![("Seed", seed(run).into())]));
+    page.csv("tags.csv", "the tags as CSV", move || tags(&rows(facts)));
     page
 }
 
 /// Every tag of every session.
 fn rows(facts: &ScenarioFacts) -> Vec<Row<'_>> {
-    let sessions = facts.sessions.iter();
-    let tags = sessions.flat_map(|one| one.tags.iter().map(move |tag| (one, tag)));
-    tags.collect()
+    each_part(&facts.sessions, |one| &one.tags)
 }
 
 /// The share of requests that waited for a new connection, and the two times.
@@ -83,24 +73,20 @@ fn headline(facts: &ScenarioFacts) -> Option<Headline> {
 }
 
 fn totals(facts: &ScenarioFacts) -> Vec<Fact> {
-    let clients = facts.clients.map(|clients| clients.started);
+    let started = facts.clients.map(|clients| clients.started);
+    let started = started.map(|started| Fact::counted(started, "client"));
+    let most = facts.clients_at_once;
+    let most = most.map(|most| Fact::counted_as(most, "client", "at once"));
+    let (requests, connections) = (&facts.traffic.requests, &facts.traffic.connections);
     let counts = [
-        clients.map(|started| Fact::counted(started, "client")),
-        Some(Fact::read(&facts.traffic.requests.total, "request", "")),
-        Some(Fact::read(
-            &facts.traffic.connections.opened,
-            "connection",
-            "opened",
-        )),
-        facts
-            .clients_at_once
-            .map(|most| Fact::counted_as(most, "client", "at once")),
+        started,
+        Some(Fact::read(&requests.total, "request", "")),
+        Some(Fact::read(&connections.opened, "connection", "opened")),
+        most,
+        Some(Fact::failures(&requests.failures, "request")),
+        Some(Fact::failures(&connections.failures, "dial")),
     ];
-    let failures = [
-        Fact::failures(&facts.traffic.requests.failures, "request"),
-        Fact::failures(&facts.traffic.connections.failures, "dial"),
-    ];
-    counts.into_iter().chain(failures).flatten().collect()
+    counts.into_iter().flatten().collect()
 }
 
 fn sessions(sessions: &[SessionFacts]) -> Table {
@@ -175,7 +161,7 @@ fn phases(rows: &[Row<'_>]) -> Table {
 /// The modes, named, with their shares.
 fn latency(facts: &ScenarioFacts) -> Section {
     let histogram = Histogram(vec![populations::shares(&facts.populations)]);
-    let bars = Bars(populations::bars("", &facts.populations));
+    let bars = populations::bars("", &facts.populations);
     let title = match facts.is_bimodal {
         true => "Distribution of latency: two modes",
         false => "Distribution of latency",
@@ -189,9 +175,7 @@ fn latency(facts: &ScenarioFacts) -> Section {
     );
     Section::new("latency", "Latency: new and reused connections")
         .summary(Chart::new("latency", title, histogram, words).notes(modes))
-        .full(Chart::new(
-            "waterfall",
-            "Where the time goes",
+        .full(populations::waterfall(
             bars,
             "Mean time that each phase adds to a request.",
         ))

@@ -10,7 +10,7 @@ mod requests;
 pub use inputs::{LadderFacts, ladder};
 pub use requests::answers;
 
-use super::common::{caveats_beyond, claims, findings, method, page as start, program};
+use super::common::{caveats_beyond, findings, method, page as start, program};
 use super::populations;
 use crate::page::*;
 use destinations::{connections, destinations};
@@ -21,7 +21,7 @@ use intact_ledger::{Producer, Run, Vantage};
 use intact_reading::Reading;
 use intact_traffic::{LevelShift, Loss, NextStep, ObservedFacts, Shifted};
 use intact_units::Quantity::{RoundShare, Time};
-use intact_units::plural::counted;
+use intact_units::plural::{self, counted};
 use over_time::over_time;
 use processor_time::processor_time;
 use requests::{first_calls, fresh_and_reused, idle_times};
@@ -35,12 +35,11 @@ pub(super) fn page<'a>(run: &'a Run, parts: &'a ObservedParts) -> Page<'a> {
         charts,
         audit,
     } = parts;
-    let mut page = start(run, || program(run));
+    let mut page = start(run, facts, || program(run));
     let shift = charts.changes.first();
     let shift = shift.filter(|_| run.producer != Producer::Watch);
     page.headline = shift.map_or_else(|| headline(facts), since);
-    page.verdict = claims(run, &facts.verdict);
-    page.facts = totals(run, facts);
+    page.facts(totals(run, facts));
     page.section(findings(&facts.findings, ""));
     page.section(next(&facts.next));
     page.section(
@@ -64,11 +63,8 @@ pub(super) fn page<'a>(run: &'a Run, parts: &'a ObservedParts) -> Page<'a> {
         ));
     }
     page.method = Some(method(run, &how(run.vantage), Vec::new()));
-    page.files = vec![File::csv(
-        "destinations.csv",
-        "the destinations as CSV",
-        move || destinations(&facts.destinations),
-    )];
+    let table = move || destinations(&facts.destinations);
+    page.csv("destinations.csv", "the destinations as CSV", table);
     page
 }
 
@@ -79,11 +75,7 @@ fn since(step: &LevelShift) -> Option<Headline> {
         Shifted::Reuse => after.known_reuse > before.known_reuse,
         Shifted::Latency => after.mean_ms < before.mean_ms,
     };
-    let assessment = if gain {
-        Assessment::Good
-    } else {
-        Assessment::Bad
-    };
+    let assessment = Assessment::good_if(gain);
     let before_ms = before.mean_ms.filter(|mean| *mean > 0.0);
     let (number, caption) = match (step.difference_ms, before_ms) {
         (Some(difference), Some(before)) => (
@@ -177,7 +169,9 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
     let open_before = (totals.open_before > 0).then_some(totals.open_before);
     // a clock that is too coarse shows no time
     let waiting = totals.outbound_ms.filter(|ms| *ms > 0.0);
-    let counts = [
+    let lookups = &totals.lookups;
+    let looked_up = Some(lookups.seen).filter(|seen| *seen > 0);
+    vec![
         Fact::counted(facts.destinations.len() as u64, noun),
         Fact {
             value: inferred(Cell::count(&requests.total)),
@@ -188,34 +182,21 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
         Fact::new("needed", inferred(Cell::count(&connections.needed))),
         Fact::new("reused", inferred(populations::reuse(&traffic.reuse))),
         Fact::new("waiting for responses", waiting.map(Time)),
-    ];
-    let counts = counts.into_iter().filter(|fact| !fact.value.is_absent());
-    let lookups = &totals.lookups;
-    let looked_up = (lookups.seen > 0).then(|| Fact::counted(lookups.seen, "lookup"));
-    let failures = [
+        Fact::new(plural::of(lookups.seen, "lookup"), looked_up),
         Fact::failures(&requests.failures, "request"),
         Fact::failures(&connections.failures, "dial"),
         Fact::failures(&lookups.failed.into(), "lookup"),
-    ];
-    counts
-        .chain(looked_up)
-        .chain(failures.into_iter().flatten())
-        .collect()
+    ]
 }
 
 /// The commands to run next.
 fn next(steps: &[NextStep]) -> Section {
-    let lines = steps
+    let text: String = steps
         .iter()
-        .map(|one| format!("# {}\n{}", one.purpose, one.command));
-    let lines: Vec<String> = lines
-        .flat_map(|two| two.lines().map(str::to_owned).collect::<Vec<_>>())
+        .map(|one| format!("# {}\n{}\n", one.purpose, one.command))
         .collect();
-    let section = Section::new("next", "Next");
-    if lines.is_empty() {
-        return section;
-    }
-    section.summary(Block::Code(lines))
+    let lines = text.lines().map(str::to_owned);
+    Section::new("next", "Next").summary(Block::Code(lines.collect()))
 }
 
 fn how(vantage: Vantage) -> [Text; 3] {

@@ -55,7 +55,7 @@ pub struct Page<'a> {
     pub headline: Option<Headline>,
     /// The result in sentences, the most important first.
     pub verdict: Vec<Text>,
-    /// The figures to know at a glance.
+    /// The figures to know at a glance; see [`Page::facts`].
     pub facts: Vec<Fact>,
     /// The requirements that were checked.
     pub requirements: Vec<Verdict>,
@@ -69,7 +69,19 @@ pub struct Page<'a> {
     pub files: Vec<File<'a>>,
 }
 
-impl Page<'_> {
+impl<'a> Page<'a> {
+    /// Adds figures to know at a glance, but those without a value.
+    pub fn facts(&mut self, facts: impl IntoIterator<Item = Fact>) {
+        let facts = facts.into_iter();
+        self.facts
+            .extend(facts.filter(|fact| !fact.value.is_absent()));
+    }
+
+    /// Adds a table to save as CSV.
+    pub fn csv(&mut self, name: &str, words: &'static str, table: impl Fn() -> Table + 'a) {
+        self.files.push(File::csv(name, words, table));
+    }
+
     /// Adds a section, unless it is empty.
     pub fn section(&mut self, section: impl Into<Option<Section>>) {
         let section = section.into().filter(|section| !section.blocks.is_empty());
@@ -325,6 +337,16 @@ pub enum Assessment {
     Neutral,
 }
 
+impl Assessment {
+    /// Good or bad.
+    pub(crate) fn good_if(is_good: bool) -> Assessment {
+        match is_good {
+            true => Assessment::Good,
+            false => Assessment::Bad,
+        }
+    }
+}
+
 /// A figure with its name.
 pub struct Fact {
     /// The name; it reads well after the figure.
@@ -361,13 +383,13 @@ impl Fact {
         Fact::new(name.trim_end().to_owned(), Cell::count(count))
     }
 
-    /// What is known of a number of failures; absent unless there are any.
-    pub fn failures(count: &Reading, noun: &str) -> Option<Fact> {
+    /// What is known of a number of failures; without a value unless there are any.
+    pub fn failures(count: &Reading, noun: &str) -> Fact {
         let is_any = count.is_positive() || count.estimate().is_some_and(|count| count > 0.0);
-        is_any.then(|| Fact {
-            value: Cell::failures(count),
+        Fact {
+            value: is_any.then(|| Cell::failures(count)).into(),
             ..Fact::read(count, noun, "failed")
-        })
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Horizontal bars: whole with their intervals, or stacked from parts such as the phases of a
 //! request.
 
-use super::canvas::{Anchor, Canvas, Rect, width_of};
+use super::canvas::{Anchor, Canvas, width_of};
 use super::frame::{AXIS, Frame, LINE, Sample, heading, legend, share_a_line};
 use super::scale::Scale;
 use super::{Picture, Svg, tone_class};
@@ -71,21 +71,16 @@ impl Bars {
 }
 
 fn draw_part(canvas: &mut Canvas, bar: &Bar, part: &Segment, (from, to): (f64, f64), y: f64) {
-    let rect = Rect {
-        x: from,
-        y,
-        width: to - from,
-        height: THICK,
-    };
+    let (at, size) = ((from, y), (to - from, THICK));
     let tone = tone_class(part.tone);
     if part.name.is_empty() {
         let tip = format!("{}: {}", bar.name, bar.words);
-        canvas.rect(&format!("fill {tone}"), rect, &tip);
+        canvas.rect(&format!("fill {tone}"), at, size, &tip);
         return;
     }
     let value = Axis::Time.label(part.value);
     let tip = format!("{}, {}: {value}", bar.name, part.name);
-    canvas.rect(&format!("fill part {tone}"), rect, &tip);
+    canvas.rect(&format!("fill part {tone}"), at, size, &tip);
     if width_of(&value) + 6.0 < to - from {
         let middle = (f64::midpoint(from, to), y + 13.0);
         canvas.text(&format!("inside on-{tone}"), middle, Anchor::Middle, &value);

@@ -18,15 +18,6 @@ pub(super) enum Anchor {
     End,
 }
 
-/// A rectangle by its upper left corner.
-#[derive(Clone, Copy)]
-pub(super) struct Rect {
-    pub(super) x: f64,
-    pub(super) y: f64,
-    pub(super) width: f64,
-    pub(super) height: f64,
-}
-
 /// Shapes so far.
 pub(super) struct Canvas {
     width: f64,
@@ -45,22 +36,16 @@ impl Canvas {
         self.width
     }
 
-    /// A filled rectangle; with a tip where one is given.
-    pub(super) fn rect(&mut self, class: &str, rect: Rect, tip: &str) {
-        let Rect {
-            x,
-            y,
-            width,
-            height,
-        } = rect;
+    /// A filled rectangle by its upper left corner and its size; with a tip where one is given.
+    pub(super) fn rect(&mut self, class: &str, at: (f64, f64), size: (f64, f64), tip: &str) {
         let _ = write!(
             self.body,
             r#"<rect class="{}" x="{}" y="{}" width="{}" height="{}""#,
             markup(class),
-            Short(x),
-            Short(y),
-            Short(width.max(0.0)),
-            Short(height.max(0.0))
+            Short(at.0),
+            Short(at.1),
+            Short(size.0.max(0.0)),
+            Short(size.1.max(0.0))
         );
         self.end("rect", tip);
     }

@@ -1,6 +1,6 @@
 //! What stands around the data: axes with ticks, and the legend.
 
-use super::canvas::{Anchor, Canvas, Rect, fit, fit_bold, width_of, width_of_bold};
+use super::canvas::{Anchor, Canvas, fit, fit_bold, width_of, width_of_bold};
 use super::scale::Scale;
 use super::tone_class;
 use crate::page::{Axis, Tone};
@@ -122,13 +122,8 @@ pub(super) fn legend(
             y += LINE + 2.0;
         }
         if sample == Sample::Area {
-            let swatch = Rect {
-                x,
-                y: y + 2.0,
-                width: sample_width,
-                height: 10.0,
-            };
-            canvas.rect(&format!("fill {}", tone_class(*tone)), swatch, "");
+            let class = format!("fill {}", tone_class(*tone));
+            canvas.rect(&class, (x, y + 2.0), (sample_width, 10.0), "");
         } else {
             let ends = [(x, y + 7.0), (x + sample_width, y + 7.0)];
             canvas.path(&format!("curve {}", tone_class(*tone)), &ends, false);

@@ -1,7 +1,7 @@
 //! Histograms: one panel per group over a common axis, its populations on one scale of counts, so
 //! that heights can be compared.
 
-use super::canvas::{Anchor, Canvas, Rect, fit, fit_bold, width_of};
+use super::canvas::{Anchor, Canvas, fit, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE, y_axis_width};
 use super::scale::Scale;
 use super::{Picture, Svg, tone_class};
@@ -150,13 +150,8 @@ fn draw_heading(canvas: &mut Canvas, panel: &Panel, top: f64) -> f64 {
             y += LINE;
             x = 0.0;
         }
-        let swatch = Rect {
-            x,
-            y: y - 13.0,
-            width: 10.0,
-            height: 10.0,
-        };
-        canvas.rect(&format!("fill {}", tone_class(population.tone)), swatch, "");
+        let class = format!("fill {}", tone_class(population.tone));
+        canvas.rect(&class, (x, y - 13.0), (10.0, 10.0), "");
         let words = fit(&words, canvas.width() - 16.0);
         canvas.text("label", (x + 15.0, y - 4.0), Anchor::Start, &words);
         x += wide;
@@ -166,13 +161,8 @@ fn draw_heading(canvas: &mut Canvas, panel: &Panel, top: f64) -> f64 {
 
 fn draw_band(canvas: &mut Canvas, frame: &Frame, scale: &Scale, band: &Band) {
     let (from, to) = (scale.place(band.from), scale.place(band.to));
-    let rect = Rect {
-        x: from,
-        y: frame.top,
-        width: (to - from).max(2.0),
-        height: frame.bottom - frame.top,
-    };
-    canvas.rect("band", rect, &band.words);
+    let size = ((to - from).max(2.0), frame.bottom - frame.top);
+    canvas.rect("band", (from, frame.top), size, &band.words);
     let (x, anchor) = if from > canvas.width() / 2.0 {
         (to, Anchor::End)
     } else {

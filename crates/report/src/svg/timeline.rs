@@ -1,7 +1,7 @@
 //! Connections over time: each a bar from opening to end, its setup, its exchanges as ticks, and
 //! who ended it.
 
-use super::canvas::{Anchor, Canvas, Rect, fit_bold, width_of};
+use super::canvas::{Anchor, Canvas, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE};
 use super::scale::Scale;
 use super::{Picture, Svg, tone_class};
@@ -52,28 +52,19 @@ fn height_of(lane: &Lane) -> f64 {
 fn draw_life(canvas: &mut Canvas, life: &Life, scale: &Scale, y: f64) {
     let (from, to) = (scale.place(life.from), scale.place(life.to));
     let middle = y + TALL / 2.0;
-    let rect = |x: f64, y: f64, width: f64, height: f64| Rect {
-        x,
-        y,
-        width,
-        height,
-    };
-    canvas.rect(
-        "fill open",
-        rect(from, middle - 1.5, to - from, 3.0),
-        &life.words,
-    );
+    let (at, size) = ((from, middle - 1.5), (to - from, 3.0));
+    canvas.rect("fill open", at, size, &life.words);
     if let Some(ready) = life.ready {
         let ready = scale.place(ready);
-        let setup = rect(from, middle - 3.0, (ready - from).max(1.0), 6.0);
-        canvas.rect("fill fresh", setup, "setup");
+        let size = ((ready - from).max(1.0), 6.0);
+        canvas.rect("fill fresh", (from, middle - 3.0), size, "setup");
     }
     for tick in &life.ticks {
         let (from, to) = (scale.place(tick.from), scale.place(tick.to));
         let class = if tick.ok { "fill reused" } else { "fill alarm" };
         // neighbours stay apart: a little is taken off each end
         let wide = (to - from - 0.6).max(0.8);
-        canvas.rect(class, rect(from, y, wide, TALL), "");
+        canvas.rect(class, (from, y), (wide, TALL), "");
     }
     if let Some(words) = &life.rest {
         let wide = width_of(words) + 6.0;
@@ -82,7 +73,7 @@ fn draw_life(canvas: &mut Canvas, life: &Life, scale: &Scale, y: f64) {
     }
     if let Some((tone, words)) = &life.end {
         let class = format!("fill {}", tone_class(*tone));
-        canvas.rect(&class, rect(to, y - 0.5, 2.5, TALL + 1.0), words);
+        canvas.rect(&class, (to, y - 0.5), (2.5, TALL + 1.0), words);
     }
 }
 
@@ -102,13 +93,7 @@ fn draw_legend(canvas: &mut Canvas) -> f64 {
             x = 0.0;
             y += LINE + 2.0;
         }
-        let swatch = Rect {
-            x,
-            y: y + 8.0 - high / 2.0,
-            width: wide,
-            height: high,
-        };
-        canvas.rect(class, swatch, "");
+        canvas.rect(class, (x, y + 8.0 - high / 2.0), (wide, high), "");
         canvas.text("label", (x + wide + 5.0, y + 12.0), Anchor::Start, words);
         x += room + 14.0;
     }

@@ -5,6 +5,7 @@
 
 use super::painted::{ALARM, FAINT, PLAIN};
 use super::{Length, Output, TerminalOptions, lines};
+use intact_document::grouping::grouped;
 use intact_document::requirement::{Outcome, RequirementResult, Verdict};
 use intact_units::foreign_text::escape;
 
@@ -46,14 +47,8 @@ impl Output {
             Outcome::FixedBy(..) | Outcome::Baseline => 2,
             _ => 0,
         });
-        let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-        for result in results {
-            let words = result.words();
-            match groups.iter_mut().find(|(known, _)| *known == words) {
-                Some((_, subjects)) => subjects.push(result.subject()),
-                None => groups.push((words, vec![result.subject()])),
-            }
-        }
+        let results = results.into_iter();
+        let groups = grouped(results.map(|one| (one.words(), one.subject())));
         for (words, subjects) in groups.iter().take(RESULTS) {
             let named = subjects.len().min(SUBJECTS);
             let more = match subjects.len() - named {

@@ -15,11 +15,6 @@ use intact_reading::Why;
 const NO_FAULT: &str = "no fault was applied";
 
 impl FaultFacts {
-    /// Whether any run of the program got a response.
-    pub fn any_success(&self) -> bool {
-        self.counted.any_success()
-    }
-
     fn subject(&self, cell: &FaultCell) -> Subject {
         let name = findings::subject(cell);
         let own = self.findings.iter().filter(|one| one.subject == name);
@@ -93,7 +88,7 @@ impl Facts for FaultFacts {
     }
 
     fn any_success(&self) -> bool {
-        FaultFacts::any_success(self)
+        self.counted.any_success()
     }
 
     fn unobserved(&self) -> Unobserved {

@@ -1,6 +1,7 @@
 //! The card in sentences: the worst outcome first, then what was not applied. Must not decide.
 
 use super::card::{FaultCell, FaultOutcome, FaultRun, Obstacle};
+use intact_document::grouping::grouped;
 use intact_document::statement::requests;
 use intact_document::unobserved::Unobserved;
 use intact_document::{Claim, ClaimKind, Claims};
@@ -203,25 +204,18 @@ fn hung(alike: &[&FaultCell], names: &str) -> String {
 
 /// What was not applied, by reason.
 fn reasons(cells: &[FaultCell]) -> Option<String> {
-    let mut reasons: Vec<(Obstacle, Vec<&str>)> = Vec::new();
-    for cell in cells {
-        let Some(obstacle) = cell.not_applied else {
-            continue;
-        };
-        if obstacle == Obstacle::Fault(FaultObstacle::NotHttp2) {
-            continue;
-        }
-        let known = reasons.iter_mut().find(|(known, _)| *known == obstacle);
-        match known {
-            Some((_, names)) => names.push(&cell.name),
-            None => reasons.push((obstacle, vec![&cell.name])),
-        }
-    }
-    let each = reasons.iter().take(REASONS).map(|(obstacle, names)| {
-        let mut names = names.clone();
-        names.dedup();
-        format!("{} ({})", names.join(", "), obstacle.words())
-    });
+    let is_shown = |obstacle: &Obstacle| *obstacle != Obstacle::Fault(FaultObstacle::NotHttp2);
+    let reasons = grouped(cells.iter().filter_map(|cell| {
+        let obstacle = cell.not_applied.filter(is_shown)?;
+        Some((obstacle, cell.name.as_str()))
+    }));
+    let each = reasons
+        .into_iter()
+        .take(REASONS)
+        .map(|(obstacle, mut names)| {
+            names.dedup();
+            format!("{} ({})", names.join(", "), obstacle.words())
+        });
     let each: Vec<String> = each.collect();
     (!each.is_empty()).then(|| each.join("; "))
 }

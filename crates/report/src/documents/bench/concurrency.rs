@@ -2,7 +2,7 @@
 //! Shown where several values of `-c` ran.
 
 use super::series_tone;
-use crate::documents::common::{GROUPS, first_of};
+use crate::documents::common::{GROUPS, each_part, first_of};
 use crate::page::*;
 use intact_experiments::bench::{Charts, Sweep, SweepPoint};
 use intact_statistics::Interval;
@@ -11,14 +11,10 @@ use intact_units::Quantity::{Count, Rate, Time};
 /// Total time, throughput, latency and CPU over concurrency, if that was varied.
 pub(super) fn section(charts: &Charts) -> Section {
     let sweeps = &charts.sweeps;
-    let rows = sweeps.iter().flat_map(|sweep| {
-        let points = sweep.points.iter();
-        points.map(move |point| (setting(sweep), point))
-    });
-    let rows: Vec<(String, &SweepPoint)> = rows.collect();
+    let rows = each_part(sweeps, |sweep| &sweep.points);
     let cpu = |us: Option<f64>| us.map(|us| Time(us / 1e3));
     let table = Rows::of(&rows)
-        .column("connections", |row| &row.0)
+        .column("connections", |row| setting(row.0))
         .column("-c", |row| row.1.concurrency)
         .about("connections at once")
         .column("1,000 requests", |row| Time(row.1.seconds * 1e3))
@@ -125,12 +121,8 @@ const OVER_CONCURRENCY: [OverConcurrency; 6] = [
         "sweep",
         "Total time by concurrency",
         |point| {
-            let scaled = |one: Interval| Interval {
-                value: one.value * 1e3,
-                low: one.low * 1e3,
-                high: one.high * 1e3,
-            };
-            Some((point.seconds * 1e3, point.interval.map(scaled)))
+            let ms = |seconds: f64| seconds * 1e3;
+            Some((ms(point.seconds), point.interval.map(|one| one.map(ms))))
         },
         Axis::Time,
         "Time for 1,000 requests by the number of connections at once.",

@@ -2,7 +2,7 @@
 //! variant.
 
 use super::variant_tone;
-use crate::documents::common::{GROUPS, by_round, first_of, round_line, significance};
+use crate::documents::common::{GROUPS, by_round, each_part, first_of, round_line, significance};
 use crate::page::*;
 use intact_experiments::bench::{BenchFacts, Charts, TimeDifference};
 use intact_units::Quantity::{Probability, Rate, Share, Time};
@@ -83,18 +83,15 @@ fn over_rounds(facts: &BenchFacts, charts: &Charts) -> Chart {
 
 /// Every round of every variant.
 pub(super) fn table(facts: &BenchFacts) -> Table {
-    let variants = facts.variants.iter();
-    let rows = variants.flat_map(|one| one.rounds.iter().map(move |round| (&one.name, round)));
-    let rows: Vec<_> = rows.collect();
-    let table = Rows::of(&rows)
-        .column("variant", |row| row.0)
+    let rows = each_part(&facts.variants, |one| &one.rounds);
+    Rows::of(&rows)
+        .column("variant", |row| &row.0.name)
         .column("round", |row| u64::from(row.1.round))
         .column("requests", |row| row.1.requests)
         .column("typical", |row| row.1.typical_ms.map(Time))
         .column("mean", |row| row.1.mean_ms.map(Time))
         .column("p50", |row| row.1.p50_ms.map(Time))
-        .column("p99", |row| row.1.p99_ms.map(Time));
-    table
+        .column("p99", |row| row.1.p99_ms.map(Time))
         .column("rate per s", |row| row.1.rate_per_s.map(Rate))
         .if_any("due per s", |row| row.1.requested_per_s.map(Rate))
         .table()

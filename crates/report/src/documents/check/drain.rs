@@ -14,11 +14,6 @@ pub(super) const HOW: &str = "The server was started by the check. Before the si
 pub(super) fn headline(drain: &DrainFacts) -> Option<Headline> {
     let all = drain.all();
     let is_good = all.lost == 0 && drain.process.end == ProcessEnd::Ended;
-    let assessment = if is_good {
-        Assessment::Good
-    } else {
-        Assessment::Bad
-    };
     let caption = text!(
         "of {} were lost after {}: {}",
         counted(all.sent, "request"),
@@ -26,6 +21,7 @@ pub(super) fn headline(drain: &DrainFacts) -> Option<Headline> {
         all.lost
     );
     let share = (all.sent > 0).then(|| all.lost as f64 / all.sent as f64)?;
+    let assessment = Assessment::good_if(is_good);
     Headline::new(HeadlineShare::lost_closely(share), assessment, caption)
 }
 

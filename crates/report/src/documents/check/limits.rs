@@ -24,6 +24,9 @@ pub(super) fn limits(facts: &CheckFacts) -> Section {
         None => seconds(measured_s),
     };
     let mut rows: Vec<Limit> = Vec::new();
+    let mut row = |name: &str, announced, measured, end| {
+        rows.push((name.to_owned(), announced, measured, end));
+    };
     if let Some(idle) = &facts.idle_timeout {
         let announced = idle.announced_s.map(|limit| Timer(f64::from(limit) * 1e3));
         let silent = idle.silent_s().filter(|_| facts.keeps() != Some(false));
@@ -36,48 +39,32 @@ pub(super) fn limits(facts: &CheckFacts) -> Section {
             _ => between,
         };
         let end = end_of_wait(silent, idle.ended.as_ref());
-        rows.push((
-            "idle between requests".to_owned(),
-            announced.into(),
-            between,
-            end,
-        ));
+        row("idle between requests", announced.into(), between, end);
         let silent = idle.before_first_request_no_response_s;
         let before = limit(&idle.before_first_request_s, silent);
         if !before.is_absent() {
             let end = end_of_wait(silent, idle.before_first_request_ended.as_ref());
-            rows.push(("idle before the first".to_owned(), none(), before, end));
+            row("idle before the first", none(), before, end);
         }
     }
     if let Some(load) = &facts.idle_under_load {
         let name = format!("idle with {} others", load.connections);
         let measured = limit(&load.measured_s, load.no_response_s);
         let end = end_of_wait(load.no_response_s, load.ended.as_ref());
-        rows.push((name, none(), measured, end));
+        row(&name, none(), measured, end);
     }
     if let Some(max) = &facts.max_requests {
         let count = |count: Option<u32>| count.map(|count| Count(u64::from(count)));
         let limit = Cell::count(&max.measured);
         let end = ended(max.ended.as_ref(), max.last_announced);
-        rows.push((
-            "requests".to_owned(),
-            count(max.announced).into(),
-            limit,
-            end,
-        ));
+        row("requests", count(max.announced).into(), limit, end);
     } else if facts.error_close.is_some() {
-        let limit = (
-            "requests".to_owned(),
-            none(),
-            NOT_MEASURED.into(),
-            String::new(),
-        );
-        rows.push(limit);
+        row("requests", none(), NOT_MEASURED.into(), String::new());
     }
     if let Some(age) = &facts.max_age {
         let limit = seconds(&age.measured_s);
         let end = ended(age.ended.as_ref(), age.last_announced);
-        rows.push(("age".to_owned(), none(), limit, end));
+        row("age", none(), limit, end);
     }
     let is_shown = facts.idles_over_http3();
     let over_quic = facts.http3.iter();

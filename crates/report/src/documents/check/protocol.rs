@@ -1,6 +1,6 @@
 //! The part of the page about one request, phase by phase, and what TLS, HTTP/2 and HTTP/3 took.
 
-use crate::documents::populations::{phase_words, segments};
+use crate::documents::populations::{phase_words, segments, waterfall as waterfall_of};
 use crate::page::*;
 use intact_ledger::Handshake;
 use intact_ledger::server_profile::EarlyData;
@@ -16,11 +16,11 @@ type Phases = BTreeMap<&'static str, f64>;
 /// The first request on a connection and the next ones.
 pub(super) fn waterfall(facts: &CheckFacts) -> Section {
     let all = &facts.phases_ms;
-    let rows = [
+    let mut rows: Vec<(&str, &Phases)> = vec![
         ("first request", &all.median_request.fresh),
         ("next requests", &all.median_request.reused),
     ];
-    let rows: Vec<(&str, &Phases)> = rows.into_iter().filter(|row| !row.1.is_empty()).collect();
+    rows.retain(|row| !row.1.is_empty());
     let mut table = Rows::of(&rows).column("", |row| row.0);
     for phase in PHASES.into_iter().filter(|phase| *phase != "without_setup") {
         let (head, meaning) = match phase {
@@ -43,7 +43,6 @@ pub(super) fn waterfall(facts: &CheckFacts) -> Section {
             interval: None,
         }
     });
-    let bars = Bars(bars.collect());
     let words = "The request whose total is the median: one on a new connection, and one of those on the same connections after that. A kept connection saves what only the first request waits for.";
     let taken = |phases: &BTreeMap<&str, Option<SmallSample>>| {
         let total = phases.get("total").and_then(Option::as_ref);
@@ -62,7 +61,7 @@ pub(super) fn waterfall(facts: &CheckFacts) -> Section {
     };
     Section::new("waterfall", title)
         .summary(table.table())
-        .summary(Chart::new("waterfall", "Where the time goes", bars, words))
+        .summary(waterfall_of(bars.collect(), words))
         .full(handshakes(facts))
 }
 

@@ -2,6 +2,7 @@
 //! Also whether a connection survives other methods.
 
 use crate::page::*;
+use intact_document::grouping::grouped;
 use intact_ledger::Failure;
 use intact_ledger::server_profile::EarlyData;
 use intact_servers::check::{CheckFacts, Http3Facts, OldTls, VersionFacts};
@@ -109,8 +110,7 @@ pub(super) fn versions(facts: &CheckFacts) -> Section {
 
 /// The old versions of TLS, those with one result together.
 fn offered(old: &[OldTls]) -> Vec<Block> {
-    let mut results: Vec<(String, Vec<&str>)> = Vec::new();
-    for one in old {
+    let results = grouped(old.iter().map(|one| {
         let result = match one.accepted {
             Some(true) => "accepted",
             Some(false) => "refused",
@@ -118,12 +118,8 @@ fn offered(old: &[OldTls]) -> Vec<Block> {
         };
         let detail = one.detail.as_ref();
         let detail = detail.map_or_else(String::new, |detail| format!(" ({detail})"));
-        let result = format!("{result}{detail}");
-        match results.iter_mut().find(|(other, _)| *other == result) {
-            Some((_, versions)) => versions.push(one.version),
-            None => results.push((result, vec![one.version])),
-        }
-    }
+        (format!("{result}{detail}"), one.version)
+    }));
     let notes = results
         .into_iter()
         .map(|(result, versions)| note(text!("TLS {} offered: {}", versions.join(", "), result)));

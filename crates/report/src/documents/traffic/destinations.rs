@@ -5,6 +5,7 @@ use crate::documents::common::by_kind;
 use crate::documents::{populations, timeline};
 use crate::page::*;
 use intact_ledger::{Evidence, Run};
+use intact_reading::Reading;
 use intact_traffic::{Charts, Destination, ObservedFacts};
 use intact_units::Quantity::{Mean, Share, Time, Timer};
 use intact_units::plural::counted;
@@ -42,39 +43,32 @@ pub(super) fn destinations(all: &[Destination]) -> Table {
             inferred(one, populations::reuse(&one.figures.traffic.reuse))
         })
         .about("share of requests on a connection that an earlier request had used")
-        .column("wasted", |one| Cell::reading(&one.figures.wasted_ms, Time))
+        .column("wasted", |one| time(&one.figures.wasted_ms))
         .about("setup of connections that were not needed")
         .ranked(2, "share", |one| {
             Cell::reading(&one.figures.wasted_share, Share)
         })
         .about("wasted, of the time of all requests there")
-        .ranked(4, "setup", |one| {
-            Cell::reading(&one.figures.setup_mean_ms.total, Time)
-        })
+        .ranked(4, "setup", |one| time(&one.figures.setup_mean_ms.total))
         .about("mean per connection")
         .ranked(6, "TLS", |one| {
-            join(
-                one.tls
-                    .iter()
-                    .filter_map(|kind| Some(kind.version?.as_str())),
-            )
+            let kinds = one.tls.iter();
+            join(kinds.filter_map(|kind| Some(kind.version?.as_str())))
         })
         .ranked(5, "HTTP", |one| join(one.protocols.keys().copied()))
         .ranked(8, "ended by", |one| {
             by_kind(&one.figures.counted.connections.ended_by)
         })
         .ranked(7, "program", |one| join(one.programs()))
-        .full("mean", |one| {
-            Cell::reading(&one.figures.latency_ms.mean, Time)
-        })
+        .full("mean", |one| time(&one.figures.latency_ms.mean))
         .about("latency, setup included")
-        .full("p50", |one| {
-            Cell::reading(&one.figures.latency_ms.p50, Time)
-        })
-        .full("p99", |one| {
-            Cell::reading(&one.figures.latency_ms.p99, Time)
-        })
+        .full("p50", |one| time(&one.figures.latency_ms.p50))
+        .full("p99", |one| time(&one.figures.latency_ms.p99))
         .table()
+}
+
+fn time(ms: &Reading) -> Cell {
+    Cell::reading(ms, Time)
 }
 
 /// Words, each once.
@@ -130,17 +124,11 @@ fn setup(all: &[Destination]) -> Table {
         .column("destination", |one| &one.origin)
         .figure(0, "resumed-share", |one| &one.figures.resumed_share)
         .about("share of TLS handshakes that resumed a session")
-        .column("lookup", |one| {
-            Cell::reading(&one.figures.setup_mean_ms.dns, Time)
-        })
+        .column("lookup", |one| time(&one.figures.setup_mean_ms.dns))
         .about("mean")
-        .column("TCP", |one| {
-            Cell::reading(&one.figures.setup_mean_ms.connect, Time)
-        })
+        .column("TCP", |one| time(&one.figures.setup_mean_ms.connect))
         .about("mean")
-        .column("TLS handshake", |one| {
-            Cell::reading(&one.figures.setup_mean_ms.ssl, Time)
-        })
+        .column("TLS handshake", |one| time(&one.figures.setup_mean_ms.ssl))
         .about("mean")
         .figure(0, "churn", |one| &one.figures.churn_per_s)
         .column("server's limit", |one| {

@@ -14,11 +14,8 @@ const REUSES: u64 = 10;
 /// Requests on new connections and on reused ones.
 pub(super) fn fresh_and_reused(totals: &Figures, charts: &Charts) -> Section {
     let phases = totals.phases_ms.as_ref().map(|phases| {
-        let rows = [("new", &phases.fresh), ("reused", &phases.reused)];
-        let rows = rows
-            .into_iter()
-            .filter(|row| row.1.values().any(Option::is_some));
-        let rows: Vec<_> = rows.collect();
+        let mut rows = vec![("new", &phases.fresh), ("reused", &phases.reused)];
+        rows.retain(|row| row.1.values().any(Option::is_some));
         populations::phases(
             "connection",
             &rows,
@@ -31,7 +28,8 @@ pub(super) fn fresh_and_reused(totals: &Figures, charts: &Charts) -> Section {
         "Latency of complete requests to all destinations, setup included. {}",
         populations::heights(&latency, "requests")
     );
-    let bars = Bars(populations::bars("", &charts.latency));
+    let bars = populations::bars("", &charts.latency);
+    let phase = "Mean time that each phase adds to a request. A request is new if it waited for any part of its connection's setup.";
     Section::new("latency", "Phases: mean over the requests that had them")
         .summary(phases)
         .full(Chart::new(
@@ -40,12 +38,7 @@ pub(super) fn fresh_and_reused(totals: &Figures, charts: &Charts) -> Section {
             latency,
             words,
         ))
-        .full(Chart::new(
-            "waterfall",
-            "Where the time goes",
-            bars,
-            "Mean time that each phase adds to a request. A request is new if it waited for any part of its connection's setup.",
-        ))
+        .full(populations::waterfall(bars, phase))
 }
 
 /// The tiers of the first requests of new connections, and their causes.

@@ -31,56 +31,50 @@ pub(in crate::check) fn claims(drain: &DrainFacts) -> Vec<Claim> {
     use ClaimKind::{Failed, Note, Unseen, Warned, Well};
     let signal = &drain.signal;
     let ended = &drain.process.ended_ms;
-    let mut claims = Vec::new();
-    let mut claim =
-        |kind: ClaimKind, loss: f64, text: String| claims.push(Claim::new(kind, loss, text));
-    match (drain.process.end, ended.value()) {
+    let (kind, loss, text) = match (drain.process.end, ended.value()) {
         (ProcessEnd::Ended, Some(ended)) => {
             let text = format!("The server ended {} after {signal}.", time(ended));
-            claim(Well, 0.0, text);
+            (Well, 0.0, text)
         }
         (ProcessEnd::Killed, _) => {
             let least = timer(ended.low());
             let text = format!(
                 "The server did not end within {least} after {signal}: SIGKILL was needed."
             );
-            claim(Failed, 1.0, text);
+            (Failed, 1.0, text)
         }
         (ProcessEnd::LeftBehind, _) => {
             let text = format!(
                 "The command ended after {signal}, and its server goes on in another process group."
             );
-            claim(Failed, 1.0, text);
+            (Failed, 1.0, text)
         }
         _ => {
             let text = format!("Stopped before the server had ended after {signal}.");
-            claim(Unseen, 1.0, text);
+            (Unseen, 1.0, text)
         }
-    }
+    };
+    let ended = Claim::new(kind, loss, text);
     let all = drain.all();
     let sent = counted(all.sent, "request");
-    match (all.sent, all.lost) {
+    let lost = match (all.sent, all.lost) {
         (0, _) => {
             let text = "No request was in flight at the signal or could be sent after it.";
-            claim(Unseen, 0.0, text.to_owned());
+            Claim::new(Unseen, 0.0, text)
         }
-        (_, 0) => claim(Well, 0.0, format!("It lost none of {sent}.")),
+        (_, 0) => Claim::new(Well, 0.0, format!("It lost none of {sent}.")),
         (of, lost) => {
             let share = lost as f64 / of as f64;
-            claim(Failed, share, format!("The server lost {lost} of {sent}."));
+            Claim::new(Failed, share, format!("The server lost {lost} of {sent}."))
         }
-    }
+    };
     let (announced, of) = drain.announcements();
     let connections = counted(of, "connection");
-    match (announced, of) {
-        (_, 0) => claim(
-            Well,
-            0.0,
-            "It had no occasion to announce the end.".to_owned(),
-        ),
+    let announced = match (announced, of) {
+        (_, 0) => Claim::new(Well, 0.0, "It had no occasion to announce the end."),
         (announced, of) if announced == of => {
             let text = format!("It announced the end on {announced} of {connections}.");
-            claim(Well, 0.0, text);
+            Claim::new(Well, 0.0, text)
         }
         (announced, of) => {
             let announced_on = match announced {
@@ -88,14 +82,17 @@ pub(in crate::check) fn claims(drain: &DrainFacts) -> Vec<Claim> {
                 some => some.to_string(),
             };
             let text = format!("The server announced the end on {announced_on} of {connections}.");
-            claim(Warned, 1.0 - announced as f64 / of as f64, text);
+            Claim::new(Warned, 1.0 - announced as f64 / of as f64, text)
         }
-    }
-    if drain.in_flight.sent == 0 {
+    };
+    let missing = (drain.in_flight.sent == 0).then(|| {
         let text = "No request was in flight at the signal: name one that takes its time, --drain-slow PATH.";
-        claim(Note, 0.0, text.to_owned());
-    }
-    claims
+        Claim::new(Note, 0.0, text)
+    });
+    [ended, lost, announced]
+        .into_iter()
+        .chain(missing)
+        .collect()
 }
 
 pub(in crate::check) fn findings(facts: &CheckFacts) -> Vec<Finding> {
