@@ -236,11 +236,7 @@ impl HttpConnection {
     /// arrives: QUIC retransmits lost data, and HTTP/2 may send PING.
     #[inline]
     pub fn timer(&mut self) -> Option<Nanos> {
-        match &mut self.0 {
-            Kind::Stream(open) => open.timer(),
-            #[cfg(feature = "http3")]
-            Kind::Quic(open) => open.timer(),
-        }
+        each!(&mut self.0, open => open.timer())
     }
 
     /// Whether a read of `count` bytes into a buffer for `room` took all that had arrived, so that
@@ -429,10 +425,6 @@ impl HttpConnection {
     /// Closes the connection; after the server, if that closed first. Returns the end for the
     /// ledger.
     pub fn close(self, at: Nanos) -> Closed {
-        match self.0 {
-            Kind::Stream(open) => open.close(at),
-            #[cfg(feature = "http3")]
-            Kind::Quic(open) => open.close(at),
-        }
+        each!(self.0, open => open.close(at))
     }
 }

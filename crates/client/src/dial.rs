@@ -352,8 +352,6 @@ impl Dial {
         let span = Span::new(self.connection.at, now);
         self.connection.setup.dns = Some(span);
         self.lookup = Some(Lookup {
-            variant: None,
-            round: None,
             name: match &self.plan.endpoint {
                 Endpoint::Name { host, .. } => Some(host.clone()),
                 _ => None,
@@ -362,7 +360,7 @@ impl Dial {
             answer: Some(answer),
             ttl_s,
             resolver,
-            owner: None,
+            ..Lookup::default()
         });
     }
 
