@@ -658,11 +658,7 @@ impl Dial {
     fn fail(&mut self, phase: SetupPhase, kind: Failure, words: String) -> Progress {
         self.stage = DialStage::Over;
         self.drop_stream();
-        self.connection.failed = Some(DialFailure {
-            phase,
-            kind,
-            detail: Some(words.into()),
-        });
+        self.connection.failed = Some(DialFailure::with_detail(phase, kind, words));
         Progress::Failed(Box::new(self.connection.clone()))
     }
 

@@ -511,11 +511,7 @@ impl Rows {
                 "the run was stopped in the setup".to_owned(),
             ),
         };
-        Some(DialFailure {
-            phase: SetupPhase::Connect,
-            kind,
-            detail: Some(detail.into()),
-        })
+        Some(DialFailure::with_detail(SetupPhase::Connect, kind, detail))
     }
 
     /// Records that one side announced the close.

@@ -123,6 +123,14 @@ impl DialFailure {
             detail: None,
         }
     }
+
+    /// A failure with the message of the library or the kernel.
+    pub fn with_detail(phase: SetupPhase, kind: Failure, detail: impl Into<Arc<str>>) -> Self {
+        DialFailure {
+            detail: Some(detail.into()),
+            ..DialFailure::new(phase, kind)
+        }
+    }
 }
 
 /// The terms that the server announced for keeping the connection.
