@@ -3,8 +3,8 @@
 use super::error::Error;
 use super::{huffman, integer};
 
-/// Writes a string in Huffman code unless that is longer, as in the examples of RFC 7541 appendix C.
-/// Section 5.2 leaves the choice to the sender.
+/// Writes a string in Huffman code unless that is longer, as in the examples of RFC 7541 appendix
+/// C. Section 5.2 leaves the choice to the sender.
 pub(crate) fn write(text: &[u8], prefix: u32, flags: u8, coded_flag: u8, out: &mut Vec<u8>) {
     let coded = huffman::encoded_len(text);
     if text.is_empty() || coded > text.len() {
