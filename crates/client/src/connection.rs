@@ -22,6 +22,7 @@ mod transport_end;
 
 pub use response_info::ResponseInfo;
 
+use crate::channel::Channel;
 use crate::clock::TimestampConverter;
 use crate::dial::Transport;
 use crate::{Clock, Due, Established, Request, ResponseError, Stream};
@@ -29,14 +30,15 @@ use connection_life::{ConnectionLife, KeptContent};
 #[cfg(feature = "http3")]
 use http3::Http3Connection;
 use intact_ledger::{
-    CloseKind, Closed, Connection, Exchange, Failure, Nanos, Protocol, Side, Sink,
+    CloseKind, Closed, Connection, ConnectionBytes, Exchange, Failure, Nanos, Protocol, Side, Sink,
 };
 use intact_wire::quic::TransportParameters;
+use open_record::OpenRecord;
 use rustls::ClientConnection;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use stream_connection::{StreamConnection, StreamFacts};
+use stream_connection::StreamConnection;
 
 /// What a connection can do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,17 +141,18 @@ impl HttpConnection {
         blank.connection = Some(connection.id);
         HttpConnection(match transport {
             Transport::Stream { stream, session } => {
-                let facts = StreamFacts {
-                    connection,
-                    stamped,
-                    handshake,
-                    is_tunnel,
-                    early,
+                let bytes = ConnectionBytes {
+                    sent: handshake.sent,
+                    received: handshake.received,
+                    ..ConnectionBytes::default()
                 };
-                let stream = (stream, session);
-                Kind::Stream(StreamConnection::new(
-                    stream, facts, protocol, detail, streams, blank,
-                ))
+                let channel = Channel::new(stream, session, stamped, bytes);
+                let record = OpenRecord::new(connection, early.is_none());
+                let mut open =
+                    StreamConnection::new(channel, record, protocol, detail, streams, blank);
+                open.is_tunnel = is_tunnel;
+                open.early = early.map(Box::new);
+                Kind::Stream(open)
             }
             #[cfg(feature = "http3")]
             Transport::Quic(quic) => {
@@ -236,11 +239,7 @@ impl HttpConnection {
     /// arrives: QUIC retransmits lost data, and HTTP/2 may send PING.
     #[inline]
     pub fn timer(&mut self) -> Option<Nanos> {
-        match &mut self.0 {
-            Kind::Stream(open) => open.timer(),
-            #[cfg(feature = "http3")]
-            Kind::Quic(open) => open.timer(),
-        }
+        each!(&mut self.0, open => open.timer())
     }
 
     /// Whether a read of `count` bytes into a buffer for `room` took all that had arrived, so that
@@ -429,10 +428,6 @@ impl HttpConnection {
     /// Closes the connection; after the server, if that closed first. Returns the end for the
     /// ledger.
     pub fn close(self, at: Nanos) -> Closed {
-        match self.0 {
-            Kind::Stream(open) => open.close(at),
-            #[cfg(feature = "http3")]
-            Kind::Quic(open) => open.close(at),
-        }
+        each!(self.0, open => open.close(at))
     }
 }

@@ -352,8 +352,6 @@ impl Dial {
         let span = Span::new(self.connection.at, now);
         self.connection.setup.dns = Some(span);
         self.lookup = Some(Lookup {
-            variant: None,
-            round: None,
             name: match &self.plan.endpoint {
                 Endpoint::Name { host, .. } => Some(host.clone()),
                 _ => None,
@@ -362,7 +360,7 @@ impl Dial {
             answer: Some(answer),
             ttl_s,
             resolver,
-            owner: None,
+            ..Lookup::default()
         });
     }
 
@@ -660,11 +658,7 @@ impl Dial {
     fn fail(&mut self, phase: SetupPhase, kind: Failure, words: String) -> Progress {
         self.stage = DialStage::Over;
         self.drop_stream();
-        self.connection.failed = Some(DialFailure {
-            phase,
-            kind,
-            detail: Some(words.into()),
-        });
+        self.connection.failed = Some(DialFailure::with_detail(phase, kind, words));
         Progress::Failed(Box::new(self.connection.clone()))
     }
 

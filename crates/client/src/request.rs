@@ -231,11 +231,7 @@ impl RequestSpec {
             head,
             http2: self.http2_fields(&fields),
             body: self.body.clone(),
-            kind: match self.method.as_str() {
-                "HEAD" => Kind::Head,
-                "CONNECT" => Kind::Connect,
-                _ => Kind::Plain,
-            },
+            kind: Kind::of(self.method.as_str().as_bytes()),
             closes: own_connection
                 .or(self.connection)
                 .is_some_and(|value| value.to_ascii_lowercase().contains("close")),

@@ -75,6 +75,15 @@ impl Stream {
             Err(error) => Err(error),
         }
     }
+
+    /// The socket as mio registers it.
+    fn source(&mut self) -> &mut dyn Source {
+        match self {
+            Stream::Tcp(tcp) => tcp,
+            #[cfg(unix)]
+            Stream::Unix(unix) => unix,
+        }
+    }
 }
 
 #[cfg(unix)]
@@ -104,11 +113,7 @@ impl Source for Stream {
         token: Token,
         interests: Interest,
     ) -> io::Result<()> {
-        match self {
-            Stream::Tcp(tcp) => tcp.register(registry, token, interests),
-            #[cfg(unix)]
-            Stream::Unix(unix) => unix.register(registry, token, interests),
-        }
+        self.source().register(registry, token, interests)
     }
 
     fn reregister(
@@ -117,19 +122,11 @@ impl Source for Stream {
         token: Token,
         interests: Interest,
     ) -> io::Result<()> {
-        match self {
-            Stream::Tcp(tcp) => tcp.reregister(registry, token, interests),
-            #[cfg(unix)]
-            Stream::Unix(unix) => unix.reregister(registry, token, interests),
-        }
+        self.source().reregister(registry, token, interests)
     }
 
     fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
-        match self {
-            Stream::Tcp(tcp) => tcp.deregister(registry),
-            #[cfg(unix)]
-            Stream::Unix(unix) => unix.deregister(registry),
-        }
+        self.source().deregister(registry)
     }
 }
 

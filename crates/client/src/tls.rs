@@ -308,7 +308,6 @@ impl Client {
         used_early_data: bool,
     ) -> Tls {
         Tls {
-            version: None,
             cipher: suite.map(|suite| suite_name(suite.into()).into()),
             server_name: Some(self.server_name.clone()),
             alpn_offered: Some(self.alpn_offered.clone()),
@@ -321,8 +320,7 @@ impl Client {
                 _ => Handshake::Full,
             }),
             resumption_offered: Some(self.resume),
-            tickets: None,
-            client_hint: None,
+            ..Tls::default()
         }
     }
 

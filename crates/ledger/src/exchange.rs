@@ -290,7 +290,7 @@ pub struct Exchange {
     pub retry_of: Option<u64>,
     /// Number of processes that have its connection open, since several used it at the same time; 0
     /// where that was not observed.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub sharers: u32,
     /// For rules; in memory only.
     #[serde(skip)]
@@ -342,11 +342,6 @@ impl Exchange {
     pub fn latency_without_setup(&self) -> u64 {
         self.latency().saturating_sub(self.spans.setup_nanos())
     }
-}
-
-/// For serde: a count with its default.
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub struct Invocation {
     #[serde(flatten)]
     pub fate: InvocationOutcome,
     /// Number of responses after the first, all refused.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub duplicate_response: u32,
 }
 
@@ -101,11 +101,6 @@ impl InvocationOutcome {
     pub fn is_answer(&self) -> bool {
         matches!(self, InvocationOutcome::Answered(_))
     }
-}
-
-/// For serde: a count with its default.
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 #[cfg(test)]

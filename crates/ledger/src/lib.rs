@@ -69,3 +69,8 @@ pub use reuse::{OPENED_AHEAD, Reuse, SetupWait, TOGETHER};
 pub use run::{EngineIo, Host, Rows, Run, SCHEMA, Vantage, Variant};
 pub use tally::{Cell, ClientCounts, Connections, Group, GroupKey, OpenLoopTimes, TagCell, Tally};
 pub use time::{Nanos, Span};
+
+/// For serde: a count with its default.
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}

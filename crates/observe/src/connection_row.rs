@@ -11,6 +11,7 @@ use intact_wire::h2::Http2Facts;
 use intact_wire::http1::Version;
 
 /// The row of a connection, and the part of it that was recorded.
+#[derive(Default)]
 pub(crate) struct ConnectionRow {
     pub(crate) row: Connection,
     /// The connection as it was recorded last.
@@ -33,9 +34,7 @@ impl ConnectionRow {
         }
         ConnectionRow {
             row,
-            recorded: None,
-            has_authority: false,
-            has_answered: false,
+            ..ConnectionRow::default()
         }
     }
 

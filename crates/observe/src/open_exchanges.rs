@@ -13,6 +13,7 @@ pub(crate) struct OpenExchanges {
 }
 
 /// An open exchange.
+#[derive(Default)]
 pub(crate) struct OpenExchange {
     pub(crate) stream: Option<u32>,
     pub(crate) begun_at: u64,
@@ -45,8 +46,7 @@ impl OpenExchanges {
             ordinal: self.begun,
             fingerprint: is_known.then(|| key.begin(&request.method, &request.target)),
             identity: identity::of(&request.user, key),
-            last_at: None,
-            heard_at: None,
+            ..OpenExchange::default()
         });
     }
 
@@ -93,10 +93,7 @@ impl OpenExchanges {
                 .or(response.map(|response| response.started_at))
                 .unwrap_or_default(),
             ordinal: self.begun,
-            fingerprint: None,
-            identity: Identity::default(),
-            last_at: None,
-            heard_at: None,
+            ..OpenExchange::default()
         }
     }
 

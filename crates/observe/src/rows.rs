@@ -21,6 +21,7 @@ use intact_wire::h2::Http2Facts;
 use std::sync::Arc;
 
 /// A connection, its exchanges, and the part of them that was recorded.
+#[derive(Default)]
 pub(crate) struct Rows {
     pub(crate) connection: ConnectionRow,
     /// Its start was not observed, so earlier exchanges may be missing.
@@ -84,8 +85,9 @@ pub(crate) struct Rows {
 }
 
 /// The state of the last CONNECT of HTTP/1, which is a part of the setup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Tunnel {
+    #[default]
     None,
     /// The proxy granted it, so acknowledgements are those of the proxy.
     Granted,
@@ -107,36 +109,7 @@ impl Rows {
         Rows {
             connection: ConnectionRow::new(connection),
             is_late,
-            has_gap: false,
-            request_gap: None,
-            hears_client: false,
-            client_spoke: false,
-            is_readable: false,
-            open: OpenExchanges::default(),
-            done: 0,
-            refused: 0,
-            unobserved: 0,
-            wait: SetupWait::default(),
-            last_begin: None,
-            last_end: None,
-            is_cut: false,
-            has_excess: false,
-            is_stale: false,
-            announced_by: None,
-            server_announced_at: None,
-            segments: SegmentEvents::default(),
-            end: None,
-            has_server_fin: false,
-            other_end: None,
-            unheard: None,
-            acknowledged: Acknowledged::Unknown,
-            tunnel: Tunnel::None,
-            sharing_sign: None,
-            sharers: 0,
-            has_client_fin: false,
-            is_reset_by_client: false,
-            held: Vec::new(),
-            ending: None,
+            ..Rows::default()
         }
     }
 
@@ -538,11 +511,7 @@ impl Rows {
                 "the run was stopped in the setup".to_owned(),
             ),
         };
-        Some(DialFailure {
-            phase: SetupPhase::Connect,
-            kind,
-            detail: Some(detail.into()),
-        })
+        Some(DialFailure::with_detail(SetupPhase::Connect, kind, detail))
     }
 
     /// Records that one side announced the close.

@@ -136,11 +136,7 @@ pub(crate) fn failure(facts: &TlsFacts, ended: HandshakeEnd) -> DialFailure {
         };
         (kind, detail.to_owned())
     };
-    DialFailure {
-        phase: SetupPhase::Ssl,
-        kind,
-        detail: Some(detail.into()),
-    }
+    DialFailure::with_detail(SetupPhase::Ssl, kind, detail)
 }
 
 /// The kind of an alert (RFC 8446 section 6). After a ServerHello, version and cipher are agreed.

@@ -19,21 +19,19 @@ pub(super) fn opening(
     target: SocketAddr,
     segment: &Segment<'_>,
 ) -> Option<Opening> {
-    let by_client = |late| Opening {
-        client: source,
-        server: target,
-        late,
-    };
-    let by_server = |late| Opening {
-        client: target,
-        server: source,
-        late,
+    let opening = |from_client, late| {
+        let (client, server) = match from_client {
+            true => (source, target),
+            false => (target, source),
+        };
+        Opening {
+            client,
+            server,
+            late,
+        }
     };
     if segment.syn {
-        return Some(match segment.ack {
-            None => by_client(false),
-            Some(_) => by_server(false),
-        });
+        return Some(opening(segment.ack.is_none(), false));
     }
     if segment.len == 0 {
         return None;
@@ -57,9 +55,5 @@ pub(super) fn opening(
         // servers usually listen on the smaller port
         None => source.port() > target.port(),
     };
-    Some(if from_client {
-        by_client(true)
-    } else {
-        by_server(true)
-    })
+    Some(opening(from_client, true))
 }

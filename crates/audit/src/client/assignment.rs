@@ -51,6 +51,7 @@ enum Evidence {
 }
 
 /// A connection that entries are assigned to: the facts that its first entry does not hold.
+#[derive(Default)]
 struct AssignedConnection {
     id: ConnectionId,
     /// Index of its first entry.
@@ -87,16 +88,9 @@ impl AssignedConnection {
             id,
             entry: index,
             at,
-            failed: None,
-            terms: KeepAliveTerms::default(),
-            open_before: false,
-            is_inferred: false,
             multiplexes: entry.protocol.is_some_and(Protocol::has_streams),
-            free_at: 0,
-            carried: 0,
-            is_new: false,
             ready_at: entry.at.saturating_add(entry.timings.before_send()),
-            closing: false,
+            ..AssignedConnection::default()
         }
     }
 

@@ -59,6 +59,7 @@ struct Tags {
     error_code: Lenient,
 }
 
+#[derive(Default)]
 pub(super) struct K6 {
     /// Names of the columns; `None` for JSON.
     columns: Option<Vec<String>>,
@@ -88,15 +89,7 @@ impl K6 {
     pub(super) fn csv() -> K6 {
         K6 {
             columns: Some(Vec::new()),
-            ..K6::json()
-        }
-    }
-
-    pub(super) fn json() -> K6 {
-        K6 {
-            columns: None,
-            open: None,
-            is_coarse: false,
+            ..K6::default()
         }
     }
 

@@ -107,7 +107,7 @@ const FORMATS: [RowFormat; 6] = [
         tool: LoadGenerator::K6Json,
         program: "k6",
         is_first: k6::is_object,
-        rows: || Box::new(k6::K6::json()),
+        rows: || Box::new(k6::K6::default()),
         is_relative: false,
         missing: None,
     },

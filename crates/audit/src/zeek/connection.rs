@@ -138,11 +138,8 @@ impl ZeekConnection {
         if let (Some(alert), Some(false)) =
             (record.text(Field::Alert), record.flag(Field::Established))
         {
-            self.failed = Some(DialFailure {
-                phase: SetupPhase::Ssl,
-                kind: Failure::TlsAlert,
-                detail: Some(alert.into()),
-            });
+            let failed = DialFailure::with_detail(SetupPhase::Ssl, Failure::TlsAlert, alert);
+            self.failed = Some(failed);
         }
     }
 

@@ -11,6 +11,7 @@ mod request;
 mod service;
 
 pub(crate) use joiner::Joiner;
+pub(crate) use record::other_log;
 
 use crate::error::AuditError;
 use crate::event_writer::EventWriter;
@@ -28,11 +29,6 @@ const EARLY: &str =
 /// Detects the log by its first bytes.
 pub(crate) fn detect(prefix: &[u8]) -> Option<Log> {
     RecordLayout::detect(prefix).map(|(log, _)| log)
-}
-
-/// The name of a log of Zeek that does not describe connections.
-pub(crate) fn other_log(prefix: &[u8]) -> Option<String> {
-    record::other_log(prefix)
 }
 
 /// Start of the first lines, in nanoseconds since 1970.

@@ -197,8 +197,8 @@ impl RecordLayout {
     }
 }
 
-/// The name of a log of Zeek that is not read.
-pub(super) fn other_log(prefix: &[u8]) -> Option<String> {
+/// The name of a log of Zeek that does not describe connections, so that it is not read.
+pub(crate) fn other_log(prefix: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(prefix);
     if !text.starts_with(HEAD) {
         return None;

@@ -8,6 +8,7 @@ use crate::ResponseError;
 use intact_ledger::{ClosePoint, Nanos, Side};
 
 /// The life of a connection, up to now.
+#[derive(Default)]
 pub(super) struct ConnectionLife {
     /// Exchanges that have begun.
     pub(super) begun: u64,
@@ -39,18 +40,8 @@ impl ConnectionLife {
     /// A connection without an exchange.
     pub(super) fn new(detail: Detail) -> ConnectionLife {
         ConnectionLife {
-            begun: 0,
-            refused: 0,
-            over: false,
-            announced_by: None,
-            goaway_at: None,
-            goaway_stream: None,
-            moment: ClosePoint::Unused,
-            unsolicited_status: None,
-            excess: 0,
             response: (detail == Detail::Fields).then(Box::default),
-            settings: Vec::new(),
-            content: None,
+            ..ConnectionLife::default()
         }
     }
 

@@ -38,6 +38,7 @@ pub(super) struct ExchangeSlot<S> {
 }
 
 /// All slots of a connection, and its life.
+#[derive(Default)]
 pub(super) struct ExchangeSlots<S> {
     /// Stream ids of `slots`; a separate list, so that a search reads little memory.
     pub(super) ids: Vec<u64>,
@@ -57,14 +58,10 @@ impl<S: Default> ExchangeSlots<S> {
     /// fields that they share.
     pub(super) fn new(blank: Exchange, most: usize, life: ConnectionLife) -> ExchangeSlots<S> {
         ExchangeSlots {
-            ids: Vec::new(),
-            slots: Vec::new(),
             blank,
-            in_flight: 0,
             most,
-            answered: false,
-            idle_frames: 0,
             life,
+            ..ExchangeSlots::default()
         }
     }
 

@@ -9,11 +9,12 @@ use intact_ledger::{
     ClosePoint, Event, Exchange, ExchangeBytes, Failure, Nanos, Protocol, Side, Sink,
 };
 use intact_wire::http1::{
-    Eof, Framing, Headers, Limits, Persistence, ResponseEvent, ResponseParser, Version,
+    Eof, Framing, Headers, Persistence, ResponseEvent, ResponseParser, Version,
 };
 use std::sync::Arc;
 
 /// The state of the connection, and the exchange in flight.
+#[derive(Default)]
 pub(super) struct Http1 {
     parser: ResponseParser,
     /// The request of the last exchange.
@@ -34,15 +35,9 @@ impl Http1 {
     /// The state of a new connection. `blank` holds the fields that its exchanges share.
     pub(super) fn new(blank: Exchange, detail: Detail) -> Http1 {
         Http1 {
-            parser: ResponseParser::new(Limits::default()),
-            request: None,
             exchange: blank,
-            watch: Stopwatch::default(),
-            in_flight: false,
-            sent_before: 0,
-            is_tls_port: false,
-            is_unsolicited: false,
             life: ConnectionLife::new(detail),
+            ..Http1::default()
         }
     }
 

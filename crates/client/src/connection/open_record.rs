@@ -47,11 +47,7 @@ impl OpenRecord {
         if self.is_recorded {
             return None;
         }
-        self.connection.failed = Some(DialFailure {
-            phase,
-            kind,
-            detail: Some(words.into()),
-        });
+        self.connection.failed = Some(DialFailure::with_detail(phase, kind, words));
         self.complete_handshake(sink);
         Some(kind)
     }

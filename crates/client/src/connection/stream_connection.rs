@@ -16,30 +16,14 @@ use super::{Detail, Ended, Received, State};
 use crate::channel::{Channel, ReadResult};
 use crate::clock::TimestampConverter;
 use crate::connection::heartbeat::{Beat, Heartbeat};
-use crate::{Arrival, Clock, Due, HandshakeFacts, Request, ResponseError, Stream, failure, tls};
+use crate::{Arrival, Clock, Due, Request, ResponseError, failure, tls};
 use intact_ledger::{
-    CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, Exchange, Failure, Nanos, Protocol,
-    SetupPhase, Side, Sink,
+    CloseKind, ClosePoint, Closed, Exchange, Failure, Nanos, Protocol, SetupPhase, Side, Sink,
 };
 use intact_wire::h2::writer;
-use rustls::ClientConnection;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// What a dial reports of its stream.
-pub(super) struct StreamFacts {
-    /// The connection for the ledger.
-    pub(super) connection: Connection,
-    /// Whether reads have kernel timestamps.
-    pub(super) stamped: bool,
-    /// Facts about the TLS handshake.
-    pub(super) handshake: HandshakeFacts,
-    /// Whether the peer is a proxy with a tunnel to the server.
-    pub(super) is_tunnel: bool,
-    /// The client of a TLS session whose handshake is not complete.
-    pub(super) early: Option<tls::Client>,
-}
 
 /// A lost segment of a request is sent again after this time at the earliest, in nanoseconds: half
 /// of Linux's minimum retransmission timeout.
@@ -55,52 +39,40 @@ pub(super) struct StreamConnection {
     /// Look for the end before each request, which costs a system call.
     looks_ahead: bool,
     /// The peer is a proxy, so acknowledgements are not the server's.
-    is_tunnel: bool,
+    pub(super) is_tunnel: bool,
     /// A FIN or a RST was read, or reading is no longer possible.
     is_read_to_end: bool,
     /// Retransmissions that were assigned to exchanges.
     retransmissions: u32,
     /// The client of a TLS session whose handshake was not complete at the first request.
-    early: Option<Box<tls::Client>>,
+    pub(super) early: Option<Box<tls::Client>>,
     /// PINGs, if they are sent.
     heartbeat: Option<Heartbeat>,
 }
 
 impl StreamConnection {
-    /// Takes over a stream with its TLS session, for at most `streams` concurrent exchanges if the
-    /// protocol supports that.
+    /// Takes over a stream to the server whose handshake is complete, for at most `streams`
+    /// concurrent exchanges if the protocol supports that.
     pub(super) fn new(
-        (stream, session): (Stream, Option<Box<ClientConnection>>),
-        facts: StreamFacts,
+        channel: Channel,
+        record: OpenRecord,
         protocol: Protocol,
         detail: Detail,
         streams: usize,
         blank: Exchange,
     ) -> StreamConnection {
-        let StreamFacts {
-            connection,
-            stamped,
-            handshake,
-            is_tunnel,
-            early,
-        } = facts;
         let mut out = Vec::new();
         let http = HttpState::new(protocol, detail, streams, blank, &mut out);
-        let bytes = ConnectionBytes {
-            sent: handshake.sent,
-            received: handshake.received,
-            ..ConnectionBytes::default()
-        };
         StreamConnection {
-            channel: Channel::new(stream, session, stamped, bytes),
+            channel,
             http,
-            record: OpenRecord::new(connection, early.is_none()),
+            record,
             out,
             looks_ahead: detail == Detail::Fields,
-            is_tunnel,
+            is_tunnel: false,
             is_read_to_end: false,
             retransmissions: 0,
-            early: early.map(Box::new),
+            early: None,
             heartbeat: None,
         }
     }

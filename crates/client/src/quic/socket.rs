@@ -1,13 +1,17 @@
 //! The UDP socket of one connection, connected to its peer. It never blocks.
 
 use mio::{Interest, Registry, Token};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Datagrams in one send.
 pub(super) const MOST_SEGMENTS: usize = 32;
 
+#[cfg(target_os = "linux")]
+pub(super) use intact_sys::udp::Datagrams;
+
 /// The result of one read: datagrams of one size; the last may be shorter.
+#[cfg(not(target_os = "linux"))]
 pub(super) struct Datagrams {
     pub(super) len: usize,
     pub(super) segment: usize,
@@ -71,12 +75,7 @@ impl UdpSocket {
     #[cfg(target_os = "linux")]
     #[inline]
     pub(super) fn receive(&self, buffer: &mut [u8]) -> io::Result<Datagrams> {
-        let read = intact_sys::udp::receive(&self.socket, buffer)?;
-        Ok(Datagrams {
-            len: read.len,
-            segment: read.segment,
-            timestamp: read.timestamp,
-        })
+        intact_sys::udp::receive(&self.socket, buffer)
     }
 
     /// Reads one datagram; the buffer has to hold 64 KB.
@@ -112,7 +111,6 @@ impl UdpSocket {
                 #[cfg(unix)]
                 Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => {}
                 // the first ones are sent: the others count as lost, and are sent again later
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(error),
                 Err(error) => return Err(error),
             }
         }

@@ -23,11 +23,14 @@ pub enum CloseKind {
 }
 
 /// The point in the life of a connection at which it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClosePoint {
     /// Before any exchange.
+    #[default]
     Unused,
     /// Right after a complete exchange, or as announced.
     AfterExchange,

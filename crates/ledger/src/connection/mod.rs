@@ -123,6 +123,14 @@ impl DialFailure {
             detail: None,
         }
     }
+
+    /// A failure with the message of the library or the kernel.
+    pub fn with_detail(phase: SetupPhase, kind: Failure, detail: impl Into<Arc<str>>) -> Self {
+        DialFailure {
+            detail: Some(detail.into()),
+            ..DialFailure::new(phase, kind)
+        }
+    }
 }
 
 /// The terms that the server announced for keeping the connection.
@@ -238,7 +246,7 @@ pub struct Connection {
     pub setup: Setup,
     /// Addresses that were tried before, or concurrently with, the one that answered (happy
     /// eyeballs, RFC 8305).
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub other_attempts: u32,
     /// Why the dial failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -272,11 +280,6 @@ impl Connection {
             Some(failure) => failure.phase == SetupPhase::Ssl,
         }
     }
-}
-
-/// For serde: a count with its default.
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 #[cfg(test)]

@@ -59,15 +59,7 @@ impl Streams<'_> {
         let head_len = headers.block.len() as u64;
         if self.from == Side::Client && !self.streams.contains_key(&stream) {
             let request = head.request(started_at, at, head_len);
-            self.open(
-                stream,
-                Exchange {
-                    stream: Some(stream),
-                    request: Some(request),
-                    ..Exchange::default()
-                },
-                visit,
-            );
+            self.open(stream, request, false, visit);
         } else if self.from == Side::Server {
             let Some(exchange) = self.streams.get_mut(&stream) else {
                 return;
@@ -102,23 +94,26 @@ impl Streams<'_> {
         }
         let mut request = head.request(started_at, self.at, head_len as u64);
         request.ended_at = Some(self.at);
-        self.open(
-            promised,
-            Exchange {
-                stream: Some(promised),
-                request: Some(request),
-                pushed: true,
-                ..Exchange::default()
-            },
-            visit,
-        );
+        self.open(promised, request, true, visit);
     }
 
-    fn open(&mut self, stream: u32, exchange: Exchange, visit: &mut impl FnMut(Event<'_>)) {
+    fn open(
+        &mut self,
+        stream: u32,
+        request: Request,
+        pushed: bool,
+        visit: &mut impl FnMut(Event<'_>),
+    ) {
         self.facts.streams += 1;
         if self.streams.len() >= MAX_STREAMS {
             return;
         }
+        let exchange = Exchange {
+            stream: Some(stream),
+            request: Some(request),
+            pushed,
+            ..Exchange::default()
+        };
         visit(Event::Opened(&exchange));
         self.streams.insert(stream, exchange);
         self.facts.peak_streams = self.facts.peak_streams.max(self.streams.len());
@@ -160,28 +155,19 @@ impl Streams<'_> {
         let Some(exchange) = self.streams.remove(&stream) else {
             return;
         };
-        let graceful = matches!(
-            outcome,
-            Outcome::Reset {
-                code: ErrorCode::NO_ERROR,
-                ..
-            }
-        );
-        let refused = matches!(
-            outcome,
-            Outcome::Reset {
-                by: Side::Server,
-                code: ErrorCode::REFUSED_STREAM
-            }
-        );
-        let malformed = is_malformed(&exchange);
         let outcome = match outcome {
             Outcome::Complete
             | Outcome::Reset {
                 by: Side::Client, ..
-            } if malformed => Outcome::Malformed,
-            _ if graceful && exchange.is_answered() => Outcome::Complete,
-            _ if refused => Outcome::Refused,
+            } if is_malformed(&exchange) => Outcome::Malformed,
+            Outcome::Reset {
+                code: ErrorCode::NO_ERROR,
+                ..
+            } if exchange.is_answered() => Outcome::Complete,
+            Outcome::Reset {
+                by: Side::Server,
+                code: ErrorCode::REFUSED_STREAM,
+            } => Outcome::Refused,
             other => other,
         };
         visit(Event::Done(&exchange, outcome));

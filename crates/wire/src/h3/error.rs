@@ -61,9 +61,6 @@ pub enum Error {
     /// The stream ends inside a frame.
     #[error("the stream ends inside a frame")]
     Truncated,
-    /// A frame that is not allowed in this place.
-    #[error("{0}")]
-    Unexpected(&'static str),
     /// Instructions of QPACK or a header block.
     #[error(transparent)]
     Qpack(#[from] qpack::Error),
@@ -75,7 +72,7 @@ impl Error {
         match self {
             Error::FrameTooLong { .. } => ErrorCode::H3_EXCESSIVE_LOAD,
             Error::Layout(_) | Error::Truncated => ErrorCode::H3_FRAME_ERROR,
-            Error::Reserved(_) | Error::Unexpected(_) => ErrorCode::H3_FRAME_UNEXPECTED,
+            Error::Reserved(_) => ErrorCode::H3_FRAME_UNEXPECTED,
             Error::Settings(_) => ErrorCode::H3_SETTINGS_ERROR,
             Error::Qpack(error) => error.code(),
         }

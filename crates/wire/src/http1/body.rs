@@ -111,27 +111,10 @@ impl Chunk {
             (
                 Self::Size {
                     digits: 1..,
-                    so_far,
+                    so_far: size,
                 },
-                b'\r',
-            ) => Self::SizeLf { size: so_far },
-            (
-                Self::Size {
-                    digits: 1..,
-                    so_far,
-                },
-                b';',
-            ) => Self::Extension {
-                size: so_far,
-                len: 0,
-            },
-            (
-                Self::Size {
-                    digits: 1..,
-                    so_far,
-                },
-                b' ' | b'\t',
-            ) => Self::Padding { size: so_far },
+                b'\r' | b';' | b' ' | b'\t',
+            ) => return Self::Padding { size }.step(byte),
             // sixteen digits fill a u64, so the shift loses nothing
             (
                 Self::Size {

@@ -48,6 +48,14 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// The refusal of a message length because of a field value.
+    pub(super) fn framing(why: &'static str, value: &[u8]) -> Error {
+        let found = Snippet::new(value);
+        Error::Framing { why, found }
+    }
+}
+
 /// The part of a message that an [`Error`] is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {

@@ -2,7 +2,7 @@
 //!
 //! Shared by both directions; `request` and `response` decide the framing of a message.
 
-use super::error::{Error, Snippet};
+use super::error::Error;
 use super::fields;
 
 /// The minor version of the peer.
@@ -93,8 +93,9 @@ pub struct KeepAlive {
 }
 
 /// The `Transfer-Encoding` of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Coding {
+    #[default]
     Absent,
     /// `chunked` is the final coding.
     Chunked,
@@ -103,7 +104,7 @@ pub(super) enum Coding {
 }
 
 /// The values of the field lines that matter for the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Fields {
     pub(super) length: Option<u64>,
     pub(super) coding: Coding,
@@ -114,13 +115,7 @@ pub(super) struct Fields {
 
 impl Fields {
     pub(super) fn parse(lines: &[u8]) -> Result<Self, Error> {
-        let mut this = Self {
-            length: None,
-            coding: Coding::Absent,
-            options: Options::default(),
-            keep_alive: KeepAlive::default(),
-            expects_continue: false,
-        };
+        let mut this = Self::default();
         fields::validate(lines, |name, value| {
             // nearly every field has a length of its own, so most names cost one comparison of
             // integers
@@ -182,17 +177,10 @@ impl Fields {
     /// attack or a bug.
     fn read_length(&mut self, value: &[u8]) -> Result<(), Error> {
         for item in value.split(|&b| b == b',') {
-            let Some(length) = decimal(fields::trim(item)) else {
-                return Err(Error::Framing {
-                    why: "Content-Length is not a number",
-                    found: Snippet::new(value),
-                });
-            };
+            let length = decimal(fields::trim(item))
+                .ok_or_else(|| Error::framing("Content-Length is not a number", value))?;
             if self.length.is_some_and(|earlier| earlier != length) {
-                return Err(Error::Framing {
-                    why: "two Content-Lengths that differ",
-                    found: Snippet::new(value),
-                });
+                return Err(Error::framing("two Content-Lengths that differ", value));
             }
             self.length = Some(length);
         }
@@ -203,10 +191,7 @@ impl Fields {
         for coding in list(value) {
             let chunked = coding.eq_ignore_ascii_case(b"chunked");
             if chunked && self.coding == Coding::Chunked {
-                return Err(Error::Framing {
-                    why: "chunked twice",
-                    found: Snippet::new(value),
-                });
+                return Err(Error::framing("chunked twice", value));
             }
             self.coding = if chunked {
                 Coding::Chunked
@@ -216,10 +201,7 @@ impl Fields {
         }
         // a field without a value still shows that the sender meant a coding
         if self.coding == Coding::Absent {
-            return Err(Error::Framing {
-                why: "empty Transfer-Encoding",
-                found: Snippet::new(value),
-            });
+            return Err(Error::framing("empty Transfer-Encoding", value));
         }
         Ok(())
     }

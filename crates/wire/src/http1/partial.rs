@@ -4,7 +4,7 @@
 //! messages never uses it.
 
 use super::fields::is_token;
-use super::message::{KeepAlive, Version, decimal};
+use super::message::{Version, decimal};
 use super::response::Kind;
 use crate::exchange::{Request, Response};
 
@@ -72,11 +72,7 @@ pub(super) fn request(bytes: &[u8], started_at: u64, at: u64) -> Option<PartialR
         request.head_len = bytes.len() as u64;
     }
     Some(PartialRequest {
-        kind: match method {
-            b"HEAD" => Kind::Head,
-            b"CONNECT" => Kind::Connect,
-            _ => Kind::Plain,
-        },
+        kind: Kind::of(method),
         is_complete: section.is_whole && !has_body && method != b"CONNECT",
         request,
     })
@@ -111,7 +107,6 @@ pub(super) fn response(bytes: &[u8], started_at: u64, at: u64) -> Option<Respons
         started_at,
         head_at: at,
         ended_at: Some(at),
-        keep_alive: KeepAlive::default(),
         solicited: true,
         is_partial: true,
         ..Response::default()

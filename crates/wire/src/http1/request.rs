@@ -41,7 +41,7 @@ impl<'a> RequestHead<'a> {
 
     /// The facts about this request that the parser of responses needs.
     pub fn kind(&self) -> Kind {
-        kind(self.method())
+        Kind::of(self.method())
     }
 }
 
@@ -135,10 +135,10 @@ impl StartLine for RequestLine {
         let framing = match (head.fields.coding, head.fields.length) {
             (Coding::Chunked, _) => Framing::Chunked,
             (Coding::Unframed, _) => {
-                return Err(Error::Framing {
-                    why: "a request whose final transfer coding is not chunked",
-                    found: Snippet::new(&bytes[..line_len(bytes, Part::RequestLine)?]),
-                });
+                return Err(Error::framing(
+                    "a request whose final transfer coding is not chunked",
+                    &bytes[..line_len(bytes, Part::RequestLine)?],
+                ));
             }
             (Coding::Absent, Some(length)) => Framing::Length(length),
             (Coding::Absent, None) => Framing::None,
@@ -148,7 +148,7 @@ impl StartLine for RequestLine {
             framing,
             persistent,
             solicited: true,
-            follows: match kind(&bytes[..head.start.method_len]) {
+            follows: match Kind::of(&bytes[..head.start.method_len]) {
                 Kind::Connect => Follows::Tunnel,
                 Kind::Plain | Kind::Head => Follows::Message,
             },
@@ -158,14 +158,5 @@ impl StartLine for RequestLine {
     #[inline]
     fn event(head: RequestHead<'_>) -> RequestEvent<'_> {
         MessageEvent::Head(head)
-    }
-}
-
-#[inline]
-fn kind(method: &[u8]) -> Kind {
-    match method {
-        b"HEAD" => Kind::Head,
-        b"CONNECT" => Kind::Connect,
-        _ => Kind::Plain,
     }
 }

@@ -27,6 +27,18 @@ pub enum Kind {
     Connect,
 }
 
+impl Kind {
+    /// The kind of a request with this method.
+    #[inline]
+    pub fn of(method: &[u8]) -> Self {
+        match method {
+            b"HEAD" => Self::Head,
+            b"CONNECT" => Self::Connect,
+            _ => Self::Plain,
+        }
+    }
+}
+
 /// The parts of a status line (RFC 9112 section 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatusLine {
@@ -53,12 +65,6 @@ impl ResponseParser {
     #[inline]
     pub fn expect(&mut self, kind: Kind) {
         self.requests.expected.push_back(kind);
-    }
-
-    /// Number of expected responses whose final header section has not arrived.
-    #[inline]
-    pub fn outstanding(&self) -> usize {
-        self.requests.expected.len()
     }
 }
 

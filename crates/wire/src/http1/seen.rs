@@ -21,12 +21,9 @@ impl RequestHead<'_> {
             version: Some(self.version),
             started_at,
             head_at,
-            ended_at: None,
             head_len: self.as_bytes().len() as u64,
-            body_len: 0,
             close: !self.persistent(),
-            is_grpc: false,
-            is_partial: false,
+            ..Request::default()
         }
     }
 }

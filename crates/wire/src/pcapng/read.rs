@@ -149,14 +149,10 @@ impl Reader {
     fn dropped_by(&self, body: &[u8]) -> u64 {
         let mut dropped = 0_u64;
         self.options(body.get(12..).unwrap_or_default(), |code, value| {
-            if let (option::DROPPED_BY_INTERFACE | option::DROPPED_BY_SYSTEM, Some(eight)) =
-                (code, value.first_chunk())
+            if let (option::DROPPED_BY_INTERFACE | option::DROPPED_BY_SYSTEM, Some(count)) =
+                (code, self.little_endian(value, 0))
             {
-                let count = match self.big_endian {
-                    true => u64::from_be_bytes(*eight),
-                    false => u64::from_le_bytes(*eight),
-                };
-                dropped = dropped.saturating_add(count);
+                dropped = dropped.saturating_add(u64::from_le_bytes(count));
             }
         });
         dropped
@@ -227,12 +223,8 @@ impl Reader {
                 };
             }
             (option::OFFSET, value) => {
-                if let Some(eight) = value.first_chunk() {
-                    interface.offset_s = if self.big_endian {
-                        i64::from_be_bytes(*eight)
-                    } else {
-                        i64::from_le_bytes(*eight)
-                    };
+                if let Some(offset) = self.little_endian(value, 0) {
+                    interface.offset_s = i64::from_le_bytes(offset);
                 }
             }
             _ => {}
@@ -256,21 +248,20 @@ impl Reader {
     }
 
     fn u16_at(&self, bytes: &[u8], at: usize) -> Option<u16> {
-        let two = *bytes.get(at..)?.first_chunk()?;
-        Some(if self.big_endian {
-            u16::from_be_bytes(two)
-        } else {
-            u16::from_le_bytes(two)
-        })
+        self.little_endian(bytes, at).map(u16::from_le_bytes)
     }
 
     fn u32_at(&self, bytes: &[u8], at: usize) -> Option<u32> {
-        let four = *bytes.get(at..)?.first_chunk()?;
-        Some(if self.big_endian {
-            u32::from_be_bytes(four)
-        } else {
-            u32::from_le_bytes(four)
-        })
+        self.little_endian(bytes, at).map(u32::from_le_bytes)
+    }
+
+    /// The bytes of a number of the section, in little-endian order.
+    fn little_endian<const N: usize>(&self, bytes: &[u8], at: usize) -> Option<[u8; N]> {
+        let mut number = *bytes.get(at..)?.first_chunk()?;
+        if self.big_endian {
+            number.reverse();
+        }
+        Some(number)
     }
 }
 

@@ -52,7 +52,7 @@ pub struct StreamFacts {
 
 /// Orders the segments of one direction. Offsets count from the first byte after the SYN, or from
 /// the first captured byte.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Stream {
     limits: Limits,
     /// Sequence number of offset 0; `None` before the first segment.
@@ -82,12 +82,7 @@ impl Stream {
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
-            origin: None,
-            next: 0,
-            waiting: BTreeMap::new(),
-            waiting_bytes: 0,
-            acked: 0,
-            facts: StreamFacts::default(),
+            ..Self::default()
         }
     }
 

@@ -43,6 +43,7 @@ impl Default for Stream {
 }
 
 /// The state of the connection, and the exchanges in flight.
+#[derive(Default)]
 pub(in crate::connection) struct Http3 {
     pub(super) exchanges: ExchangeSlots<Stream>,
     /// The request of the last exchange that began, and its frames before the body.
@@ -64,13 +65,7 @@ impl Http3 {
     pub(super) fn new(blank: Exchange, detail: Detail, streams: usize) -> Http3 {
         Http3 {
             exchanges: ExchangeSlots::new(blank, streams, ConnectionLife::new(detail)),
-            request: None,
-            head: Arc::default(),
-            next: None,
-            memo: BlockCache::default(),
-            scratch: Vec::new(),
-            server: ServerStreams::default(),
-            broken: None,
+            ..Http3::default()
         }
     }
 

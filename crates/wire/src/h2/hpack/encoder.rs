@@ -1,7 +1,7 @@
 //! Encodes fields to header blocks.
 
 use super::table::Table;
-use super::{huffman, integer, static_table};
+use super::{integer, static_table, text};
 
 /// How a field is encoded that is in no table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -70,9 +70,9 @@ impl Encoder {
             Indexing::Never => integer::write(name_index, 4, 0x10, out),
         }
         if name_index == 0 {
-            write_text(name, out);
+            text::write(name, 7, 0, 0x80, out);
         }
-        write_text(value, out);
+        text::write(value, 7, 0, 0x80, out);
         if indexing == Indexing::Incremental {
             self.table.insert(name, value);
         }
@@ -97,18 +97,5 @@ impl Encoder {
             }
         }
         by_name
-    }
-}
-
-/// Writes a text in Huffman code unless that is longer, as in the examples of RFC 7541 appendix C.
-/// Section 5.2 leaves the choice to the sender.
-fn write_text(text: &[u8], out: &mut Vec<u8>) {
-    let coded = huffman::encoded_len(text);
-    if text.is_empty() || coded > text.len() {
-        integer::write(text.len(), 7, 0, out);
-        out.extend_from_slice(text);
-    } else {
-        integer::write(coded, 7, 0x80, out);
-        huffman::encode(text, out);
     }
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 pub(super) const OVERHEAD: usize = 32;
 
 /// The entries that both ends of a direction hold.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Table {
     /// Oldest first; the newest is index 0 for callers.
     entries: VecDeque<Entry>,
@@ -31,11 +31,8 @@ struct Entry {
 impl Table {
     pub(super) fn new(max_size: u32) -> Self {
         Self {
-            entries: VecDeque::new(),
-            strings: Vec::new(),
-            dead: 0,
-            size: 0,
             max_size: max_size as usize,
+            ..Self::default()
         }
     }
 

@@ -3,6 +3,19 @@
 use super::error::Error;
 use super::{huffman, integer};
 
+/// Writes a string in Huffman code unless that is longer, as in the examples of RFC 7541 appendix
+/// C. Section 5.2 leaves the choice to the sender.
+pub(crate) fn write(text: &[u8], prefix: u32, flags: u8, coded_flag: u8, out: &mut Vec<u8>) {
+    let coded = huffman::encoded_len(text);
+    if text.is_empty() || coded > text.len() {
+        integer::write(text.len(), prefix, flags, out);
+        out.extend_from_slice(text);
+    } else {
+        integer::write(coded, prefix, flags | coded_flag, out);
+        huffman::encode(text, out);
+    }
+}
+
 /// Location of a string.
 #[derive(Clone, Copy)]
 pub(crate) enum Text<'a> {

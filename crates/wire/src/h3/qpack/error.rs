@@ -6,21 +6,15 @@ use crate::h2::hpack;
 /// The rule of RFC 9204 or the limit that was broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The block ends inside a field.
-    #[error("header block ends inside a field")]
-    Truncated,
-    /// An integer has more than 32 bits.
-    #[error("integer of more than 32 bits in a header block")]
-    IntegerTooLong,
+    /// An integer or a string, which are those of HPACK, is malformed.
+    #[error(transparent)]
+    Text(#[from] hpack::Error),
     /// An index names no entry of the static table.
     #[error("index {0} names no entry of the static table, which has 99")]
     Index(u32),
     /// The block refers to a dynamic table, which our settings do not allow.
     #[error("a reference to the dynamic table, although our SETTINGS allow none")]
     Dynamic,
-    /// A Huffman string contains EOS, or does not end in at most seven 1 bits.
-    #[error("bad Huffman code in a header block")]
-    Huffman,
     /// The decoded fields exceed the limit.
     #[error("header list longer than {limit} bytes")]
     ListTooLong {
@@ -43,17 +37,6 @@ impl Error {
             Error::EncoderInstruction => ErrorCode::QPACK_ENCODER_STREAM_ERROR,
             Error::DecoderInstruction => ErrorCode::QPACK_DECODER_STREAM_ERROR,
             _ => ErrorCode::QPACK_DECOMPRESSION_FAILED,
-        }
-    }
-}
-
-/// Integers and Huffman strings are those of HPACK.
-impl From<hpack::Error> for Error {
-    fn from(error: hpack::Error) -> Error {
-        match error {
-            hpack::Error::IntegerTooLong => Error::IntegerTooLong,
-            hpack::Error::Huffman => Error::Huffman,
-            _ => Error::Truncated,
         }
     }
 }

@@ -83,11 +83,6 @@ impl KeyLog {
         true
     }
 
-    /// Number of connections with secrets.
-    pub fn len(&self) -> usize {
-        self.connections.len()
-    }
-
     /// Whether there are no secrets.
     pub fn is_empty(&self) -> bool {
         self.connections.is_empty()
@@ -136,7 +131,7 @@ mod tests {
             (secrets.master.as_deref(), secrets.server_traffic.as_deref()),
             (Some([1, 2].as_slice()), Some([255].as_slice()))
         );
-        assert_eq!(log.len(), 1);
+        assert_eq!(log.connections.len(), 1);
     }
 
     #[test]
