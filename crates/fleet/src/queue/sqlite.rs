@@ -188,8 +188,8 @@ impl SqliteQueue {
         })
     }
 
-    /// Changes the message of a claim, unless the claim has expired; whether it did. `set` names the
-    /// values from `?3` on.
+    /// Changes the message of a claim; false if the claim has expired. `set` names the values from
+    /// `?3` on.
     fn change(
         &mut self,
         claim: &Claim,

@@ -113,8 +113,8 @@ impl Link {
     /// the link.
     ///
     /// The child is a proxy of the command: it forwards signals and ends with the command's status.
-    /// If the proxy is killed, the command ends, too. If the link has no process namespace (a caveat
-    /// reports this), the child also ends with the thread that started it.
+    /// If the proxy is killed, the command ends, too. If the link has no process namespace (a
+    /// caveat reports this), the child also ends with the thread that started it.
     pub fn enter(&self, side: LinkEnd, command: &mut Command) {
         self.doors.start_within(command, side as usize);
     }
