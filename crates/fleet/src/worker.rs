@@ -156,16 +156,7 @@ impl MessageHandler<'_> {
             Err(bad) => {
                 let (plan, id) = names(body);
                 let reason = bad.to_string();
-                let letter = DeadLetter {
-                    message: id.clone(),
-                    reason: reason.clone(),
-                };
-                self.store.put_dead(&plan, &letter)?;
-                return Ok(MessageOutcome::Failed {
-                    message: id,
-                    reason,
-                    then: FailureAction::GivenUp,
-                });
+                return self.fail(&plan, id, reason, FailureAction::GivenUp);
             }
         };
         if self.store.has(&message)? {
@@ -191,18 +182,7 @@ impl MessageHandler<'_> {
             Ok(measured) => measured,
             Err(error) => {
                 let reason = secrets.hide(&error.words);
-                if error.then == FailureAction::GivenUp {
-                    let letter = DeadLetter {
-                        message: message.id.clone(),
-                        reason: reason.clone(),
-                    };
-                    self.store.put_dead(&message.plan, &letter)?;
-                }
-                return Ok(MessageOutcome::Failed {
-                    message: message.id,
-                    reason,
-                    then: error.then,
-                });
+                return self.fail(&message.plan, message.id, reason, error.then);
             }
         };
         let outcome = DeliveryResult {
@@ -223,6 +203,28 @@ impl MessageHandler<'_> {
         rows.store(self.store, &message)?;
         self.store.put_outcome(&message, &outcome)?;
         Ok(MessageOutcome::Measured(message.id))
+    }
+
+    /// The outcome of a message without a result; the store has the reason if it is given up.
+    fn fail(
+        &self,
+        plan: &str,
+        message: String,
+        reason: String,
+        then: FailureAction,
+    ) -> Result<MessageOutcome, WorkerError> {
+        if then == FailureAction::GivenUp {
+            let letter = DeadLetter {
+                message: message.clone(),
+                reason: reason.clone(),
+            };
+            self.store.put_dead(plan, &letter)?;
+        }
+        Ok(MessageOutcome::Failed {
+            message,
+            reason,
+            then,
+        })
     }
 }
 

@@ -86,16 +86,16 @@ pub fn sentence(link: &Link) -> String {
         min_ms,
         p50_ms,
         max_ms,
-    } = link.round_trip();
+    } = link.facts().round_trip;
     let mut text = format!(
         "link {}: round trip {} measured ({} to {}, {count} SYNs), {}",
         link.spec(),
         time(p50_ms),
         time(min_ms),
         time(max_ms),
-        link.congestion()
+        link.facts().congestion
     );
-    for caveat in link.caveats() {
+    for caveat in &link.facts().caveats {
         text += &format!("\nwarning: {caveat}");
     }
     text
@@ -149,7 +149,7 @@ fn warning(link: &Link, account: &LinkStats) -> Option<String> {
         ));
     }
     let lateness = account.lateness?;
-    let advice = if link.is_real_time() {
+    let advice = if link.facts().real_time {
         "use a quieter machine"
     } else {
         "use a less busy machine, or run as root: then the link runs ahead of other processes"
@@ -164,7 +164,7 @@ fn warning(link: &Link, account: &LinkStats) -> Option<String> {
 
 /// The caveats of the link and of the run, for documents and ledgers.
 pub fn caveats(link: &Link, account: &LinkStats) -> Vec<Caveat> {
-    let known = link.caveats().iter().cloned();
+    let known = link.facts().caveats.iter().cloned();
     let known = known.map(|words| Caveat::new("link-incomplete", words));
     let warning = warning(link, account).map(|words| Caveat::new("link-unreliable", words));
     known.chain(warning).collect()
@@ -228,10 +228,10 @@ impl<'a> Document<'a> {
             spec: spec.to_string(),
             up_ms: spec.up.as_secs_f64() * 1e3,
             down_ms: spec.down.as_secs_f64() * 1e3,
-            round_trip: link.round_trip(),
-            congestion: link.congestion(),
-            real_time: link.is_real_time(),
-            ipv6: link.has_v6(),
+            round_trip: link.facts().round_trip,
+            congestion: &link.facts().congestion,
+            real_time: link.facts().real_time,
+            ipv6: link.facts().v6,
             environment: done.environment.into_iter().collect(),
             ended: done.ended,
             server: done.server,

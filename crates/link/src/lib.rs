@@ -27,7 +27,7 @@ pub use error::LinkError;
 #[cfg(target_os = "linux")]
 pub use linux::{Link, keep, use_resolver};
 pub use spec::{Blocked, Congestion, Forgotten, LinkChange, Nat, Spec, SpecError};
-pub use stats::{Counts, Lateness, LinkStats, RoundTrip};
+pub use stats::{Counts, Lateness, LinkFacts, LinkStats, RoundTrip};
 pub use step::LinkStep;
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{Link, keep, use_resolver};

@@ -2,6 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What was measured and found when a link started.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LinkFacts {
+    /// The round trip, measured with SYNs to a closed port.
+    pub round_trip: RoundTrip,
+    /// The congestion control of both ends.
+    pub congestion: String,
+    /// Whether the forwarder runs ahead of other processes.
+    pub real_time: bool,
+    /// Whether the ends have IPv6 addresses.
+    pub v6: bool,
+    /// What the link lacks on this machine, a sentence each.
+    pub caveats: Vec<String>,
+}
+
 /// SYN round trips to a closed port, measured before anything else ran on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

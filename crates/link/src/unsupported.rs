@@ -1,6 +1,6 @@
 //! Systems without network namespaces: there is no link, and saying so is all that can be done.
 
-use crate::{LinkChange, LinkEnd, LinkError, LinkStats, RoundTrip, Spec};
+use crate::{LinkChange, LinkEnd, LinkError, LinkFacts, LinkStats, Spec};
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
@@ -21,23 +21,8 @@ impl Link {
         match *self {}
     }
 
-    /// The round trip that was measured before anything else ran on the link.
-    pub fn round_trip(&self) -> RoundTrip {
-        match *self {}
-    }
-
-    /// The congestion control of both ends.
-    pub fn congestion(&self) -> &str {
-        match *self {}
-    }
-
-    /// Whether the forwarder runs ahead of ordinary processes.
-    pub fn is_real_time(&self) -> bool {
-        match *self {}
-    }
-
-    /// Whether the link has IPv6.
-    pub fn has_v6(&self) -> bool {
+    /// What was measured and found at its start.
+    pub fn facts(&self) -> &LinkFacts {
         match *self {}
     }
 
@@ -46,18 +31,8 @@ impl Link {
         match *self {}
     }
 
-    /// What is not as it should be.
-    pub fn caveats(&self) -> &[String] {
-        match *self {}
-    }
-
     /// Makes `command` start on a side.
     pub fn enter(&self, _: LinkEnd, _: &mut Command) {
-        match *self {}
-    }
-
-    /// The process id of the command itself behind the proxy.
-    pub fn program_of(&self, _: u32) -> Option<u32> {
         match *self {}
     }
 

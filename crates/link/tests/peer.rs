@@ -185,7 +185,7 @@ fn own(spec: &str) -> io::Result<()> {
         link.enter(side, &mut command);
         children.push(command.spawn()?);
     }
-    println!("{:.0}", link.round_trip().p50_ms * 1e3);
+    println!("{:.0}", link.facts().round_trip.p50_ms * 1e3);
     for child in &mut children {
         child.wait()?;
     }

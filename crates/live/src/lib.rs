@@ -69,7 +69,7 @@ impl LiveView {
 
     fn drawn_by(subject: &str, draw: Drawing) -> Result<LiveView, LiveError> {
         let terminal = Terminal::take_over()?;
-        let (columns, rows) = terminal.size();
+        let (columns, rows) = terminal::size();
         let pane = view::Areas::of(columns, rows).pane;
         let (pane, far) = Pane::open(pane.width, pane.height)?;
         let snapshot = Arc::new(Snapshot::new(subject));
@@ -105,9 +105,8 @@ impl LiveView {
         self.end.store(true, Ordering::Release);
         let last = self.thread.take().map(JoinHandle::join);
         if let Some(Ok(last)) = last {
-            let mut out = io::stdout().lock();
             // a terminal that is gone takes no page either
-            let _ = out.write_all(&last).and_then(|()| out.flush());
+            let _ = terminal::write(&last);
         }
     }
 }
@@ -134,7 +133,7 @@ fn show(
         draw(&mut terminal, &mut pane, snapshot, end)
     }));
     if let Ok(Ok(())) = drawn {
-        terminal.give_back();
+        drop(terminal);
         return pane.last_words();
     }
     terminal::leave_screen();
@@ -144,9 +143,7 @@ fn show(
     loop {
         let over = end.load(Ordering::Acquire);
         for _ in 0..if over { LAST_CHUNKS } else { 1 } {
-            let printed = pane.take_raw();
-            let mut out = io::stdout().lock();
-            let _ = out.write_all(&printed).and_then(|()| out.flush());
+            let _ = terminal::write(&pane.take_raw());
         }
         if over {
             break;
@@ -154,7 +151,7 @@ fn show(
         pane.type_in();
         wait(&pane, true);
     }
-    terminal.give_back();
+    drop(terminal);
     Vec::new()
 }
 
@@ -183,8 +180,8 @@ fn draw_until(
     let mut dirty = true;
     loop {
         let over = end.load(Ordering::Acquire);
-        if terminal.size() != size {
-            size = terminal.size();
+        if terminal::size() != size {
+            size = terminal::size();
             let area = view::Areas::of(size.0, size.1).pane;
             pane.resize(area.width, area.height);
             screen.resize(Rect::new(0, 0, size.0, size.1))?;

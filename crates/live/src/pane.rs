@@ -192,12 +192,8 @@ impl Callbacks for TerminalReplies {
 
 fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
     let mut one = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
-    poll(&mut one, Some(&now)).is_ok_and(|ready| ready > 0)
+    poll(&mut one, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
         && one[0].revents().contains(PollFlags::IN)
 }
 

@@ -88,17 +88,9 @@ impl Terminal {
         tcsetattr(stdin(), OptionalActions::Flush, &raw).map_err(unusable)?;
         let terminal = Terminal { modes: Vec::new() };
         if has_screen {
-            let mut out = io::stdout().lock();
-            out.write_all(ENTER)
-                .and_then(|()| out.flush())
-                .map_err(LiveError::Terminal)?;
+            write(ENTER).map_err(LiveError::Terminal)?;
         }
         Ok(terminal)
-    }
-
-    /// Columns and rows.
-    pub(crate) fn size(&self) -> (u16, u16) {
-        size()
     }
 
     /// Sets the keyboard and mouse modes of the program.
@@ -108,11 +100,6 @@ impl Terminal {
             io::stdout().write_all(modes)?;
         }
         Ok(())
-    }
-
-    /// Gives it back.
-    pub(crate) fn give_back(self) {
-        drop(self);
     }
 }
 
@@ -132,9 +119,14 @@ pub(crate) fn size() -> (u16, u16) {
 
 /// Shows the previous screen; keys still arrive unprocessed.
 pub(crate) fn leave_screen() {
-    let mut out = io::stdout().lock();
     // a terminal that is gone needs nothing
-    let _ = out.write_all(LEAVE).and_then(|()| out.flush());
+    let _ = write(LEAVE);
+}
+
+/// Writes to the terminal at once.
+pub(crate) fn write(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush())
 }
 
 /// Restores the terminal; only the first call has an effect.

@@ -2,6 +2,7 @@
 //! mouse keeps its coordinates. The board is to the right of the pane, or below it where there is
 //! no room.
 
+use super::bench::cut;
 use super::pane::Pane;
 use super::snapshot::Shown;
 use intact_document::traffic_readings::TrafficReadings;
@@ -11,7 +12,7 @@ use intact_traffic::ObservedFacts;
 use intact_units::number::{count, percent, time};
 use intact_units::plural::counted;
 use ratatui::backend::TermionBackend;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Padding, Paragraph, Sparkline, Wrap};
@@ -118,16 +119,9 @@ fn draw_under(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
     let inner = framed(frame, area, Borders::TOP, shown);
     let [top, rest] = split(inner, 1);
     frame.render_widget(Paragraph::new(Line::from(summary(shown))), top);
-    let half = inner.width / 2;
-    let left = Rect {
-        width: half.saturating_sub(1),
-        ..rest
-    };
-    let right = Rect {
-        x: rest.x + half,
-        width: rest.width - half,
-        ..rest
-    };
+    let half = Constraint::Length((inner.width / 2).saturating_sub(1));
+    let columns = Layout::horizontal([half, Constraint::Fill(1)]).spacing(1);
+    let [left, right] = columns.areas(rest);
     if let Some(facts) = &shown.facts {
         let lines = destinations(
             facts,
@@ -158,17 +152,8 @@ fn framed(frame: &mut Frame<'_>, area: Rect, edge: Borders, shown: &Shown) -> Re
 }
 
 pub(crate) fn split(area: Rect, rows: u16) -> [Rect; 2] {
-    let rows = rows.min(area.height);
-    let first = Rect {
-        height: rows,
-        ..area
-    };
-    let second = Rect {
-        y: area.y + rows,
-        height: area.height - rows,
-        ..area
-    };
-    [first, second]
+    let rows = Constraint::Length(rows.min(area.height));
+    Layout::vertical([rows, Constraint::Fill(1)]).areas(area)
 }
 
 /// Requests and connections on one line.
@@ -240,22 +225,17 @@ fn figures(shown: &Shown) -> Vec<Line<'static>> {
 }
 
 fn draw_rates(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
-    let (requests, connections) = shown.rates.back().copied().unwrap_or_default();
-    let rows = [
+    let (requests, connections): (Vec<u64>, Vec<u64>) = shown.rates.iter().copied().unzip();
+    let mut rest = area;
+    for (name, all, colour) in [
         ("requests/s", requests, Color::Cyan),
         ("new connections/s", connections, Color::Yellow),
-    ];
-    let mut rest = area;
-    for (nth, (name, now, colour)) in rows.into_iter().enumerate() {
+    ] {
+        let now = all.last().copied().unwrap_or_default();
         let [head, below] = split(rest, 1);
         let [spark, below] = split(below, 2);
         rest = below;
         frame.render_widget(Paragraph::new(Line::from(format!("{name} {now}"))), head);
-        let values = shown.rates.iter().map(|rates| match nth {
-            0 => rates.0,
-            _ => rates.1,
-        });
-        let all: Vec<u64> = values.collect();
         let latest = &all[all.len().saturating_sub(usize::from(spark.width))..];
         let line = Sparkline::default().data(latest.iter().copied());
         frame.render_widget(line.style(Style::new().fg(colour)), spark);
@@ -280,7 +260,7 @@ fn destinations(facts: &ObservedFacts, width: usize, most: usize) -> Vec<Line<'s
         let brief = |reading: &Reading| reading.shown(|count| brief(count as u64));
         let line = format!(
             "{:<name_width$} {:>6} {:>5} {kept:>4}",
-            short(&intact_units::foreign_text::escape(&one.origin), name_width),
+            cut(&intact_units::foreign_text::escape(&one.origin), name_width),
             brief(&traffic.requests.total),
             brief(&traffic.connections.opened),
         );
@@ -301,7 +281,7 @@ fn findings(shown: &Shown, width: usize, full: bool) -> Vec<Line<'static>> {
     let mut lines = vec![Line::from("findings, the newest first").dim()];
     for (_, finding) in &shown.findings {
         let line = sentence(finding);
-        let line = if full { line } else { short(&line, width) };
+        let line = if full { line } else { cut(&line, width) };
         let line = Line::from(line);
         lines.push(match finding.severity {
             Severity::Error => line.red(),
@@ -325,16 +305,6 @@ fn brief(number: u64) -> String {
         100_000..100_000_000 => format!("{}k", number / 1000),
         _ => format!("{}M", number / 1_000_000),
     }
-}
-
-/// At most `width` columns of the text.
-fn short(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
-    short.push('…');
-    short
 }
 
 #[cfg(test)]
@@ -366,7 +336,7 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_cut_with_a_mark() {
-        assert_eq!(short("abcdef", 4), "abc…");
-        assert_eq!(short("abcd", 4), "abcd");
+        assert_eq!(cut("abcdef", 4), "abc…");
+        assert_eq!(cut("abcd", 4), "abcd");
     }
 }

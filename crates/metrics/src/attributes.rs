@@ -3,10 +3,8 @@
 //! Names are those of OpenTelemetry's semantic conventions. A value that a peer chooses freely must
 //! not open series without limit.
 
-use crate::table::{PHASE, REUSED, VARIANT};
-use intact_ledger::{
-    Connection, Exchange, Failure, Method, Outcome, Protocol, Run, Scheme, Vantage,
-};
+use crate::table::{REUSED, VARIANT};
+use intact_ledger::{Connection, Exchange, Method, Outcome, Protocol, Run, Scheme, Vantage};
 use intact_units::foreign_text;
 use opentelemetry_semantic_conventions::attribute;
 
@@ -98,16 +96,6 @@ pub(crate) fn with_exchange(
     attributes
 }
 
-/// Adds the phase of a setup: `dns`, `connect` or `ssl`.
-pub(crate) fn with_phase(attributes: Attributes, phase: &str) -> Attributes {
-    with(attributes, PHASE, phase)
-}
-
-/// Adds the kind of a failed setup.
-pub(crate) fn with_failure(attributes: Attributes, kind: Failure) -> Attributes {
-    with(attributes, attribute::ERROR_TYPE, kind.id())
-}
-
 /// Whether a connection carries HTTP. A server only logs HTTP; elsewhere bytes that were not
 /// recognised as HTTP do not count.
 pub(crate) fn is_http(run: &Run, connection: &Connection) -> bool {
@@ -133,7 +121,7 @@ fn error_type(vantage: Vantage, exchange: &Exchange) -> Option<String> {
     }
 }
 
-fn with(mut attributes: Attributes, name: &'static str, text: &str) -> Attributes {
+pub(crate) fn with(mut attributes: Attributes, name: &'static str, text: &str) -> Attributes {
     // collectors and terminals show it as it is
     attributes.push((name, Value::Text(foreign_text::escape(text))));
     attributes

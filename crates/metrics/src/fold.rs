@@ -4,10 +4,11 @@
 use crate::attributes::{self, Attributes};
 use crate::connections::{ConnectionTable, TimedConnection};
 use crate::series::Families;
-use crate::table::Metric;
+use crate::table::{Metric, PHASE};
 use intact_ledger::{
     Closed, Connection, Event, Evidence, Exchange, Failure, Nanos, Run, Setup, Sink, Spans,
 };
+use opentelemetry_semantic_conventions::attribute;
 
 /// Receives the events of a run.
 pub struct Fold {
@@ -117,7 +118,7 @@ impl Fold {
         let Setup { dns, connect, ssl } = connection.setup;
         for (phase, span) in [("dns", dns), ("connect", connect), ("ssl", ssl)] {
             if let Some(span) = span {
-                let attributes = attributes::with_phase(connection.attributes.clone(), phase);
+                let attributes = attributes::with(connection.attributes.clone(), PHASE, phase);
                 let took = whole(span.nanos());
                 self.families
                     .add(Metric::Setups, attributes, span.end, took);
@@ -131,7 +132,7 @@ impl Fold {
     }
 
     fn fail(&mut self, kind: Failure, attributes: Attributes, at: Nanos) {
-        let attributes = attributes::with_failure(attributes, kind);
+        let attributes = attributes::with(attributes, attribute::ERROR_TYPE, kind.id());
         self.families.add(Metric::Failed, attributes, at, 1);
     }
 

@@ -8,6 +8,12 @@ use intact_experiment::Rng;
 use intact_ledger::{Failure, Protocol};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
+use std::time::Duration;
+
+/// Between two bytes of a trickle.
+pub(crate) const TRICKLE: Duration = Duration::from_millis(50);
+/// How much of something endless goes at a time, in repetitions.
+pub(crate) const REPEAT: usize = 100;
 
 choices! {
     /// One way to answer badly.

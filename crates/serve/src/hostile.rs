@@ -227,13 +227,10 @@ fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, HostileError> {
         path: folder.to_owned(),
         source,
     };
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        if path.extension().is_some_and(|ending| ending == "toml") {
-            paths.push(path);
-        }
-    }
+    let entries = std::fs::read_dir(folder).map_err(unreadable)?;
+    let paths = entries.map(|entry| Ok(entry?.path()));
+    let mut paths: Vec<PathBuf> = paths.collect::<Result<_, _>>().map_err(unreadable)?;
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
     paths.sort();
     Ok(paths)
 }

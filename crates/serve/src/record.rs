@@ -304,6 +304,13 @@ impl OpenExchange {
     }
 }
 
+/// Ends an exchange; one that is hidden has no record.
+pub(crate) fn end_recorded(exchange: Option<OpenExchange>, outcome: Outcome) {
+    if let Some(exchange) = exchange {
+        exchange.end(outcome);
+    }
+}
+
 impl Drop for OpenExchange {
     /// Cut off: by the client that closed or reset the connection, or by the end of the server.
     fn drop(&mut self) {

@@ -158,15 +158,11 @@ impl Server {
                 accept_fast_open(listener, BACKLOG).map_err(ServeError::Runtime)?;
             }
         }
-        let name_listener = match &config.name_server {
-            None => None,
-            Some(NameServerConfig { listen, .. }) => Some(NameListener::bind(*listen).map_err(
-                |source| ServeError::NameServer {
-                    address: *listen,
-                    source,
-                },
-            )?),
+        let bind_names = |names: &NameServerConfig| {
+            let address = names.listen;
+            NameListener::bind(address).map_err(|source| ServeError::NameServer { address, source })
         };
+        let name_listener = config.name_server.as_ref().map(bind_names).transpose()?;
         let at = |listener: &std::net::TcpListener| listener.local_addr().ok();
         let addresses = Addresses {
             plain: plain.as_ref().and_then(at),
@@ -338,18 +334,23 @@ impl Gate {
         }
     }
 
-    /// Gives a connection to the thread whose turn it is.
-    fn admit(&self, stream: TcpStream, peer: SocketAddr, tls: Option<Arc<ServerConfig>>) {
+    /// The thread whose turn it is; `None` is this one.
+    fn next_thread(&self) -> Option<&UnboundedSender<Handed>> {
         let turn = self.turn.get();
         self.turn.set((turn + 1) % (self.others.len() + 1));
-        match turn.checked_sub(1) {
+        self.others.get(turn.checked_sub(1)?)
+    }
+
+    /// Gives a connection to the thread whose turn it is.
+    fn admit(&self, stream: TcpStream, peer: SocketAddr, tls: Option<Arc<ServerConfig>>) {
+        match self.next_thread() {
             None => {
                 spawn_local(connection::serve(self.state.clone(), stream, peer, tls));
             }
             Some(other) => {
                 // a stream that cannot leave this event loop is closed, as the client will see
                 if let Ok(stream) = stream.into_std() {
-                    let _ = self.others[other].send(Handed::Tcp(stream, peer, tls));
+                    let _ = other.send(Handed::Tcp(stream, peer, tls));
                 }
             }
         }
@@ -366,14 +367,12 @@ impl Gate {
                 () = drain.begun() => None,
             };
             let Some(incoming) = incoming else { break };
-            let turn = self.turn.get();
-            self.turn.set((turn + 1) % (self.others.len() + 1));
-            match turn.checked_sub(1) {
+            match self.next_thread() {
                 None => {
                     spawn_local(http3::serve(self.state.clone(), incoming));
                 }
                 Some(other) => {
-                    let _ = self.others[other].send(Handed::Quic(Box::new(incoming)));
+                    let _ = other.send(Handed::Quic(Box::new(incoming)));
                 }
             }
         }

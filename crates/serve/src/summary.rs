@@ -1,11 +1,12 @@
 //! The page at the end of a server's run: per HTTP version the connections, the requests on each,
 //! and which side closed them. Must not print: the caller does.
 
-use crate::totals::{Lookups, Totals, UpstreamCalls, Version};
+use crate::totals::{Totals, UpstreamCalls, Version};
 use intact_ledger::Handshake;
 use intact_units::number::{count, percent};
 use intact_units::plural::counted;
 use std::borrow::Borrow;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
 /// The page.
@@ -53,10 +54,15 @@ pub fn summary(totals: &Totals) -> String {
         ("failed handshakes", listed(&connections.failed)),
         ("failed requests", listed(&totals.requests.failed)),
         ("faults made", listed(&totals.faults)),
-        ("calls to the upstream", calls(totals.upstream.as_ref())),
+        (
+            "calls to the upstream",
+            totals.upstream.as_ref().map_or_else(String::new, calls),
+        ),
         (
             "queries to the name server",
-            queries(totals.lookups.as_ref()),
+            totals.lookups.as_ref().map_or_else(String::new, |lookups| {
+                with_failed(count(lookups.total), &lookups.failed)
+            }),
         ),
         ("disturbed by the script", listed(&totals.disturbed)),
     ] {
@@ -68,25 +74,16 @@ pub fn summary(totals: &Totals) -> String {
 }
 
 /// `12 on 3 connections, of which failed: reset 1`.
-fn calls(upstream: Option<&UpstreamCalls>) -> String {
-    let Some(calls) = upstream else {
-        return String::new();
-    };
+fn calls(calls: &UpstreamCalls) -> String {
     let on = counted(calls.connections, "connection");
-    match listed(&calls.failed) {
-        failed if failed.is_empty() => format!("{} on {on}", count(calls.total)),
-        failed => format!("{} on {on}, of which failed: {failed}", count(calls.total)),
-    }
+    with_failed(format!("{} on {on}", count(calls.total)), &calls.failed)
 }
 
 /// `12, of which failed: nxdomain 3`.
-fn queries(lookups: Option<&Lookups>) -> String {
-    let Some(lookups) = lookups else {
-        return String::new();
-    };
-    match listed(&lookups.failed) {
-        failed if failed.is_empty() => count(lookups.total),
-        failed => format!("{}, of which failed: {failed}", count(lookups.total)),
+fn with_failed<K: Display>(total: String, failed: &BTreeMap<K, u64>) -> String {
+    match listed(failed) {
+        failed if failed.is_empty() => total,
+        failed => format!("{total}, of which failed: {failed}"),
     }
 }
 

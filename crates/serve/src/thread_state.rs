@@ -162,6 +162,13 @@ impl ThreadState {
         limits.into_iter().flatten().min()
     }
 
+    /// When a connection that has been idle since `since` is ended, without a drain.
+    pub(crate) fn idle_until(&self, since: Instant, peer: Peer) -> Option<Instant> {
+        let idle = self.config.idle_timeout.map(|limit| since + limit);
+        let age = self.config.max_age.map(|age| peer.since + age);
+        [idle, age].into_iter().flatten().min()
+    }
+
     /// Whether a connection ends once its exchange `number` (from 1) is answered.
     pub(crate) fn is_last(&self, number: u64, peer: Peer) -> bool {
         self.config.max_requests.is_some_and(|most| number >= most)

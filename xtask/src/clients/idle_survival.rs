@@ -4,6 +4,7 @@
 //! On one machine the race lasts a fraction of a millisecond, so the pauses sweep across it.
 
 use super::environment::Launch;
+use super::measure::join;
 use super::program::{Outcome, Program, ProgramStep};
 use super::server::Server;
 use std::path::Path;
@@ -18,6 +19,7 @@ const BEFORE: Duration = Duration::from_millis(6);
 const SWEEP: Duration = Duration::from_millis(10);
 
 /// The outcomes of the 100 requests.
+#[derive(Default)]
 pub(crate) struct Survived {
     /// Requests that got a response.
     pub(crate) answered: usize,
@@ -43,20 +45,9 @@ pub(crate) fn survive(
                 scope.spawn(move || one(launch, url, server_idle, nth))
             })
             .collect();
-        running
-            .into_iter()
-            .map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-            .collect()
+        running.into_iter().map(join).collect()
     });
-    let mut survived = Survived {
-        answered: 0,
-        errors: Vec::new(),
-        connections: 0,
-    };
+    let mut survived = Survived::default();
     for outcome in outcomes {
         for outcome in outcome? {
             match outcome {

@@ -164,7 +164,8 @@ pub(crate) fn watch(
     Ok(())
 }
 
-fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+/// The result of a thread, whose panic continues here.
+pub(super) fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))

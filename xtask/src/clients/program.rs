@@ -27,7 +27,7 @@ pub(crate) struct Program {
 }
 
 /// What a program says of itself when it is ready.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 pub(crate) struct About {
     /// Versions of runtime and library, as they report them.
     pub(crate) versions: BTreeMap<String, String>,
@@ -139,10 +139,7 @@ impl Program {
             child: Process(child),
             input: Some(input),
             lines,
-            about: About {
-                versions: BTreeMap::new(),
-                can: Vec::new(),
-            },
+            about: About::default(),
         };
         let ready = program.lines.recv_timeout(START).with_context(|| {
             format!(

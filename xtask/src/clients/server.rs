@@ -91,6 +91,7 @@ impl Server {
 }
 
 /// What the server saw.
+#[derive(Default)]
 pub(crate) struct ServerCounts {
     connections: BTreeMap<ConnectionId, Connection>,
     exchanges: Vec<Exchange>,
@@ -99,11 +100,7 @@ pub(crate) struct ServerCounts {
 
 impl ServerCounts {
     fn read(folder: &Path) -> anyhow::Result<ServerCounts> {
-        let mut counts = ServerCounts {
-            connections: BTreeMap::new(),
-            exchanges: Vec::new(),
-            closes: BTreeMap::new(),
-        };
+        let mut counts = ServerCounts::default();
         for row in Reader::open(folder)?.events()? {
             match row {
                 Row::Opened(connection) | Row::Revised(connection) => {

@@ -141,6 +141,7 @@ fn built_before(text: &str) -> Result<(String, PathBuf), String> {
 }
 
 /// What `--only` names.
+#[derive(Default)]
 struct Selection {
     platforms: Vec<&'static Platform>,
     kinds: Vec<Kind>,
@@ -148,10 +149,7 @@ struct Selection {
 
 impl Selection {
     fn parse(names: &[String]) -> anyhow::Result<Selection> {
-        let mut selection = Selection {
-            platforms: Vec::new(),
-            kinds: Vec::new(),
-        };
+        let mut selection = Selection::default();
         for name in names {
             let kind = <Kind as clap::ValueEnum>::from_str(name, false);
             match (PLATFORMS.iter().find(|one| one.name == name), kind) {

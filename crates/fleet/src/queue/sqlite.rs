@@ -8,7 +8,9 @@ use super::{Claim, Counts, DeadMessage, MARGIN, Queue, QueueError};
 use crate::message::Message;
 use crate::private;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    Connection, OptionalExtension, Row, ToSql, Transaction, TransactionBehavior, params,
+};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -186,6 +188,25 @@ impl SqliteQueue {
         })
     }
 
+    /// Changes the message of a claim; false if the claim has expired. `set` names the values from
+    /// `?3` on.
+    fn change(
+        &mut self,
+        claim: &Claim,
+        set: &str,
+        values: &[&dyn ToSql],
+    ) -> Result<bool, QueueError> {
+        let Some((seq, attempt)) = receipt(claim) else {
+            return Ok(false);
+        };
+        let update = format!(
+            "UPDATE messages SET {set} WHERE seq = ?1 AND attempts = ?2 AND state = 'claimed'"
+        );
+        let values = [&[&seq as &dyn ToSql, &attempt], values].concat();
+        let changed = self.transaction(|file| file.execute(&update, &*values))?;
+        Ok(changed == 1)
+    }
+
     fn send_batch(&mut self, batch: &[Message]) -> Result<u64, QueueError> {
         let deliveries = self.deliveries;
         let mut rows = Vec::with_capacity(batch.len());
@@ -268,44 +289,17 @@ impl Queue for SqliteQueue {
     }
 
     fn done(&mut self, claim: &Claim) -> Result<bool, QueueError> {
-        let Some((seq, attempt)) = receipt(claim) else {
-            return Ok(false);
-        };
-        let changed = self.transaction(|file| {
-            file.execute(
-                "UPDATE messages SET state = 'done' WHERE seq = ?1 AND attempts = ?2 AND state = 'claimed'",
-                params![seq, attempt],
-            )
-        })?;
-        Ok(changed == 1)
+        self.change(claim, "state = 'done'", &[])
     }
 
     fn failed(&mut self, claim: &Claim, reason: &str, is_final: bool) -> Result<(), QueueError> {
-        let Some((seq, attempt)) = receipt(claim) else {
-            return Ok(());
-        };
-        self.transaction(|file| {
-            file.execute(
-                "UPDATE messages SET state = CASE WHEN ?4 OR attempts >= most THEN 'dead' ELSE 'waiting' END, until_ms = 0, reason = ?3
-                 WHERE seq = ?1 AND attempts = ?2 AND state = 'claimed'",
-                params![seq, attempt, reason, is_final],
-            )
-        })?;
-        Ok(())
+        let set = "state = CASE WHEN ?4 OR attempts >= most THEN 'dead' ELSE 'waiting' END, until_ms = 0, reason = ?3";
+        self.change(claim, set, &[&reason, &is_final]).map(drop)
     }
 
     fn release(&mut self, claim: &Claim) -> Result<(), QueueError> {
-        let Some((seq, attempt)) = receipt(claim) else {
-            return Ok(());
-        };
-        self.transaction(|file| {
-            file.execute(
-                "UPDATE messages SET state = 'waiting', until_ms = 0, attempts = attempts - 1
-                 WHERE seq = ?1 AND attempts = ?2 AND state = 'claimed'",
-                params![seq, attempt],
-            )
-        })?;
-        Ok(())
+        let set = "state = 'waiting', until_ms = 0, attempts = attempts - 1";
+        self.change(claim, set, &[]).map(drop)
     }
 
     fn abandon(&mut self, worker: &str) -> Result<Option<u64>, QueueError> {

@@ -74,6 +74,22 @@ impl SqsQueue {
         })
     }
 
+    /// Sends a request and waits for its response.
+    fn wait<T, E: ProvideErrorMetadata + std::error::Error + 'static>(
+        &self,
+        sending: impl Future<Output = Result<T, SdkError<E, HttpResponse>>>,
+    ) -> Result<T, QueueError> {
+        let response = self.runtime.block_on(sending);
+        response.map_err(|error| failure(&self.name, &error))
+    }
+
+    fn error_of(&self, words: &dyn std::fmt::Display) -> QueueError {
+        QueueError::Failed {
+            name: self.name.clone(),
+            words: words.to_string(),
+        }
+    }
+
     fn hide(&self, receipt: &str, time: Duration) -> Result<(), QueueError> {
         let seconds = time.min(LONGEST_HOLD).as_secs() as i32;
         let change = self
@@ -82,10 +98,7 @@ impl SqsQueue {
             .queue_url(&self.url)
             .receipt_handle(receipt)
             .visibility_timeout(seconds);
-        self.runtime
-            .block_on(change.send())
-            .map_err(|error| failure(&self.name, &error))?;
-        Ok(())
+        self.wait(change.send()).map(drop)
     }
 
     fn delete(&self, receipt: &str) -> Result<(), QueueError> {
@@ -94,33 +107,23 @@ impl SqsQueue {
             .delete_message()
             .queue_url(&self.url)
             .receipt_handle(receipt);
-        self.runtime
-            .block_on(delete.send())
-            .map_err(|error| failure(&self.name, &error))?;
-        Ok(())
+        self.wait(delete.send()).map(drop)
     }
 
     fn send_batch(&self, batch: &[Message]) -> Result<u64, QueueError> {
-        let failed = |words: String| QueueError::Failed {
-            name: self.name.clone(),
-            words,
-        };
         let mut request = self.client.send_message_batch().queue_url(&self.url);
         for (at, message) in batch.iter().enumerate() {
-            let text = serde_json::to_string(message).map_err(|error| failed(error.to_string()))?;
+            let text = serde_json::to_string(message).map_err(|error| self.error_of(&error))?;
             let entry = SendMessageBatchRequestEntry::builder()
                 .id(at.to_string())
                 .message_body(text)
                 .build()
-                .map_err(|error| failed(error.to_string()))?;
+                .map_err(|error| self.error_of(&error))?;
             request = request.entries(entry);
         }
-        let sent = self
-            .runtime
-            .block_on(request.send())
-            .map_err(|error| failure(&self.name, &error))?;
+        let sent = self.wait(request.send())?;
         if let Some(refused) = sent.failed.first() {
-            return Err(failed(format!(
+            return Err(self.error_of(&format!(
                 "{} messages of a batch were refused: {}",
                 sent.failed.len(),
                 refused.message.as_deref().unwrap_or(&refused.code)
@@ -139,10 +142,7 @@ impl SqsQueue {
             .get_queue_attributes()
             .queue_url(url)
             .set_attribute_names(Some(names.to_vec()));
-        let output = self
-            .runtime
-            .block_on(ask.send())
-            .map_err(|error| failure(&self.name, &error))?;
+        let output = self.wait(ask.send())?;
         let of = |name: &QueueAttributeName| {
             output
                 .attributes()
@@ -157,18 +157,13 @@ impl SqsQueue {
 impl Queue for SqsQueue {
     fn send(&mut self, messages: &mut dyn Iterator<Item = Message>) -> Result<u64, QueueError> {
         let mut sent = 0;
-        let mut batch = Vec::with_capacity(BATCH);
-        for message in messages {
-            batch.push(message);
-            if batch.len() == BATCH {
-                sent += self.send_batch(&batch)?;
-                batch.clear();
+        loop {
+            let batch: Vec<Message> = messages.take(BATCH).collect();
+            if batch.is_empty() {
+                return Ok(sent);
             }
-        }
-        if !batch.is_empty() {
             sent += self.send_batch(&batch)?;
         }
-        Ok(sent)
     }
 
     fn claim(&mut self, _: &str, wait: Duration) -> Result<Option<Claim>, QueueError> {
@@ -179,10 +174,7 @@ impl Queue for SqsQueue {
             .max_number_of_messages(1)
             .wait_time_seconds(wait.min(LONGEST_WAIT).as_secs() as i32)
             .message_system_attribute_names(MessageSystemAttributeName::ApproximateReceiveCount);
-        let received = self
-            .runtime
-            .block_on(receive.send())
-            .map_err(|error| failure(&self.name, &error))?;
+        let received = self.wait(receive.send())?;
         let Some(message) = received.messages.unwrap_or_default().pop() else {
             return Ok(None);
         };
@@ -220,19 +212,14 @@ impl Queue for SqsQueue {
                 .data_type("String")
                 .string_value(reason)
                 .build()
-                .map_err(|error| QueueError::Failed {
-                    name: self.name.clone(),
-                    words: error.to_string(),
-                })?;
+                .map_err(|error| self.error_of(&error))?;
             let letter = self
                 .client
                 .send_message()
                 .queue_url(dead)
                 .message_body(&claim.body)
                 .message_attributes("reason", why);
-            self.runtime
-                .block_on(letter.send())
-                .map_err(|error| failure(&self.name, &error))?;
+            self.wait(letter.send())?;
         }
         self.delete(&claim.receipt)
     }

@@ -75,57 +75,41 @@ impl Store {
     /// Writes one object completely or not at all.
     pub fn put(&self, key: &str, bytes: impl Into<Bytes>) -> Result<(), StoreError> {
         let bytes: Bytes = bytes.into();
-        self.runtime
-            .block_on(self.objects.put(&self.key(key), bytes.into()))
-            .map_err(|error| StoreError::of(&self.name, &error))?;
-        Ok(())
+        self.wait(self.objects.put(&self.key(key), bytes.into()))
+            .map(drop)
     }
 
     /// Reads one object.
     pub fn get(&self, key: &str) -> Result<Bytes, StoreError> {
         let key = self.key(key);
-        self.runtime
-            .block_on(async { self.objects.get(&key).await?.bytes().await })
-            .map_err(|error| StoreError::of(&self.name, &error))
+        self.wait(async { self.objects.get(&key).await?.bytes().await })
     }
 
     /// The keys under a folder, in the store's order.
     pub fn keys(&self, folder: &str) -> Result<Vec<String>, StoreError> {
         let folder = self.key(folder);
         let skip = self.prefix.as_ref().len();
-        let list = async {
-            self.objects
-                .list(Some(&folder))
-                .map_ok(|object| {
-                    object.location.as_ref()[skip..]
-                        .trim_start_matches('/')
-                        .to_owned()
-                })
-                .try_collect()
-                .await
-        };
-        self.runtime
-            .block_on(list)
-            .map_err(|error| StoreError::of(&self.name, &error))
+        let list = self.objects.list(Some(&folder)).map_ok(|object| {
+            let key = &object.location.as_ref()[skip..];
+            key.trim_start_matches('/').to_owned()
+        });
+        self.wait(list.try_collect())
     }
 
     /// Reads objects, several concurrently. Passes each to `take` in the order of `keys`.
     pub fn each(&self, keys: &[String], mut take: impl FnMut(&str, Result<Bytes, StoreError>)) {
         let fetches = futures_util::stream::iter(keys).map(|key| async move {
             let path = self.key(key);
-            let bytes = match self.objects.get(&path).await {
-                Ok(found) => found.bytes().await,
-                Err(error) => Err(error),
-            };
-            (key, bytes)
+            let bytes = async { self.objects.get(&path).await?.bytes().await }.await;
+            (
+                key,
+                bytes.map_err(|error| StoreError::of(&self.name, &error)),
+            )
         });
         self.runtime.block_on(async {
             let mut fetched = fetches.buffered(AT_ONCE);
             while let Some((key, bytes)) = fetched.next().await {
-                take(
-                    key,
-                    bytes.map_err(|error| StoreError::of(&self.name, &error)),
-                );
+                take(key, bytes);
             }
         });
     }
@@ -233,6 +217,14 @@ impl Store {
         serde_json::from_slice(bytes).map_err(|error| unreadable(error.to_string()))
     }
 
+    fn wait<T>(
+        &self,
+        request: impl Future<Output = object_store::Result<T>>,
+    ) -> Result<T, StoreError> {
+        let response = self.runtime.block_on(request);
+        response.map_err(|error| StoreError::of(&self.name, &error))
+    }
+
     fn key(&self, key: &str) -> Key {
         let prefix = self.prefix.as_ref();
         if prefix.is_empty() {
@@ -245,15 +237,7 @@ impl Store {
 
 /// The folder of one variant and label: a partition for SQL engines.
 fn partition(kind: &str, message: &Message) -> String {
-    let variant: String = message
-        .variant_name
-        .chars()
-        .map(|c| match c {
-            '=' => '-',
-            ' ' => '_',
-            c => c,
-        })
-        .collect();
+    let variant = message.variant_name.replace('=', "-").replace(' ', "_");
     format!(
         "{kind}/plan={}/variant={variant}/label={}",
         message.plan, message.label

@@ -50,7 +50,7 @@ impl Surroundings {
         Surroundings {
             ready: ready.cloned(),
             link: link.spec().to_string(),
-            congestion: link.congestion().to_owned(),
+            congestion: link.facts().congestion.clone(),
         }
     }
 }

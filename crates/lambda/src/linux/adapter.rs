@@ -61,20 +61,19 @@ fn send(address: SocketAddr, path: &str, delivery: &Delivery) -> io::Result<TcpS
     let body: &[u8] = &delivery.body;
     let empty = body == Event::EMPTY.as_bytes();
     let method = if empty { "GET" } else { "POST" };
+    let content = match empty {
+        true => String::new(),
+        false => format!(
+            "Content-Type: application/json\r\nContent-Length: {}\r\n",
+            body.len()
+        ),
+    };
     let mut bytes = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nUser-Agent: intact/{}\r\nX-Amzn-Request-Id: {}\r\nConnection: close\r\n",
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nUser-Agent: intact/{}\r\nX-Amzn-Request-Id: {}\r\nConnection: close\r\n{content}\r\n",
         env!("CARGO_PKG_VERSION"),
         delivery.id
     )
     .into_bytes();
-    if !empty {
-        let head = format!(
-            "Content-Type: application/json\r\nContent-Length: {}\r\n",
-            body.len()
-        );
-        bytes.extend_from_slice(head.as_bytes());
-    }
-    bytes.extend_from_slice(b"\r\n");
     if !empty {
         bytes.extend_from_slice(body);
     }

@@ -176,8 +176,7 @@ impl Environment {
     /// Waits for the last message of the watcher.
     fn end_watched(&mut self) {
         freezer::end_below(self.pid);
-        self.room
-            .wait(Instant::now() + REST, |state| state.exited.then_some(()));
+        self.room.ends_within(REST);
     }
 }
 

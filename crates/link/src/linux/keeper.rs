@@ -14,7 +14,7 @@ use super::step_error::{During, StepError};
 use crate::addresses::SERVER_V4;
 use crate::emulator::Emulator;
 use crate::spec::{LinkChange, Spec};
-use crate::stats::RoundTrip;
+use crate::stats::{LinkFacts, RoundTrip};
 use crate::step::LinkStep;
 use intact_sys::namespaces::{self, NamespaceKind};
 use intact_sys::process::{self, Forked};
@@ -124,13 +124,15 @@ fn start(setup: &Setup) -> Result<Role, StepError> {
         doors.push(namespaces::handle(NamespaceKind::User).during(LinkStep::UserNamespace)?);
     }
     let up = LinkReady {
-        round_trip,
-        congestion: keeper.network.congestion.clone(),
-        real_time,
-        v6: keeper.network.v6,
+        facts: LinkFacts {
+            round_trip,
+            congestion: keeper.network.congestion.clone(),
+            real_time,
+            v6: keeper.network.v6,
+            caveats: std::mem::take(&mut keeper.network.caveats),
+        },
         user: needs_user,
         certificate: path,
-        caveats: std::mem::take(&mut keeper.network.caveats),
     };
     Ok(Role::Keeper(Box::new(keeper), Box::new(up), doors))
 }

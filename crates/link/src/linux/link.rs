@@ -5,7 +5,7 @@ use super::keeper;
 use super::message::{Isolation, LinkReady, Refusal, Reply, Request, Setup};
 use crate::error::LinkError;
 use crate::spec::{LinkChange, Spec};
-use crate::stats::{LinkStats, RoundTrip};
+use crate::stats::{LinkFacts, LinkStats};
 use crate::step::LinkStep;
 use crate::{LinkEnd, remedy};
 use intact_sys::namespaces::NamespaceHandles;
@@ -72,7 +72,7 @@ impl Link {
             };
             let refusal = match attempt(setup, helper())? {
                 Ok(mut link) => {
-                    link.up.caveats.extend(caveats);
+                    link.up.facts.caveats.extend(caveats);
                     return Ok(link);
                 }
                 Err(refusal) => refusal,
@@ -99,25 +99,9 @@ impl Link {
         &self.spec
     }
 
-    /// The round trip that was measured before anything else ran on the link.
-    pub fn round_trip(&self) -> RoundTrip {
-        self.up.round_trip
-    }
-
-    /// The congestion control of both ends.
-    pub fn congestion(&self) -> &str {
-        &self.up.congestion
-    }
-
-    /// Whether the forwarder runs ahead of ordinary processes (root only). Otherwise a busy machine
-    /// delays the link's packets.
-    pub fn is_real_time(&self) -> bool {
-        self.up.real_time
-    }
-
-    /// Whether the link has IPv6.
-    pub fn has_v6(&self) -> bool {
-        self.up.v6
+    /// What was measured and found at its start.
+    pub fn facts(&self) -> &LinkFacts {
+        &self.up.facts
     }
 
     /// Whether the server's name can be looked up.
@@ -125,26 +109,14 @@ impl Link {
         self.doors.mounts.is_some()
     }
 
-    /// The caveats of the link.
-    pub fn caveats(&self) -> &[String] {
-        &self.up.caveats
-    }
-
     /// Prepares `command` to start on a side: in its network, with the link's names. It ends with
     /// the link.
     ///
     /// The child is a proxy of the command: it forwards signals and ends with the command's status.
-    /// If the proxy is killed, the command ends, too. [`Link::program_of`] returns the command's
-    /// own process. If the link has no process namespace (a caveat reports this), the child also
-    /// ends with the thread that started it.
+    /// If the proxy is killed, the command ends, too. If the link has no process namespace (a
+    /// caveat reports this), the child also ends with the thread that started it.
     pub fn enter(&self, side: LinkEnd, command: &mut Command) {
         self.doors.start_within(command, side as usize);
-    }
-
-    /// The process id of the command itself behind the proxy `child`, as seen from outside. `None`:
-    /// it has ended.
-    pub fn program_of(&self, child: u32) -> Option<u32> {
-        process::children(child).first().copied()
     }
 
     /// Puts a certificate (PEM) where commands on the link find it; nothing is written to disk.

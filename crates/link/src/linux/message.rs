@@ -1,7 +1,7 @@
 //! The messages between the processes of a link.
 
 use crate::spec::{LinkChange, Spec};
-use crate::stats::{LinkStats, RoundTrip};
+use crate::stats::{LinkFacts, LinkStats};
 use crate::step::LinkStep;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -55,19 +55,11 @@ pub(super) enum Reply {
 /// A link that is there.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct LinkReady {
-    pub(super) round_trip: RoundTrip,
-    /// The congestion control of both ends.
-    pub(super) congestion: String,
-    /// Whether the forwarder runs ahead of ordinary processes.
-    pub(super) real_time: bool,
-    /// Whether there is IPv6.
-    pub(super) v6: bool,
+    pub(super) facts: LinkFacts,
     /// Whether there is a user namespace among the doors.
     pub(super) user: bool,
     /// Where commands find what is written to the last descriptor.
     pub(super) certificate: PathBuf,
-    /// What is not as it should be.
-    pub(super) caveats: Vec<String>,
 }
 
 /// Why there is no link.

@@ -9,7 +9,11 @@ fn a_connect_takes_at_least_the_round_trip_and_so_says_the_probe() {
     let Some(link) = start("rtt=30ms", "round trip") else {
         return;
     };
-    assert!(link.round_trip().min_ms >= 30.0, "{:?}", link.round_trip());
+    assert!(
+        link.facts().round_trip.min_ms >= 30.0,
+        "{:?}",
+        link.facts().round_trip
+    );
     let times = numbers(&link, LinkEnd::Client, &["connect", "198.18.0.2:9", "10"]);
     assert_eq!(times.len(), 10);
     assert!(times.iter().all(|us| *us >= 30_000), "{times:?}");
@@ -23,7 +27,7 @@ fn ipv6_is_as_far_away() {
     let Some(link) = start("rtt=20ms", "IPv6") else {
         return;
     };
-    if !link.has_v6() {
+    if !link.facts().v6 {
         return;
     }
     let times = numbers(&link, LinkEnd::Client, &["connect", "[2001:2::2]:9", "3"]);

@@ -4,6 +4,7 @@
 use super::script::{End, Script, Step};
 use crate::config::TlsConfig;
 use crate::tls;
+use intact_wire::h2::{Frame, FrameReader, Limits};
 use rustls::crypto::aws_lc_rs;
 use rustls::crypto::cipher::{MessageEncrypter, OutboundChunks, OutboundPlainMessage};
 use rustls::{
@@ -259,19 +260,15 @@ fn has_request(seen: &[u8], is_http2: bool) -> bool {
     if !is_http2 {
         return seen.windows(4).any(|window| window == b"\r\n\r\n");
     }
-    let mut rest = seen.get(intact_wire::h2::PREFACE.len()..).unwrap_or(&[]);
-    while let [a, b, c, kind, ..] = *rest {
-        let whole = intact_wire::h2::FRAME_HEADER_LEN
-            + usize::from(a) * 65_536
-            + usize::from(b) * 256
-            + usize::from(c);
-        if rest.len() < whole {
-            return false;
-        }
-        if kind == 1 {
+    let mut reader = FrameReader::client(Limits::default());
+    let mut rest = seen;
+    while let Ok(step) = reader.read(rest)
+        && let Some(frame) = step.event
+    {
+        if matches!(frame, Frame::Headers(_)) {
             return true;
         }
-        rest = &rest[whole..];
+        rest = &rest[step.consumed..];
     }
     false
 }

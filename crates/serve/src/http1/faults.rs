@@ -4,16 +4,11 @@ use super::head::Framing;
 use super::{Http1Connection, Request};
 use crate::config::Close;
 use crate::connection::CloseReason;
-use crate::fault::Fault;
+use crate::fault::{Fault, REPEAT, TRICKLE};
+use crate::record::end_recorded;
 use crate::response::Body;
 use intact_ledger::Outcome;
 use std::io;
-use std::time::Duration;
-
-/// Between two bytes of a trickle.
-const TRICKLE: Duration = Duration::from_millis(50);
-/// How much of something endless goes at a time, in repetitions.
-const REPEAT: usize = 100;
 
 /// Bytes that no HTTP message starts with.
 const GARBAGE: &[u8] = b"\x00\xff\x13\x37 this is not HTTP \xfe\x01\r\n\r\n";
@@ -25,74 +20,77 @@ impl Http1Connection<'_> {
         mut request: Box<Request>,
         fault: Fault,
     ) -> Option<CloseReason> {
-        let usual = self.state.config.close;
         // half of a body and the rest of it need at least a byte each
         let body = &mut request.plan.answer.body;
         if body.len() < 2 {
             *body = Body::Filler(2);
         }
-        let done = match fault {
+        let done = self.write_badly(&mut request, fault).await;
+        // what it is recorded as is the fault's
+        end_recorded(request.pending, Outcome::Ok);
+        done.unwrap_or(Some(CloseReason::Theirs))
+    }
+
+    /// Writes what the fault leaves of a response; `Some`: the connection ends.
+    async fn write_badly(
+        &mut self,
+        request: &mut Request,
+        fault: Fault,
+    ) -> io::Result<Option<CloseReason>> {
+        let close = match fault {
             Fault::Stall => {
                 self.channel.hold().await;
-                Ok(Some(CloseReason::Theirs))
+                return Ok(Some(CloseReason::Theirs));
             }
-            Fault::StallMidBody => match self.half(&mut request).await {
-                Ok(()) => {
-                    self.channel.hold().await;
-                    Ok(Some(CloseReason::Theirs))
-                }
-                failed => failed.map(|()| None),
-            },
+            Fault::StallMidBody => {
+                self.half(request).await?;
+                self.channel.hold().await;
+                return Ok(Some(CloseReason::Theirs));
+            }
             Fault::ResetMidBody => {
-                let half = self.half(&mut request).await;
-                half.map(|()| Some(CloseReason::Ours(Close::Rst)))
+                self.half(request).await?;
+                Close::Rst
             }
             Fault::TruncatedBody => {
-                let half = self.half(&mut request).await;
-                half.map(|()| Some(CloseReason::Ours(Close::Fin)))
+                self.half(request).await?;
+                Close::Fin
             }
             Fault::CloseAfterHead => {
                 let framing = Framing::Length(request.plan.answer.body.len());
-                self.write_head(&mut request, framing);
-                let sent = self.channel.flush().await;
-                sent.map(|()| Some(CloseReason::Ours(Close::Fin)))
+                self.write_head(request, framing);
+                self.channel.flush().await?;
+                Close::Fin
             }
-            Fault::Trickle => self.trickle(&mut request).await,
-            Fault::Garbage => self
-                .send(GARBAGE)
-                .await
-                .map(|()| Some(CloseReason::Ours(Close::Fin))),
+            Fault::Trickle => return self.trickle(request).await,
+            Fault::Garbage => {
+                self.send(GARBAGE).await?;
+                Close::Fin
+            }
             Fault::BadChunk => {
-                self.write_head(&mut request, Framing::Chunked);
-                let sent = self.send(b"xyz\r\n").await;
-                sent.map(|()| Some(CloseReason::Ours(Close::Fin)))
+                self.write_head(request, Framing::Chunked);
+                self.send(b"xyz\r\n").await?;
+                Close::Fin
             }
             Fault::EndlessInterim => {
-                self.send_endlessly(b"HTTP/1.1 102 Processing\r\n\r\n")
-                    .await
+                let interim = b"HTTP/1.1 102 Processing\r\n\r\n";
+                return self.send_endlessly(interim).await;
             }
             Fault::EndlessHead => {
                 self.channel.out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
-                self.send_endlessly(b"X-Padding: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n")
-                    .await
+                let field = b"X-Padding: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n";
+                return self.send_endlessly(field).await;
             }
-            Fault::TwoAnswers => self.twice(&mut request).await,
-            Fault::CloseBeforeAnswer => Ok(Some(CloseReason::Ours(usual))),
-            Fault::ResetBeforeAnswer => Ok(Some(CloseReason::Ours(Close::Rst))),
+            Fault::TwoAnswers => return self.twice(request).await,
+            Fault::CloseBeforeAnswer => self.state.config.close,
+            Fault::ResetBeforeAnswer => Close::Rst,
             Fault::KeepAliveThenClose => {
                 request.persistent = true;
                 self.record.announced_by.set(None);
-                self.write(&mut request)
-                    .await
-                    .map(|()| Some(CloseReason::Ours(usual)))
+                self.write(request).await?;
+                self.state.config.close
             }
         };
-        let leave = done.unwrap_or(Some(CloseReason::Theirs));
-        if let Some(pending) = request.pending {
-            // what it is recorded as is the fault's
-            pending.end(Outcome::Ok);
-        }
-        leave
+        Ok(Some(CloseReason::Ours(close)))
     }
 
     async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {

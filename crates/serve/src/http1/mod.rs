@@ -9,7 +9,7 @@ use crate::config::Close;
 use crate::connection::{CloseReason, within};
 use crate::host;
 use crate::read_buffers::ReadBuffer;
-use crate::record::{OpenExchange, Record};
+use crate::record::{OpenExchange, Record, end_recorded};
 use crate::response::{Body, Response};
 use crate::thread_state::{Peer, ResponsePlan, ThreadState};
 use head::Framing;
@@ -190,9 +190,7 @@ impl Http1Connection<'_> {
             );
             let _ = self.channel.flush().await;
         }
-        if let Some(pending) = pending {
-            pending.end(Outcome::Failed(Failure::Malformed));
-        }
+        end_recorded(pending, Outcome::Failed(Failure::Malformed));
         CloseReason::Ours(Close::Fin)
     }
 
@@ -273,9 +271,7 @@ impl Http1Connection<'_> {
         if is_gone
             || !pause.is_zero() && timeout(pause, self.channel.wait_for_reset()).await.is_ok()
         {
-            if let Some(pending) = request.pending {
-                pending.end(Outcome::Failed(Failure::ClientClosed));
-            }
+            end_recorded(request.pending, Outcome::Failed(Failure::ClientClosed));
             return Some(CloseReason::Theirs);
         }
         let body = std::mem::take(&mut request.body);
@@ -291,15 +287,11 @@ impl Http1Connection<'_> {
             ..
         } = *request;
         let hidden = pending.is_none();
-        if let Some(pending) = pending {
-            pending.end(match written {
-                Ok(()) => Outcome::Ok,
-                Err(_) => Outcome::Failed(Failure::ClientClosed),
-            });
-        }
         if written.is_err() {
+            end_recorded(pending, Outcome::Failed(Failure::ClientClosed));
             return Some(CloseReason::Theirs);
         }
+        end_recorded(pending, Outcome::Ok);
         let over = !hidden && self.state.is_last(self.record.exchanges(), self.peer);
         (!persistent || over).then_some(CloseReason::Ours(self.state.config.close))
     }

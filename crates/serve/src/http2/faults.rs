@@ -5,17 +5,12 @@ use super::Http2Connection;
 use super::exchanges::{After, StreamStep};
 use crate::config::Close;
 use crate::connection::CloseReason;
-use crate::fault::Fault;
+use crate::fault::{Fault, REPEAT, TRICKLE};
 use crate::response::Body;
 use intact_wire::h2::writer;
 use std::io;
-use std::time::Duration;
 use tokio::time::Instant;
 
-/// Between two bytes of a trickle.
-const TRICKLE: Duration = Duration::from_millis(50);
-/// How much of something endless goes at a time, in repetitions.
-const REPEAT: usize = 100;
 /// Bytes of a body that is sent twice, at most: a frame.
 const ONCE: usize = 16 * 1024;
 

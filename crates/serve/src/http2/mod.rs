@@ -160,14 +160,9 @@ impl Http2Connection<'_> {
         if !self.exchanges.all.is_empty() || self.session.is_closing() {
             return None;
         }
-        let config = &self.state.config;
-        let idle = config
-            .idle_timeout
-            .map(|limit| self.exchanges.idle_since + limit);
-        let age = config
-            .max_age
-            .map(|age| Instant::from_std(self.peer.since) + age);
-        [idle, age].into_iter().flatten().min()
+        let since = self.exchanges.idle_since.into_std();
+        let until = self.state.idle_until(since, self.peer);
+        until.map(Instant::from_std)
     }
 
     /// Sends what there is to send, and waits for the next thing to do.

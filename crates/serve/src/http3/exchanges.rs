@@ -4,6 +4,7 @@ use super::control::LARGEST_LIST;
 use super::{Http3Connection, code, is_by_client};
 use crate::config::Close;
 use crate::http2::request::RequestHead;
+use crate::record::end_recorded;
 use crate::response::{Body, Response};
 use crate::stream_request::StreamRequest;
 use intact_ledger::{Failure, Nanos, Outcome, Protocol};
@@ -97,7 +98,7 @@ async fn read(
             match step.event {
                 None => break,
                 Some(Frame::Headers { block, overhead }) if request.is_none() => {
-                    let head = read_head(block)?;
+                    let head = read_fields(block, RequestHead::fault)?;
                     body.announced = head.length;
                     let mut begun = connection.plan(&head, at);
                     if let Some(pending) = &mut begun.pending {
@@ -106,7 +107,9 @@ async fn read(
                     }
                     request = Some(begun);
                 }
-                Some(Frame::Headers { block, .. }) => read_trailers(block)?,
+                Some(Frame::Headers { block, .. }) => {
+                    read_fields(block, RequestHead::trailer_fault)?;
+                }
                 Some(Frame::Data { bytes, .. }) => match &mut request {
                     Some(request) => body.add(bytes, request),
                     None => return Err(Refused::Broken(ErrorCode::H3_FRAME_UNEXPECTED)),
@@ -134,34 +137,24 @@ fn gone(request: Option<StreamRequest>, error: &ReadError) -> Refused {
         ReadError::ConnectionLost(reason) => is_by_client(reason),
         _ => true,
     };
-    if let Some(pending) = request.and_then(|request| request.pending)
-        && is_by_client
-    {
-        pending.end(Outcome::Failed(Failure::ClientClosed));
+    if is_by_client && let Some(request) = request {
+        end_recorded(request.pending, Outcome::Failed(Failure::ClientClosed));
     }
     Refused::Gone
 }
 
-fn read_head(block: &[u8]) -> Result<RequestHead, Refused> {
-    let mut head = RequestHead::default();
+/// The fields of a header or trailer section that breaks no rule of `fault`.
+fn read_fields(
+    block: &[u8],
+    fault: fn(&RequestHead) -> Option<&'static str>,
+) -> Result<RequestHead, Refused> {
+    let mut fields = RequestHead::default();
     qpack::decode(block, LARGEST_LIST, &mut Vec::new(), |field| {
-        head.take(field);
+        fields.take(field);
     })
     .map_err(Error::from)?;
-    match head.fault() {
-        None => Ok(head),
-        Some(_) => Err(Refused::Malformed(ErrorCode::H3_MESSAGE_ERROR)),
-    }
-}
-
-fn read_trailers(block: &[u8]) -> Result<(), Refused> {
-    let mut trailers = RequestHead::default();
-    qpack::decode(block, LARGEST_LIST, &mut Vec::new(), |field| {
-        trailers.take(field);
-    })
-    .map_err(Error::from)?;
-    match trailers.trailer_fault() {
-        None => Ok(()),
+    match fault(&fields) {
+        None => Ok(fields),
         Some(_) => Err(Refused::Malformed(ErrorCode::H3_MESSAGE_ERROR)),
     }
 }
@@ -198,21 +191,18 @@ impl Http3Connection {
     /// Answers one request.
     async fn respond(&self, mut request: StreamRequest, send: &mut SendStream) -> After {
         if self.wait(&mut request, send).await.is_err() {
-            if let Some(pending) = request.pending {
-                pending.end(Outcome::Failed(Failure::ClientClosed));
-            }
+            end_recorded(request.pending, Outcome::Failed(Failure::ClientClosed));
             return After::Continue;
         }
         if let Some(fault) = request.plan.fault {
             return Box::pin(self.answer_badly(request, fault, send)).await;
         }
         let written = self.write(&mut request, send).await;
-        if let Some(pending) = request.pending {
-            pending.end(match written {
-                Ok(()) => Outcome::Ok,
-                Err(_) => Outcome::Failed(Failure::ClientClosed),
-            });
-        }
+        let outcome = match written {
+            Ok(()) => Outcome::Ok,
+            Err(_) => Outcome::Failed(Failure::ClientClosed),
+        };
+        end_recorded(request.pending, outcome);
         After::Continue
     }
 

@@ -3,19 +3,15 @@
 use super::exchanges::{After, BATCH, write_body};
 use super::{Http3Connection, code};
 use crate::config::Close;
-use crate::fault::Fault;
+use crate::fault::{Fault, REPEAT, TRICKLE};
+use crate::record::end_recorded;
 use crate::response::Body;
 use crate::stream_request::StreamRequest;
 use intact_ledger::{Failure, Outcome};
 use intact_wire::h3::{ErrorCode, qpack, writer};
 use quinn::{SendStream, WriteError};
-use std::time::Duration;
 use tokio::time::sleep;
 
-/// Between two bytes of a trickle.
-const TRICKLE: Duration = Duration::from_millis(50);
-/// How much of something endless goes at a time, in repetitions.
-const REPEAT: usize = 100;
 /// Bytes of a body that is sent twice, at most.
 const ONCE: u64 = 16 * 1024;
 /// Frame types that HTTP/3 forbids: PRIORITY and PING of HTTP/2.
@@ -38,10 +34,8 @@ impl Http3Connection {
             *body = Body::Filler(2);
         }
         let written = self.write_badly(&mut request, fault, send).await;
-        if let Some(pending) = request.pending {
-            // the fault decides the outcome
-            pending.end(Outcome::Failed(Failure::Aborted));
-        }
+        // the fault decides the outcome
+        end_recorded(request.pending, Outcome::Failed(Failure::Aborted));
         match fault {
             Fault::CloseBeforeAnswer => After::Leave(Close::Fin),
             Fault::ResetBeforeAnswer => After::Leave(Close::Rst),
@@ -60,7 +54,7 @@ impl Http3Connection {
         send: &mut SendStream,
     ) -> Result<(), WriteError> {
         match fault {
-            Fault::CloseBeforeAnswer | Fault::ResetBeforeAnswer => {}
+            Fault::CloseBeforeAnswer | Fault::ResetBeforeAnswer => return Ok(()),
             Fault::Stall => hold(send).await,
             Fault::StallMidBody => {
                 self.part(request, send, 2).await?;
@@ -70,38 +64,28 @@ impl Http3Connection {
                 self.part(request, send, 2).await?;
                 let _ = send.reset(code(ErrorCode::H3_INTERNAL_ERROR));
             }
-            Fault::TruncatedBody => {
-                self.part(request, send, 2).await?;
-                let _ = send.finish();
-            }
+            Fault::TruncatedBody => self.part(request, send, 2).await?,
             Fault::CloseAfterHead => {
                 let (head, _) = self.head(request);
                 send.write_all(&head).await?;
-                let _ = send.finish();
             }
             Fault::Trickle => self.trickle(request, send).await?,
-            Fault::KeepAliveThenClose => {
-                self.part(request, send, 1).await?;
-                let _ = send.finish();
-            }
+            Fault::KeepAliveThenClose => self.part(request, send, 1).await?,
             Fault::TwoAnswers => {
                 let body = &mut request.plan.answer.body;
                 *body = Body::Filler(body.len().min(ONCE));
                 self.part(request, send, 1).await?;
                 self.part(request, send, 1).await?;
-                let _ = send.finish();
             }
             Fault::Garbage => {
                 let mut out = Vec::new();
                 writer::write_unknown(&mut out, PRIORITY, b"this is no frame");
                 send.write_all(&out).await?;
-                let _ = send.finish();
             }
             Fault::BadChunk => {
                 let (mut out, _) = self.head(request);
                 writer::write_unknown(&mut out, PING, b"no body");
                 send.write_all(&out).await?;
-                let _ = send.finish();
             }
             Fault::EndlessInterim => {
                 let mut block = Vec::new();
@@ -121,6 +105,8 @@ impl Http3Connection {
                 endlessly(send, ENDLESS_HEADERS, &block).await?;
             }
         }
+        // does nothing to a stream that was reset or stopped
+        let _ = send.finish();
         Ok(())
     }
 
@@ -152,7 +138,6 @@ impl Http3Connection {
             out.clear();
             sleep(TRICKLE).await;
         }
-        let _ = send.finish();
         Ok(())
     }
 }

@@ -179,7 +179,8 @@ impl Http3Connection {
             }
             let leave = until(leave_at);
             let is_idle = exchanges.is_empty() && goodbye_until.is_none();
-            let idle = until(self.idle_until(idle_since).filter(|_| is_idle));
+            let idle = self.state.idle_until(idle_since, self.peer);
+            let idle = until(idle.filter(|_| is_idle));
             tokio::select! {
                 biased;
                 stream = self.quic.accept_bi() => {
@@ -221,14 +222,6 @@ impl Http3Connection {
             self.record.note_early_data();
         }
         exchanges.spawn_local(exchanges::serve(self.clone(), send, receive));
-    }
-
-    /// When an idle connection is ended.
-    fn idle_until(&self, since: Instant) -> Option<Instant> {
-        let config = &self.state.config;
-        let idle = config.idle_timeout.map(|limit| since + limit);
-        let age = config.max_age.map(|age| self.peer.since + age);
-        [idle, age].into_iter().flatten().min()
     }
 
     /// Announces that no request from `next` on is served, if that is our way. Returns the earliest

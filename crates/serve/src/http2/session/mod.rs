@@ -18,6 +18,7 @@ use intact_wire::h2::{
 pub(super) use sending::AddField;
 use sending::Outgoing;
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Display;
 
 /// Streams that a client may have open at once.
 const STREAMS: u32 = 256;
@@ -51,6 +52,15 @@ pub(super) trait Listener {
 pub(super) struct Broken {
     pub(super) code: ErrorCode,
     pub(super) words: String,
+}
+
+impl Broken {
+    fn new(code: ErrorCode, words: &dyn Display) -> Broken {
+        Broken {
+            code,
+            words: words.to_string(),
+        }
+    }
 }
 
 struct Stream {
@@ -150,12 +160,7 @@ impl Session {
                         break Err(broken);
                     }
                 }
-                Err(error) => {
-                    break Err(Broken {
-                        code: error.code(),
-                        words: error.to_string(),
-                    });
-                }
+                Err(error) => break Err(Broken::new(error.code(), &error)),
             }
         };
         self.reader = Some(reader);
@@ -220,10 +225,7 @@ impl Session {
         // decoded in any case: the table has to stay in step
         self.decoder
             .decode(headers.block, |field| head.take(field))
-            .map_err(|error| Broken {
-                code: ErrorCode::COMPRESSION_ERROR,
-                words: error.to_string(),
-            })?;
+            .map_err(|error| Broken::new(ErrorCode::COMPRESSION_ERROR, &error))?;
         if let Some(stream) = self.streams.get_mut(&id) {
             if !stream.receiving {
                 self.reset(id, ErrorCode::STREAM_CLOSED, out, listener);
@@ -291,10 +293,7 @@ impl Session {
         let id = data.stream;
         self.room -= i64::from(data.flow);
         if self.room < 0 {
-            return Err(Broken {
-                code: ErrorCode::FLOW_CONTROL_ERROR,
-                words: "more than the connection's window allows".to_owned(),
-            });
+            return flow_control("more than the connection's window allows");
         }
         // nothing is kept of it, so the window is given back at once, in pieces worth a frame
         self.taken += data.flow;
@@ -351,13 +350,13 @@ impl Session {
 
     fn settings(&mut self, payload: SettingsPayload<'_>, out: &mut Vec<u8>) -> Result<(), Broken> {
         let before = self.client;
-        self.client.apply(payload).map_err(|error| Broken {
+        self.client.apply(payload).map_err(|error| {
             // the one value whose code is another (RFC 9113 section 6.5.2)
-            code: match { payload }.find(|entry| matches!(entry, (0x4, 0x8000_0000..))) {
+            let code = match { payload }.find(|entry| matches!(entry, (0x4, 0x8000_0000..))) {
                 Some(_) => ErrorCode::FLOW_CONTROL_ERROR,
                 None => error.code(),
-            },
-            words: error.to_string(),
+            };
+            Broken::new(code, &error)
         })?;
         if self.client.header_table_size != before.header_table_size {
             let most = intact_wire::h2::hpack::DEFAULT_TABLE_SIZE;
@@ -368,10 +367,7 @@ impl Session {
         for (&id, stream) in &mut self.streams {
             stream.window += change;
             if stream.window > LARGEST_WINDOW {
-                return Err(Broken {
-                    code: ErrorCode::FLOW_CONTROL_ERROR,
-                    words: "a window above 2^31 - 1".to_owned(),
-                });
+                return flow_control("a window above 2^31 - 1");
             }
             if stream.outgoing.is_some() && stream.window > 0 && !stream.queued {
                 stream.queued = true;
@@ -392,10 +388,7 @@ impl Session {
         if id == 0 {
             self.window += i64::from(increment);
             if self.window > LARGEST_WINDOW {
-                return Err(Broken {
-                    code: ErrorCode::FLOW_CONTROL_ERROR,
-                    words: "a window above 2^31 - 1".to_owned(),
-                });
+                return flow_control("a window above 2^31 - 1");
             }
             return Ok(());
         }
@@ -469,15 +462,14 @@ fn depends_on_itself(stream: u32, priority: Option<Priority>) -> bool {
 }
 
 fn protocol(words: &'static str) -> Result<(), Broken> {
-    Err(Broken {
-        code: ErrorCode::PROTOCOL_ERROR,
-        words: Error::Protocol(words).to_string(),
-    })
+    let error = Error::Protocol(words);
+    Err(Broken::new(ErrorCode::PROTOCOL_ERROR, &error))
 }
 
 fn closed(words: &'static str) -> Result<(), Broken> {
-    Err(Broken {
-        code: ErrorCode::STREAM_CLOSED,
-        words: words.to_owned(),
-    })
+    Err(Broken::new(ErrorCode::STREAM_CLOSED, &words))
+}
+
+fn flow_control(words: &'static str) -> Result<(), Broken> {
+    Err(Broken::new(ErrorCode::FLOW_CONTROL_ERROR, &words))
 }
