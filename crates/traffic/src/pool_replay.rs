@@ -210,8 +210,10 @@ fn dropped(lives: &[&Life], margin: u64) -> (Vec<Dropped>, u64) {
         let soon = at.after(margin);
         let is_kept = |other: &&&Life| {
             let kept = rests(other).filter(|rest| rest.from <= soon && at < rest.to);
-            let mut kept =
-                kept.filter(|rest| rest.is_followed || rest.to.since(rest.from) > margin);
+            let mut kept = kept.filter(|rest| {
+                let is_long = rest.to.since(rest.from) > margin;
+                rest.is_followed || is_long || Some(rest.to) >= last
+            });
             kept.next().is_some()
         };
         let is_busy = |other: &&&Life| {
