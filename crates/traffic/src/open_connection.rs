@@ -65,6 +65,8 @@ pub struct Last {
     pub status: Option<u16>,
     /// Whether it could be read, with its announcements.
     pub is_read: bool,
+    /// Bytes of its response's body.
+    pub(super) body: u64,
 }
 
 impl Last {
@@ -95,6 +97,7 @@ impl Last {
                 && exchange.close_announced_at.is_none(),
             status: exchange.status,
             is_read: exchange.method.is_some() || exchange.status.is_some(),
+            body: exchange.bytes.body,
         }
     }
 

@@ -8,6 +8,9 @@ use intact_ledger::{Close, CloseKind, ClosePoint, Protocol, Side};
 /// the producer does not say.
 pub(super) const AT_ONCE: u64 = 100_000_000;
 
+/// Bytes of a body that clients read together with the header section.
+const READ_AT_ONCE: u64 = 1024;
+
 /// Exchanges on a connection from which on a client that closes it renews it, rather than not to
 /// keep it.
 const MANY: u64 = 10;
@@ -83,9 +86,11 @@ impl OpenReason {
             _ => idle < AT_ONCE,
         };
         let carried = close.exchanges.unwrap_or(live.exchanges);
-        // a socket that is closed with unread bytes in it sends a RST (RFC 2525 section 2.17)
-        let reset =
-            close.how == Some(CloseKind::Rst) && at_once && last.is_some_and(|last| last.ok);
+        // a socket that is closed with unread bytes in it sends a RST (RFC 2525 section 2.17); a
+        // short body is read with the header section, so such a RST was meant
+        let reset = close.how == Some(CloseKind::Rst)
+            && at_once
+            && last.is_some_and(|last| last.ok && last.body > READ_AT_ONCE);
         // so after a FIN the client had read what had come, and waited for the rest
         let waited = close.how == Some(CloseKind::Fin)
             && last

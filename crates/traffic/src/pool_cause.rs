@@ -22,6 +22,8 @@ pub(crate) struct Causes {
     full: HashMap<usize, Full>,
     /// Most connections that were busy at the same time.
     busy: HashMap<usize, u64>,
+    /// Openings of pools that use connections again, for which no reason is seen.
+    growth: HashMap<usize, u64>,
 }
 
 impl Causes {
@@ -48,6 +50,10 @@ impl Causes {
                 *reasons.entry(why).or_default() += 1;
             }
             unify(&mut reasons, lives);
+            if is_reusing(lives) {
+                let growth = reasons.get(&OpenReason::Growth).copied();
+                *causes.growth.entry(destination).or_default() += growth.unwrap_or(0);
+            }
             let all = causes.reasons.entry(destination).or_default();
             for (why, openings) in reasons {
                 *all.entry(why).or_default() += openings;
@@ -71,6 +77,16 @@ impl Causes {
     /// exchange at a time.
     pub(super) fn busy(&self, destination: usize) -> u64 {
         self.busy.get(&destination).copied().unwrap_or(0)
+    }
+
+    /// The connections that were opened because all others were busy or in hand, where a client that
+    /// uses connections again opened none for any other reason: it needs them, although their
+    /// requests may not overlap.
+    pub(super) fn grown(&self, destination: usize) -> u64 {
+        let mut reasons = self.reasons(destination);
+        let is_explained = reasons.any(|(why, openings)| why != OpenReason::Growth && openings > 0);
+        let grown = self.growth.get(&destination).copied();
+        grown.filter(|_| !is_explained).unwrap_or(0)
     }
 
     /// Why the connections to a destination were opened, and how many for each reason.

@@ -172,6 +172,8 @@ pub(super) struct Full {
     pub(super) kept: u64,
     /// Connections that it closed after it had used them again.
     pub(super) closed: u64,
+    /// Connections that it kept, idle, to the end of its program.
+    pub(super) left: u64,
 }
 
 /// A connection that the client closed right after a response.
@@ -194,8 +196,7 @@ fn dropped(lives: &[&Life], margin: u64) -> (Vec<Dropped>, u64) {
         )
     };
     // what is closed when no further request comes may be the end of the program
-    let last = lives.iter().filter_map(|life| life.uses.last());
-    let last = last.map(|one| one.span.start).max();
+    let last = last_start(lives);
     let ends = lives.iter().filter_map(|life| {
         let end = life.ended().filter(is_at_once)?;
         (Some(end.at) < last).then_some((life, end.at))
@@ -229,6 +230,19 @@ fn dropped(lives: &[&Life], margin: u64) -> (Vec<Dropped>, u64) {
     (dropped.collect(), used_again)
 }
 
+/// When the last request of a pool began.
+fn last_start(lives: &[&Life]) -> Option<Nanos> {
+    let last = lives.iter().filter_map(|life| life.uses.last());
+    last.map(|one| one.span.start).max()
+}
+
+/// Whether a connection was idle when the last request of its pool had begun, and was not closed
+/// after its use.
+fn is_left(life: &Life, last: Option<Nanos>) -> bool {
+    let idle = life.last_end().map(|end| life.until().since(end));
+    Some(life.until()) >= last && idle > Some(HAND_BACK)
+}
+
 /// Whether a client that closes connections right after a response does so because its pool is
 /// full: nearly all of them carried exchanges while kept ones were busy, and were closed when about
 /// the same number was idle again. A client per call closes its connection whether others are idle
@@ -247,7 +261,9 @@ fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
     let kept = full.first()?.kept as u64;
     // calls in turn, each with a client, leave the same traces next to a single kept connection
     let is_clear = kept > 1 || closed > 0 || peak(full.iter().map(|one| one.span)) > 1;
-    is_clear.then_some(Full { kept, closed })
+    let last = last_start(lives);
+    let left = lives.iter().filter(|life| is_left(life, last)).count() as u64;
+    is_clear.then_some(Full { kept, closed, left })
 }
 
 /// Connections whose ends are looked at to find a full pool.

@@ -151,7 +151,8 @@ impl Tracker {
         };
         for (at, (counts, open)) in counts.iter().zip(open).enumerate() {
             let causes = &mut judged.causes;
-            let at_once = counts.needed(causes.busy(at), open.into_iter(), self.now);
+            let busy = causes.busy(at).max(causes.grown(at));
+            let at_once = counts.needed(busy, open.into_iter(), self.now);
             let reasons = causes.reasons(at).filter(|(why, _)| why.is_of_server());
             let by_server = reasons.map(|(_, openings)| openings).sum();
             let of_client = causes.openings(at, OpenReason::ClientIdle);

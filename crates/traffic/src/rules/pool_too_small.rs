@@ -40,7 +40,9 @@ fn closed_after_bursts(attribution: &Attribution<'_>) -> Vec<Finding> {
     let found = attribution.destinations().filter_map(|(destination, name, _)| {
         let full = attribution.full_pool(destination)?;
         let needed = attribution.needed(destination);
-        let is_one = full.closed >= CLOSED && needed > full.kept;
+        // workers that end close their own connections, and keep none
+        let is_shared = 2 * full.left >= full.kept;
+        let is_one = full.closed >= CLOSED && needed > full.kept && is_shared;
         is_one.then(|| {
             let said = statement!(
                 "the pool closed {closed} after use, because it keeps fewer than were in use: the next burst opens them again",
