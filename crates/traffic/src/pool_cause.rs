@@ -9,6 +9,9 @@ use intact_ledger::{Nanos, Span};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 
+/// Openings with a reason from which on those without one have the same.
+const SEVERAL: u64 = 3;
+
 /// Openings by their reason.
 pub(super) type Reasons = BTreeMap<OpenReason, u64>;
 
@@ -50,7 +53,8 @@ impl Causes {
                 *reasons.entry(why).or_default() += 1;
             }
             unify(&mut reasons, lives);
-            if is_reusing(lives) {
+            let is_single = lives.iter().all(|life| life.streams.is_none());
+            if is_reusing(lives) && is_single {
                 let growth = reasons.get(&OpenReason::Growth).copied();
                 *causes.growth.entry(destination).or_default() += growth.unwrap_or(0);
             }
@@ -79,14 +83,15 @@ impl Causes {
         self.busy.get(&destination).copied().unwrap_or(0)
     }
 
-    /// The connections that were opened because all others were busy or in hand, where a client that
-    /// uses connections again opened none for any other reason: it needs them, although their
-    /// requests may not overlap.
+    /// The connections that were opened because all others were busy or in hand, where a client
+    /// that uses connections again opened next to none for any other reason: it needs them,
+    /// although their requests may not overlap.
     pub(super) fn grown(&self, destination: usize) -> u64 {
-        let mut reasons = self.reasons(destination);
-        let is_explained = reasons.any(|(why, openings)| why != OpenReason::Growth && openings > 0);
+        let explained = self.reasons(destination);
+        let explained = explained.filter(|(why, _)| *why != OpenReason::Growth);
+        let explained: u64 = explained.map(|(_, openings)| openings).sum();
         let grown = self.growth.get(&destination).copied();
-        grown.filter(|_| !is_explained).unwrap_or(0)
+        grown.filter(|_| explained < SEVERAL).unwrap_or(0)
     }
 
     /// Why the connections to a destination were opened, and how many for each reason.
