@@ -331,3 +331,35 @@ fn what_the_server_ends_is_needed_and_avoidable_by_the_server_alone() {
         assert_eq!(found[0].cost_ms, facts.totals.wasted_ms.value());
     }
 }
+
+/// The same ten seconds later, on other connections.
+fn later(mut rows: Vec<Value>) -> Vec<Value> {
+    let later = |nanos: &mut Value| *nanos = json!(nanos.as_u64().unwrap() + 10_000_000 * US);
+    for row in &mut rows {
+        let id = match row["event"] == "opened" {
+            true => "id",
+            false => "connection",
+        };
+        row[id] = json!(row[id].as_u64().unwrap() + 1_000);
+        later(&mut row["at"]);
+        row.get_mut("end").into_iter().for_each(later);
+        for spans in ["setup", "spans"] {
+            let spans = row.get_mut(spans).and_then(Value::as_object_mut);
+            let spans = spans.into_iter().flat_map(|all| all.values_mut());
+            let ends = spans.flat_map(|span| span.as_array_mut().unwrap());
+            ends.for_each(later);
+        }
+    }
+    rows
+}
+
+#[test]
+fn the_size_that_a_pool_needs_is_without_what_the_server_ends() {
+    let rows = [ended("server", 50), later(bursts(5))].concat();
+    let facts = facts(&rows);
+    assert_eq!(facts.traffic.avoidable_by_server.value(), Some(20.0));
+    let found = of_rule(&facts, "pool-too-small");
+    let evidence = "up to 10 requests at the same time";
+    let said = &found[0].evidence;
+    assert!(said.starts_with(evidence), "{said}");
+}

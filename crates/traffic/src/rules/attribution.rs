@@ -155,19 +155,14 @@ impl<'a> Attribution<'a> {
         counts.map(|(at, counts)| (at, all.name(at), counts))
     }
 
-    /// The connections that the peak overlap needs.
+    /// The connections that would do at a destination if the server ended none.
     pub fn needed(&self, destination: usize) -> u64 {
-        self.judged.needs[destination].all()
+        self.judged.needs[destination].least()
     }
 
     /// The connections opened in vain that no rule has claimed yet.
     pub fn left(&self, destination: usize) -> u64 {
         self.left[destination]
-    }
-
-    /// The connections that would do at a destination if the server ended none.
-    pub(super) fn least(&self, destination: usize) -> u64 {
-        self.judged.needs[destination].least()
     }
 
     /// Why connections were opened of which no rule has spoken yet, and how many for each reason;
@@ -225,7 +220,7 @@ impl<'a> Attribution<'a> {
             destination,
             name: self.name(destination),
             counts: self.counts(destination),
-            needed: self.judged.needs[destination].all(),
+            needed: self.judged.needs[destination].least(),
             client: self.client(destination),
             openings,
             claim: self.claim(destination, openings),

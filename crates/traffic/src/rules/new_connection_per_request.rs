@@ -46,8 +46,8 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
         } else {
             opened_for(&reasons)
         };
-        let least = attribution.least(destination);
-        let said = if left < counts.opened - least {
+        let needed = attribution.needed(destination);
+        let said = if left < counts.opened - needed {
             statement!(
                 "{further} more avoidable connections, of {opened} for {requests}",
                 further = Value::Number(left),
@@ -55,7 +55,7 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
                 requests = requests(counts.requests)
             )
         } else {
-            opened(counts, least)
+            opened(counts, needed)
         };
         let first = reasons.first().map(|(_, why)| *why);
         let client = attribution.client(destination);
