@@ -186,20 +186,19 @@ struct Dropped {
     busy: usize,
 }
 
-/// Up to [`LOOKED_AT`] of the connections that a client closed right after a response, except at
-/// its end; and how many of all it had used again.
-fn dropped(lives: &[&Life], margin: u64) -> (Vec<Dropped>, u64) {
+/// Up to [`LOOKED_AT`] of the connections that a client closed right after a response, while a
+/// request was to come; and how many of all it had used again. `last` is when the last request
+/// began: what is closed later may be the end of the program.
+fn dropped(lives: &[&Life], margin: u64, last: Nanos) -> (Vec<Dropped>, u64) {
     let is_at_once = |end: &End| {
         matches!(
             end.why,
             OpenReason::ClientAtOnce | OpenReason::ClientRenewed
         )
     };
-    // what is closed when no further request comes may be the end of the program
-    let last = last_start(lives);
     let ends = lives.iter().filter_map(|life| {
         let end = life.ended().filter(is_at_once)?;
-        (Some(end.at) < last).then_some((life, end.at))
+        (end.at < last).then_some((life, end.at))
     });
     let ends: Vec<(&&Life, Nanos)> = ends.collect();
     let used_again = ends.iter().filter(|(life, _)| life.carried > 1).count() as u64;
@@ -210,12 +209,13 @@ fn dropped(lives: &[&Life], margin: u64) -> (Vec<Dropped>, u64) {
         let others = || lives.iter().filter(|other| other.id != life.id);
         let soon = at.after(margin);
         let is_kept = |other: &&&Life| {
-            let kept = rests(other).filter(|rest| rest.from <= soon && at < rest.to);
-            let mut kept = kept.filter(|rest| {
-                let is_long = rest.to.since(rest.from) > margin;
-                rest.is_followed || is_long || Some(rest.to) >= last
-            });
-            kept.next().is_some()
+            let is_there = other.at <= soon && at < other.until();
+            let mut rests = rests(other).filter(|rest| rest.from <= soon && at < rest.to);
+            is_there
+                && rests.any(|rest| {
+                    let is_long = rest.to.since(rest.from) > margin;
+                    rest.is_followed || is_long || rest.to >= last
+                })
         };
         let is_busy = |other: &&&Life| {
             let mut spans = other.uses.iter().map(|one| one.span);
@@ -230,17 +230,11 @@ fn dropped(lives: &[&Life], margin: u64) -> (Vec<Dropped>, u64) {
     (dropped.collect(), used_again)
 }
 
-/// When the last request of a pool began.
-fn last_start(lives: &[&Life]) -> Option<Nanos> {
-    let last = lives.iter().filter_map(|life| life.uses.last());
-    last.map(|one| one.span.start).max()
-}
-
 /// Whether a connection was idle when the last request of its pool had begun, and was not closed
 /// after its use.
-fn is_left(life: &Life, last: Option<Nanos>) -> bool {
+fn is_left(life: &Life, last: Nanos) -> bool {
     let idle = life.last_end().map(|end| life.until().since(end));
-    Some(life.until()) >= last && idle > Some(HAND_BACK)
+    life.until() >= last && idle > Some(HAND_BACK)
 }
 
 /// Whether a client that closes connections right after a response does so because its pool is
@@ -248,7 +242,9 @@ fn is_left(life: &Life, last: Option<Nanos>) -> bool {
 /// the same number was idle again. A client per call closes its connection whether others are idle
 /// or not.
 fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
-    let (mut dropped, closed) = dropped(lives, margin);
+    let starts = lives.iter().filter_map(|life| life.uses.last());
+    let last = starts.map(|one| one.span.start).max()?;
+    let (mut dropped, closed) = dropped(lives, margin, last);
     dropped.sort_unstable_by_key(|one| one.kept);
     // those that a thread has in hand look idle too, so the number may be too high and not too low
     let as_many = AS_MANY * dropped.get(dropped.len() / 2)?.kept as f64;
@@ -261,7 +257,6 @@ fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
     let kept = full.first()?.kept as u64;
     // calls in turn, each with a client, leave the same traces next to a single kept connection
     let is_clear = kept > 1 || closed > 0 || peak(full.iter().map(|one| one.span)) > 1;
-    let last = last_start(lives);
     let left = lives.iter().filter(|life| is_left(life, last)).count() as u64;
     is_clear.then_some(Full { kept, closed, left })
 }

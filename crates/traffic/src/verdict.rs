@@ -194,19 +194,15 @@ fn if_kept(tracker: &Tracker, judged: &Judged) -> Option<String> {
     let reasons = judged.causes.reasons(at);
     let reasons = reasons.filter(|(why, _)| why.is_of_server());
     let (why, _) = reasons.max_by_key(|(_, openings)| *openings)?;
-    let limit = server_limit(&tracker.destinations.counts[at]);
-    Some(match (why, limit) {
-        (OpenReason::ServerIdle | OpenReason::PauseTooLong | OpenReason::Stale, Some(limit)) => {
-            format!(
-                "the server kept idle connections longer than {}",
-                timer_nanos(limit)
-            )
+    Some(match why {
+        OpenReason::ServerIdle | OpenReason::PauseTooLong | OpenReason::Stale => {
+            let limit = server_limit(&tracker.destinations.counts[at]);
+            let than =
+                limit.map_or_else(String::new, |limit| format!(" than {}", timer_nanos(limit)));
+            format!("the server kept idle connections longer{than}")
         }
-        (OpenReason::ServerIdle | OpenReason::PauseTooLong | OpenReason::Stale, None) => {
-            "the server kept idle connections longer".to_owned()
-        }
-        (OpenReason::ServerLimit, _) => "the server kept connections longer".to_owned(),
-        (OpenReason::Broken | OpenReason::ExcessBytes, _) => {
+        OpenReason::ServerLimit => "the server kept connections longer".to_owned(),
+        OpenReason::Broken | OpenReason::ExcessBytes => {
             "the server did not break connections".to_owned()
         }
         _ => "the server kept connections".to_owned(),

@@ -26,16 +26,15 @@ impl MeasuredClient {
         self.names.push(job.plain_name());
     }
 
+    /// Takes in that a variant could not be run, and prints why.
+    pub(super) fn note_failed(&mut self, job: &Job<'_>, error: &anyhow::Error) {
+        self.fail(job);
+        println!("{}: FAILED: {error:#}", job.name());
+    }
+
     /// Takes in whether the loops of a variant close, and prints a row for each.
-    pub(super) fn note_loops(&mut self, job: &Job<'_>, closed: anyhow::Result<Vec<Loop>>) {
+    pub(super) fn note_loops(&mut self, job: &Job<'_>, loops: &[Loop]) {
         let name = job.name();
-        let loops = match closed {
-            Ok(loops) => loops,
-            Err(error) => {
-                self.fail(job);
-                return println!("{name}: FAILED: {error:#}");
-            }
-        };
         for one in loops {
             let order = match one.order {
                 Order::InTurn => "in turn",
@@ -56,15 +55,8 @@ impl MeasuredClient {
     }
 
     /// Takes in the result of a variant under `intact watch`, and prints its rows.
-    pub(super) fn note_watched(&mut self, job: &Job<'_>, held: anyhow::Result<Vec<Watched>>) {
+    pub(super) fn note_watched(&mut self, job: &Job<'_>, rows: &[Watched]) {
         let name = job.name();
-        let rows = match held {
-            Ok(rows) => rows,
-            Err(error) => {
-                self.fail(job);
-                return println!("{name}: FAILED: {error:#}");
-            }
-        };
         for scheme in ["http", "https"] {
             let cell = |order: Order| {
                 let mut rows = rows.iter();
@@ -155,10 +147,7 @@ impl CatalogueRun {
                     println!("{name}: {line}");
                 }
             }
-            Err(error) => {
-                self.done.fail(job);
-                println!("{name}: FAILED: {error:#}");
-            }
+            Err(error) => self.done.note_failed(job, &error),
         }
     }
 

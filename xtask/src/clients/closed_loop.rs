@@ -3,11 +3,9 @@
 //! same client. A program that keeps its connections passes `--fail-on warning`.
 
 use super::environment::Launch;
-use super::server::Server;
-use super::watch_counts::{Order, converse};
+use super::watch_counts::{Order, run_watched};
 use anyhow::Context;
 use serde_json::Value;
-use std::ffi::OsString;
 use std::path::Path;
 
 /// Connections beyond those needed that some clients open by design.
@@ -100,23 +98,18 @@ fn run(
     order: Order,
     gates: &[String],
 ) -> anyhow::Result<Option<Run>> {
-    let server = Server::start(intact, &[])?;
-    let folder = tempfile::tempdir()?;
-    let document = folder.path().join("watch.json");
-    let mut words = vec!["watch".to_owned(), "--quiet".to_owned()];
-    words.push(format!("--json={}", document.display()));
     // with a gate of its own, findings need not decide
-    match gates {
-        [] => words.extend(["--fail-on", "warning"].map(str::to_owned)),
-        _ => words.extend(gates.iter().map(|gate| format!("--require={gate}"))),
-    }
-    words.push("--".to_owned());
-    let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-    let Some(said) = converse(&launch.inside(intact, words), &server, "http", order)? else {
+    let options = match gates {
+        [] => ["--fail-on", "warning"].map(str::to_owned).to_vec(),
+        _ => gates
+            .iter()
+            .map(|gate| format!("--require={gate}"))
+            .collect(),
+    };
+    let Some(watched) = run_watched(intact, launch, "http", order, &options)? else {
         return Ok(None);
     };
-    let text = std::fs::read(&document).context("`intact watch` wrote no document")?;
-    let document: Value = serde_json::from_slice(&text)?;
+    let document = watched.document;
     let list = |key: &str| document[key].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let findings = list("findings");
@@ -124,13 +117,13 @@ fn run(
     let next = list("next");
     let kept = next.iter().filter(|step| step["purpose"] == "keep it");
     Ok(Some(Run {
-        connections: server.end()?.connections(),
+        connections: watched.server.connections(),
         needed: (document["connections"]["needed"].as_u64()).context("no needed connections")?,
         warned: warned.map(|one| text(&one["rule"])).collect(),
         gates: kept
             .flat_map(|step| required(&text(&step["command"])))
             .collect(),
-        passes: said.status == Some(0),
+        passes: watched.said.status == Some(0),
     }))
 }
 

@@ -355,8 +355,8 @@ fn survive_all(
 fn for_each<T: Send>(
     jobs: &[Job<'_>],
     threads: usize,
-    run: impl Fn(&Job<'_>, &Mutex<()>) -> anyhow::Result<T> + Sync,
-    note: impl Fn(&mut MeasuredClient, &Job<'_>, anyhow::Result<T>) + Sync,
+    run: impl Fn(&Job<'_>, &Mutex<()>) -> anyhow::Result<Vec<T>> + Sync,
+    note: impl Fn(&mut MeasuredClient, &Job<'_>, &[T]) + Sync,
 ) -> MeasuredClient {
     let queue = Mutex::new(jobs.iter().collect::<VecDeque<_>>());
     let (installing, done) = (Mutex::new(()), Mutex::new(MeasuredClient::default()));
@@ -370,7 +370,10 @@ fn for_each<T: Send>(
                 while let Some(job) = next() {
                     let ran = run(job, &installing);
                     let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-                    note(&mut done, job, ran);
+                    match ran {
+                        Ok(ran) => note(&mut done, job, &ran),
+                        Err(error) => done.note_failed(job, &error),
+                    }
                 }
             });
         }

@@ -9,7 +9,7 @@
 use super::environment::Launch;
 use super::measure::trust;
 use super::program::{About, Skill};
-use super::server::Server;
+use super::server::{Server, ServerCounts};
 use anyhow::{Context, bail};
 use serde_json::Value;
 use std::ffi::OsString;
@@ -127,31 +127,66 @@ fn hold_one(
         return Ok(None);
     };
     drop(alone);
-    let server = Server::start(intact, &[])?;
-    let folder = tempfile::tempdir()?;
-    let document = folder.path().join("watch.json");
-    let mut words: Vec<OsString> = vec!["watch".into(), "--quiet".into()];
-    words.push(format!("--json={}", document.display()).into());
-    words.push("--".into());
-    let watched = converse(&launch.inside(intact, words), &server, scheme, order)?
+    let watched = run_watched(intact, launch, scheme, order, &[])?
         .context("under `intact watch` the program cannot make requests that it made without")?;
-    let base = server.base(scheme);
-    let server_counts = server.end()?;
-    let text = std::fs::read(&document).context("`intact watch` wrote no document")?;
-    let document: Value = serde_json::from_slice(&text)?;
+    let WatchedRun {
+        base,
+        document,
+        server,
+        said,
+    } = watched;
     let (watch, is_inferred) = counts(&document, &base)?;
     Ok(Some(Watched {
         scheme,
         order,
         server: Counts {
-            connections: server_counts.connections(),
-            requests: server_counts.requests(),
+            connections: server.connections(),
+            requests: server.requests(),
         },
-        is_http2: server_counts.has_http2(),
+        is_http2: server.has_http2(),
         watch,
         is_inferred,
-        differences: differences(&unwatched, &watched),
+        differences: differences(&unwatched, &said),
         wrong_findings: wrong_findings(&document)?,
+    }))
+}
+
+/// One run of a program under `intact watch`.
+pub(super) struct WatchedRun {
+    /// The address of the server.
+    base: String,
+    /// What `watch` wrote.
+    pub(super) document: Value,
+    /// What the server counted.
+    pub(super) server: ServerCounts,
+    pub(super) said: Said,
+}
+
+/// Runs a program under `intact watch` with these options and a new server. `None`: it does not
+/// support this order or this scheme.
+pub(super) fn run_watched(
+    intact: &Path,
+    launch: &Launch,
+    scheme: &str,
+    order: Order,
+    options: &[String],
+) -> anyhow::Result<Option<WatchedRun>> {
+    let server = Server::start(intact, &[])?;
+    let folder = tempfile::tempdir()?;
+    let document = folder.path().join("watch.json");
+    let mut words: Vec<OsString> = vec!["watch".into(), "--quiet".into()];
+    words.push(format!("--json={}", document.display()).into());
+    words.extend(options.iter().map(OsString::from));
+    words.push("--".into());
+    let Some(said) = converse(&launch.inside(intact, words), &server, scheme, order)? else {
+        return Ok(None);
+    };
+    let text = std::fs::read(&document).context("`intact watch` wrote no document")?;
+    Ok(Some(WatchedRun {
+        base: server.base(scheme),
+        document: serde_json::from_slice(&text)?,
+        server: server.end()?,
+        said,
     }))
 }
 
@@ -197,7 +232,7 @@ fn wrong_findings(document: &Value) -> anyhow::Result<Vec<String>> {
 }
 
 /// Lets a program make its requests. `None`: it does not support this order or this scheme.
-pub(super) fn converse(
+fn converse(
     launch: &Launch,
     server: &Server,
     scheme: &str,
