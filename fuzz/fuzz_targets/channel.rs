@@ -97,7 +97,7 @@ fn shake_hands(plan: &Arc<Plan>, clock: &Clock) -> (Established, ServerConnectio
     let mut resolver = Resolver::new(waker);
     let (id, token) = (ConnectionId(1), Token(0));
     let (mut dial, mut progress) =
-        Dial::start(plan, id, 0, token, &mut resolver, poll.registry(), clock);
+        Dial::start(plan, id, token, &mut resolver, Some(poll.registry()), clock);
     let (mut socket, _) = fixture.listener.accept().unwrap();
     socket.set_nonblocking(true).unwrap();
     let mut session = ServerConnection::new(fixture.server.clone()).unwrap();
@@ -125,7 +125,7 @@ fn shake_hands(plan: &Arc<Plan>, clock: &Clock) -> (Established, ServerConnectio
         if established.is_none() {
             poll.poll(&mut events, Some(Duration::from_millis(100)))
                 .unwrap();
-            progress = dial.ready(poll.registry(), clock);
+            progress = dial.ready(Some(poll.registry()));
         }
     }
     panic!("no end of the handshake");

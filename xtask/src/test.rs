@@ -42,18 +42,12 @@ pub(crate) fn run(install: bool) -> anyhow::Result<bool> {
     }
     let status = cargo.wait()?;
     if install || ci {
-        println!("the catalogue of clients, compared with the clients:");
-        let done = clients::run(&clients::Args::quick_check())?;
-        passed += done.fine;
-        failed += done.failed;
-        println!("what `intact watch` counts, compared with servers and real clients:");
-        let done = clients::run(&clients::Args::watched_check())?;
-        passed += done.fine;
-        failed += done.failed;
-        println!("printed gates, on clients that waste connections and on their remedies:");
-        let done = clients::run(&clients::Args::loop_check())?;
-        passed += done.fine;
-        failed += done.failed;
+        for (what, args) in clients::Args::checks() {
+            println!("{what}");
+            let done = clients::run(&args)?;
+            passed += done.fine;
+            failed += done.failed;
+        }
         println!("the tests of the kits:");
         let [kits_passed, kits_failed] = kits::run_all()?;
         passed += kits_passed;

@@ -52,6 +52,9 @@ pub struct Client {
     pub source: String,
     /// The option that limits idle time, with a place for the value.
     pub idle_setting: Option<IdleSetting>,
+    /// Whether it ends idle connections by RST, also where it has read the last response.
+    #[serde(default)]
+    pub resets: bool,
     /// Its settings.
     #[serde(default)]
     remedy: BTreeMap<Remedy, String>,

@@ -38,18 +38,23 @@ impl Input {
                 Evidence::Bodies,
                 Evidence::Durations,
                 Evidence::Ends,
+                Evidence::Handshakes,
+                Evidence::Repeats,
             ],
-            (None, Format::Har | Format::Tool(_)) => &[Evidence::Attempts, Evidence::Durations],
-            (None, Format::Zeek(_)) => &[Evidence::Attempts],
-            (None, Format::AccessLog) if self.shows_durations() => &[Evidence::Durations],
-            (None, Format::AccessLog | Format::Ledger) => &[],
+            (None, Format::Har | Format::Tool(_)) => {
+                &[Evidence::Attempts, Evidence::Durations, Evidence::Repeats]
+            }
+            (None, Format::Zeek(_)) => &[Evidence::Attempts, Evidence::Handshakes],
+            (None, Format::AccessLog) => return OF_ROWS.union(self.log_shows()),
+            (None, Format::Ledger) => &[],
         };
         OF_ROWS.union(EvidenceSet::of(kinds))
     }
 
-    /// Whether the first lines of an access log show how long requests take.
-    fn shows_durations(&self) -> bool {
+    /// What the first lines of an access log show.
+    fn log_shows(&self) -> EvidenceSet {
         let format = self.dialect.as_ref();
-        format.is_some_and(|format| log::shows_durations(self.window.available(), format))
+        let lines = format.map(|format| log::shows(self.window.available(), format));
+        lines.unwrap_or_default()
     }
 }

@@ -129,8 +129,8 @@ pub(crate) fn failure(error: &str) -> Option<Failure> {
         "HTTP2_PROTOCOL_ERROR" | "QUIC_PROTOCOL_ERROR" => F::StreamReset,
         "ABORTED" => F::ClientClosed,
         name if name.starts_with("CERT_") => F::Certificate,
-        // blocked by the browser, not in a cache, and so on
-        _ => return None,
+        // one of our own exports; others were blocked by the browser, not in a cache, and so on
+        name => return name.parse().ok(),
     })
 }
 

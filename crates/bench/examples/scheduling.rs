@@ -18,15 +18,10 @@ fn main() {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use intact_bench::{
-        Bench, BenchObserver, Coalesce, Config, IoChoice, Length, Position, RowPolicy, Target,
-    };
-    use intact_client::tls::Credentials;
-    use intact_client::{Clock, ConnectOverride};
-    use intact_experiment::{
-        Axes, ConnectionAxes, Load, NameLookup, RequestRate, TlsChoice, Variation,
-    };
-    use intact_ledger::{Histogram, Protocol, Row, Tally};
+    use intact_bench::{Bench, BenchObserver, Config, IoChoice, Length, Position};
+    use intact_client::Clock;
+    use intact_experiment::{Axes, Load, RequestRate};
+    use intact_ledger::{Histogram, Row};
     use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
     use rustix::time::{ClockId, Timespec, clock_gettime};
     use std::io::{Read, Write};
@@ -39,8 +34,6 @@ mod linux {
 
     impl BenchObserver for Nothing {
         fn rows(&mut self, _: &[Row]) {}
-        fn round_over(&mut self, _: &Tally) {}
-        fn warn(&mut self, _: &str) {}
         fn tick(&mut self, _: Position) {}
     }
 
@@ -136,49 +129,20 @@ mod linux {
     }
 
     fn open_loop(address: SocketAddr, rate: u32, seconds: u32, connections: u32) -> Histogram {
+        let axes = Axes {
+            concurrency: vec![connections],
+            load: Load {
+                rate: vec![RequestRate::constant(rate.into())],
+                ..Load::default()
+            },
+            ..Axes::default()
+        };
         let config = Config {
-            target: Target {
-                url: format!("http://{address}/"),
-                plain_port: None,
-                tls_port: None,
-            },
-            axes: Axes {
-                keepalive: vec![true],
-                http: vec![Protocol::Http11],
-                tls: vec![TlsChoice::None],
-                resume: vec![false],
-                early_data: vec![false],
-                dns: vec![NameLookup::System],
-                concurrency: vec![connections],
-                streams: vec![1],
-                connection: ConnectionAxes::default(),
-                load: Load {
-                    rate: vec![RequestRate::constant(rate.into())],
-                    ..Load::default()
-                },
-                variation: Variation::default(),
-            },
             length: Length::Time(Duration::from_secs(seconds.into())),
             rounds: Some(1),
-            threads: 1,
             seed: 1,
-            opening_per_s: None,
-            requests_per_s: None,
-            most: None,
-            timeout: Duration::from_secs(10),
-            method: "GET".to_owned(),
-            headers: Vec::new(),
-            body: Vec::new(),
-            user_agent: "intact/scheduling".to_owned(),
-            expect: None,
-            credentials: Credentials::default(),
-            route: ConnectOverride::default(),
-            coalesce: Coalesce::Auto,
-            proxy: None,
-            unix_socket: None,
             io: IoChoice::Epoll,
-            keep: RowPolicy::First,
-            server_pid: None,
+            ..Config::new(format!("http://{address}/"), axes)
         };
         let bench = Bench::new(config).expect("the configuration is complete");
         let tally = bench.run(Clock::start(), &mut Nothing).expect("it runs");

@@ -22,15 +22,6 @@ struct Limit {
     next: Nanos,
 }
 
-impl Limit {
-    fn new(per_second: f64, earliest: Nanos) -> Limit {
-        Limit {
-            interval: (1e9 / per_second) as u64,
-            next: earliest,
-        }
-    }
-}
-
 impl ClosedLoop {
     /// `exchanges` to start, or nanoseconds to go on from the first measured start; whichever is
     /// used up first.
@@ -44,15 +35,20 @@ impl ClosedLoop {
         }
     }
 
-    /// At most `per_second` new connections a second, the next not before `earliest`.
-    pub(crate) fn limit_opening(mut self, per_second: f64, earliest: Nanos) -> ClosedLoop {
-        self.opening = Some(Limit::new(per_second, earliest));
-        self
-    }
-
-    /// At most `per_second` exchanges a second, warm-up included, the next not before `earliest`.
-    pub(crate) fn limit_starting(mut self, per_second: f64, earliest: Nanos) -> ClosedLoop {
-        self.starting = Some(Limit::new(per_second, earliest));
+    /// At most `opening` new connections and `starting` exchanges a second, warm-up included, the
+    /// next ones not before `earliest`.
+    pub(crate) fn limited(
+        mut self,
+        opening: Option<f64>,
+        starting: Option<f64>,
+        earliest: Nanos,
+    ) -> ClosedLoop {
+        let limit = |per_second| Limit {
+            interval: (1e9 / per_second) as u64,
+            next: earliest,
+        };
+        self.opening = opening.map(limit);
+        self.starting = starting.map(limit);
         self
     }
 
@@ -124,7 +120,7 @@ mod tests {
 
     #[test]
     fn new_connections_are_spread_and_reuse_is_not_held_up() {
-        let mut closed = ClosedLoop::new(None, None).limit_opening(10.0, Nanos(0));
+        let mut closed = ClosedLoop::new(None, None).limited(Some(10.0), None, Nanos(0));
         let opens = NextExchange {
             opens: true,
             ..MEASURED
@@ -137,9 +133,7 @@ mod tests {
 
     #[test]
     fn exchanges_are_spread_and_both_limits_hold() {
-        let mut closed = ClosedLoop::new(None, None)
-            .limit_opening(1.0, Nanos(0))
-            .limit_starting(10.0, Nanos(0));
+        let mut closed = ClosedLoop::new(None, None).limited(Some(1.0), Some(10.0), Nanos(0));
         let opens = NextExchange {
             opens: true,
             ..MEASURED

@@ -14,6 +14,7 @@ use intact_client::{
 };
 use intact_experiment::{Axes, AxisValues, CacheUse, Period, TlsChoice};
 use intact_ledger::{ExpectedStatus, Method, Protocol, Rows, Run, Scheme};
+use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -114,7 +115,7 @@ pub enum Length {
 }
 
 /// When answers may be taken in batches, where they come much faster than a wake-up each is worth.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Coalesce {
     /// With several streams on a connection, where one send then carries many requests: much CPU
     /// for little client delay. With many connections for at most 60 us, where the kernel ends
@@ -179,6 +180,40 @@ pub struct Config {
 }
 
 impl Config {
+    /// A closed loop of GET requests from one thread, by the defaults of the command line: each
+    /// variant sends one request, and a request may take 10 s.
+    pub fn new(url: String, axes: Axes) -> Config {
+        Config {
+            target: Target {
+                url,
+                plain_port: None,
+                tls_port: None,
+            },
+            axes,
+            length: Length::Exchanges(1),
+            rounds: None,
+            threads: 1,
+            seed: 0,
+            opening_per_s: None,
+            requests_per_s: None,
+            most: None,
+            timeout: Duration::from_secs(10),
+            method: "GET".to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            user_agent: concat!("intact/", env!("CARGO_PKG_VERSION")).to_owned(),
+            expect: None,
+            credentials: Credentials::default(),
+            route: ConnectOverride::default(),
+            coalesce: Coalesce::Auto,
+            proxy: None,
+            unix_socket: None,
+            io: IoChoice::Auto,
+            keep: RowPolicy::First,
+            server_pid: None,
+        }
+    }
+
     /// The URL, taken apart.
     pub(crate) fn address(&self) -> Result<ServerUrl, ConfigError> {
         Ok(ServerUrl::parse(&self.target.url)?)
@@ -229,7 +264,7 @@ impl Config {
             stamps: plan_stamps,
             socket: SocketSettings {
                 fast_open: connection.fast_open == Some(true),
-                congestion: connection.congestion.clone(),
+                congestion: connection.congestion.as_deref().map(Arc::from),
                 keepalive: connection.tcp_keepalive.and_then(Period::time),
             },
             local_address: matches!(self.keep, RowPolicy::Ledger(_)),

@@ -3,7 +3,7 @@
 
 use crate::config::{Config, ConfigError, Length};
 use intact_client::{TcpEnd, check_congestion, check_fast_open};
-use intact_experiment::{AxisValues, CacheUse, ConnectionSettings, Period};
+use intact_experiment::{AxisRow, AxisValues, CacheUse, Period};
 use std::time::Duration;
 
 type Checked = Result<(), ConfigError>;
@@ -25,70 +25,25 @@ pub(crate) fn check(config: &Config, choices: &[AxisValues], rounds: u32) -> Che
 
 /// Refuses axes that have no meaning in any variant.
 fn check_meaning(config: &Config, choices: &[AxisValues]) -> Checked {
-    let given = &config.axes.connection;
-    let has = |of: fn(&ConnectionSettings) -> bool| choices.iter().any(|one| of(&one.connection));
-    let kept = "without keep-alive each request has a connection of its own; add --keepalive on";
-    let tcp = "it is an option of TCP, and HTTP/3 uses UDP; add --http 1.1 or --http 2";
-    let kept_tcp =
-        "it needs a TCP connection that is kept; add --keepalive on, and --http 1.1 or 2";
-    let ping = "only kept connections of HTTP/2 send PING; add --http 2 --keepalive on";
-    let axes = [
-        (
-            "--reuse",
-            given.reuse.is_empty(),
-            has(|one| one.reuse.is_some()),
-            kept,
-        ),
-        (
-            "--max-age",
-            given.max_age.is_empty(),
-            has(|one| one.max_age.is_some()),
-            kept,
-        ),
-        (
-            "--tcp-fastopen",
-            given.fast_open.is_empty(),
-            has(|one| one.fast_open.is_some()),
-            tcp,
-        ),
-        (
-            "--congestion",
-            given.congestion.is_empty(),
-            has(|one| one.congestion.is_some()),
-            tcp,
-        ),
-        (
-            "--tcp-keepalive",
-            given.tcp_keepalive.is_empty(),
-            has(|one| one.tcp_keepalive.is_some()),
-            kept_tcp,
-        ),
-        (
-            "--ping",
-            given.ping.is_empty(),
-            has(|one| one.ping.is_some()),
-            ping,
-        ),
-    ];
-    for (option, is_absent, is_used, reason) in axes {
-        if !is_absent && !is_used {
-            return refuse(option, reason);
+    let given = config.axes.connection.given();
+    let given: Vec<&AxisRow> = given
+        .filter(|(_, values)| *values > 0)
+        .map(|(axis, _)| axis)
+        .collect();
+    for axis in &given {
+        let has_meaning = |one: &AxisValues| axis.meaning.includes(one.keepalive, one.http);
+        if !choices.iter().any(has_meaning) {
+            return refuse(axis.option, axis.meaning.missing());
         }
     }
-    if config.unix_socket.is_some() {
-        let unused = "a Unix socket has no TCP; leave one of them out";
-        let of_tcp = [
-            ("--tcp-fastopen", given.fast_open.is_empty()),
-            ("--congestion", given.congestion.is_empty()),
-            ("--tcp-keepalive", given.tcp_keepalive.is_empty()),
-        ];
-        for (option, is_absent) in of_tcp {
-            if !is_absent {
-                return refuse(option, unused);
-            }
-        }
+    let mut of_tcp = given.iter().filter(|axis| axis.meaning.is_of_tcp());
+    match of_tcp.next() {
+        Some(axis) if config.unix_socket.is_some() => refuse(
+            axis.option,
+            "a Unix socket has no TCP; leave one of them out",
+        ),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Refuses limits that no connection reaches in a round: every round opens its own connections.

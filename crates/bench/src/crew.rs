@@ -56,6 +56,12 @@ impl Crew {
         Ok(Crew { engines, rows })
     }
 
+    /// Lets the ids of rows begin here, above those of an earlier bench of the same run.
+    pub(crate) fn count_ids_from(&mut self, first: u64) {
+        let engines = self.engines.iter_mut().flatten();
+        engines.for_each(|engine| engine.count_ids_from(first));
+    }
+
     /// How many engines there are.
     pub(crate) fn len(&self) -> usize {
         self.engines.len()

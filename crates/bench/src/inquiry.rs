@@ -97,7 +97,7 @@ impl<'a> Inquiry<'a> {
     pub fn call(&mut self, path: &str, body: Vec<u8>) -> Result<InquiryReply, InquiryError> {
         let (plan, request) = self.plan_and_request(path, body)?;
         let mut http = match self.http.take() {
-            Some(http) if http.ended().is_none() && http.goaway_at().is_none() => http,
+            Some(http) if http.ended().is_none() && http.life().goaway_at.is_none() => http,
             _ => self.open(&plan)?,
         };
         let exchange = self.exchange(&mut http, &request)?;

@@ -5,10 +5,11 @@ use crate::config::ConfigError;
 use crate::engine::{LEAST_IN_FLIGHT, Pauses};
 use crate::variant_plan::VariantPlan;
 use intact_ledger::{EngineIo, Protocol};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The choice of the user.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IoChoice {
     /// io_uring where it was measured to need less CPU time and is allowed here, else epoll.
     #[default]
@@ -59,7 +60,7 @@ impl IoBackend {
         match (uring, choice) {
             (Err(reason), IoChoice::Uring) => Err(IoUnavailable { reason }),
             (Err(reason), _) => readiness(Some(&reason)),
-            (Ok((_, Batches::Sleeps)), IoChoice::Auto) => readiness(Some(NO_BATCH)),
+            (Ok((_, false)), IoChoice::Auto) => readiness(Some(NO_BATCH)),
             (Ok((uring, _)), _) => {
                 let record = EngineIo {
                     backend: "io_uring".to_owned(),
@@ -140,20 +141,6 @@ fn pays(variant_plans: &[Arc<VariantPlan>], threads: u32) -> bool {
         && variant_plans.iter().all(|one| each(one) <= MOST_IN_FLIGHT)
 }
 
-/// How a pause for a batch ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Batches {
-    /// When the batch is complete.
-    #[cfg(target_os = "linux")]
-    Counted,
-    /// When its time is over.
-    #[cfg_attr(
-        not(target_os = "linux"),
-        allow(dead_code, reason = "only io_uring gathers")
-    )]
-    Sleeps,
-}
-
 /// The name of the readiness of this system.
 const READINESS: &str = if cfg!(target_os = "linux") {
     "epoll"
@@ -163,18 +150,16 @@ const READINESS: &str = if cfg!(target_os = "linux") {
     "poll"
 };
 
-/// io_uring, or why there is none here.
+/// io_uring, and whether a pause for a batch ends when the batch is complete; or why there is none
+/// here.
 #[cfg(target_os = "linux")]
-fn uring() -> Result<(IoBackend, Batches), String> {
-    match intact_sys::uring::Ring::check() {
-        Ok(true) => Ok((IoBackend::Uring, Batches::Counted)),
-        Ok(false) => Ok((IoBackend::Uring, Batches::Sleeps)),
-        Err(reason) => Err(reason.to_string()),
-    }
+fn uring() -> Result<(IoBackend, bool), String> {
+    let counts = intact_sys::uring::Ring::check().map_err(|reason| reason.to_string())?;
+    Ok((IoBackend::Uring, counts))
 }
 
 /// Only Linux has it.
 #[cfg(not(target_os = "linux"))]
-fn uring() -> Result<(IoBackend, Batches), String> {
+fn uring() -> Result<(IoBackend, bool), String> {
     Err("only Linux has io_uring".to_owned())
 }

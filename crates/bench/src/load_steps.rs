@@ -3,7 +3,7 @@
 //!
 //! A step has its own connections and one or more windows, each of which is a round of its own: an
 //! exchange belongs to the window in which it was due. Must not choose a load or judge one: the
-//! [`LoadObserver`] does.
+//! caller does.
 
 use crate::closed_loop::ClosedLoop;
 use crate::machine;
@@ -34,16 +34,12 @@ pub struct LoadWindow {
 pub struct LoadTurn {
     /// Index into the run's variants.
     pub variant: u32,
+    /// What the observer is shown of it.
+    pub words: String,
     /// Time without traffic before it.
     pub pause: Duration,
     /// The windows, one after another without a gap.
     pub windows: Vec<LoadWindow>,
-}
-
-/// Chooses the steps of a run, and takes what it records.
-pub trait LoadObserver: BenchObserver {
-    /// The next step, by what was counted so far; `None` ends the run.
-    fn next_turn(&mut self, tally: &Tally) -> Option<LoadTurn>;
 }
 
 /// Where the windows of a step end, and their rounds, for the threads that record.
@@ -64,13 +60,14 @@ impl Windows {
 }
 
 impl Bench {
-    /// Measures the steps that the observer chooses. Each variant has an open loop; its rate and
-    /// the length of the configuration have no effect. Network failures are in the tally; an
-    /// error means that we could not observe.
+    /// Measures the steps that `next_turn` chooses by what was counted so far; `None` ends the run.
+    /// Each variant has an open loop; its rate and the length of the configuration have no effect.
+    /// Network failures are in the tally; an error means that we could not observe.
     pub fn run_steps(
         self,
         clock: Clock,
-        observer: &mut dyn LoadObserver,
+        observer: &mut dyn BenchObserver,
+        mut next_turn: impl FnMut(&Tally) -> Option<LoadTurn>,
     ) -> Result<Tally, BenchError> {
         let mut runner = self.runner(clock, observer)?;
         runner.recording.count_sockets();
@@ -78,10 +75,10 @@ impl Bench {
         let mut next_round = 1;
         let mut step = 0;
         while !runner.stopped() && !able.is_empty() {
-            let recording = &mut runner.recording;
-            let Some(turn) = recording.observer.next_turn(&recording.tally) else {
+            let Some(turn) = next_turn(&runner.recording.tally) else {
                 break;
             };
+            runner.recording.observer.describe(&turn.words);
             if !able.contains(&(turn.variant as usize)) {
                 break;
             }
@@ -98,7 +95,7 @@ impl Bench {
     }
 }
 
-impl<O: LoadObserver + ?Sized> RoundRunner<'_, O> {
+impl RoundRunner<'_> {
     /// Waits without traffic, until the run is stopped.
     fn pause(&mut self, length: Duration) {
         let end = Instant::now() + length;

@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_limit_on_new_connections_holds() {
         let mut open = begun();
-        open.limits = ClosedLoop::new(None, None).limit_opening(1.0, Nanos(0));
+        open.limits = ClosedLoop::new(None, None).limited(Some(1.0), None, Nanos(0));
         let opens = NextExchange {
             opens: true,
             ..reused(0)

@@ -4,7 +4,7 @@
 use crate::engine::Progress;
 use crate::load_steps::BegunWindows;
 use intact_ledger::sample::Sampler;
-use intact_ledger::{Caveat, Connection, ConnectionId, Event, Row, Rows, Sink, Tally};
+use intact_ledger::{Caveat, Connection, ConnectionId, Event, Nanos, Row, Rows, Sink, Tally};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::SyncSender;
 
@@ -24,6 +24,13 @@ pub enum RowPolicy {
     Ledger(Rows),
 }
 
+/// Exchanges that were recorded, and the last end of one that is no warm-up.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Seen {
+    pub(crate) exchanges: u64,
+    pub(crate) last_end: Option<Nanos>,
+}
+
 /// The sink of one engine thread.
 pub(crate) struct Recorder {
     tally: Tally,
@@ -35,6 +42,7 @@ pub(crate) struct Recorder {
     batch: Vec<Row>,
     rows: SyncSender<Vec<Row>>,
     windows: Option<BegunWindows>,
+    seen: Seen,
 }
 
 impl Recorder {
@@ -50,6 +58,7 @@ impl Recorder {
             batch: Vec::new(),
             rows,
             windows: None,
+            seen: Seen::default(),
         }
     }
 
@@ -59,6 +68,11 @@ impl Recorder {
     }
 
     /// Notes something that limits what the run can show.
+    /// What was recorded since the last call.
+    pub(crate) fn take_seen(&mut self) -> Seen {
+        std::mem::take(&mut self.seen)
+    }
+
     pub(crate) fn caveat(&mut self, id: &str, words: &str) {
         self.record(Event::Caveat(&Caveat::new(id, words)));
     }
@@ -118,14 +132,18 @@ impl Recorder {
 impl Sink for Recorder {
     #[inline]
     fn record(&mut self, event: Event<'_>) {
-        if let (Event::Exchange(exchange), Some(windows)) = (event, &self.windows)
-            && !exchange.warmup
-            && let Some((round, warmup)) = windows.of(exchange.at)
-        {
-            let mut exchange = exchange.clone();
-            exchange.round = Some(round);
-            exchange.warmup = warmup;
-            return self.take(Event::Exchange(&exchange));
+        if let Event::Exchange(exchange) = event {
+            self.seen.exchanges += 1;
+            if !exchange.warmup {
+                self.seen.last_end = self.seen.last_end.max(Some(exchange.end));
+            }
+            let windows = self.windows.as_ref().filter(|_| !exchange.warmup);
+            if let Some((round, warmup)) = windows.and_then(|one| one.of(exchange.at)) {
+                let mut exchange = exchange.clone();
+                exchange.round = Some(round);
+                exchange.warmup = warmup;
+                return self.take(Event::Exchange(&exchange));
+            }
         }
         self.take(event);
     }

@@ -51,15 +51,15 @@ impl TurnSummary {
 }
 
 /// What a run records, and the threads that it comes from.
-pub(crate) struct Recording<'a, O: ?Sized> {
+pub(crate) struct Recording<'a> {
     pub(crate) clock: Clock,
-    pub(crate) observer: &'a mut O,
+    pub(crate) observer: &'a mut dyn BenchObserver,
     pub(crate) tally: Tally,
-    crew: Crew,
+    pub(crate) crew: Crew,
     server_pid: Option<u32>,
 }
 
-impl<'a, O: BenchObserver + ?Sized> Recording<'a, O> {
+impl<'a> Recording<'a> {
     /// One of at most as many threads as the configuration has, for this number of connections.
     pub(crate) fn new(
         config: &Config,
@@ -67,8 +67,8 @@ impl<'a, O: BenchObserver + ?Sized> Recording<'a, O> {
         io: IoBackend,
         clock: Clock,
         gauge: &Arc<Gauge>,
-        observer: &'a mut O,
-    ) -> Result<Recording<'a, O>, BenchError> {
+        observer: &'a mut dyn BenchObserver,
+    ) -> Result<Recording<'a>, BenchError> {
         let threads = connections.min(config.threads as usize).max(1);
         let policy = (config.keep, config.seed);
         Ok(Recording {
@@ -78,11 +78,6 @@ impl<'a, O: BenchObserver + ?Sized> Recording<'a, O> {
             crew: Crew::new(threads, io, policy, clock, gauge)?,
             server_pid: config.server_pid,
         })
-    }
-
-    /// The number of threads.
-    pub(crate) fn threads(&self) -> usize {
-        self.crew.len()
     }
 
     /// Runs tasks to their end. Meanwhile it shows the position and passes on rows; `each` gets

@@ -16,7 +16,7 @@ use crate::variant_plan::VariantPlan;
 use intact_client::Clock;
 use intact_client::tls::Trust;
 use intact_experiment::{Arrivals, Schedule, ScheduleLength, variants};
-use intact_ledger::{EngineIo, Event, Failure, Nanos, Row, Run, Tally, Variant};
+use intact_ledger::{Cell, EngineIo, Event, Failure, Nanos, Row, Run, Tally, Variant};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -60,14 +60,32 @@ pub trait BenchObserver {
     /// Rows for the ledger and for exports.
     fn rows(&mut self, rows: &[Row]);
     /// The tally so far, at the end of each round.
-    fn round_over(&mut self, tally: &Tally);
+    fn round_over(&mut self, _tally: &Tally) {}
     /// A variant begins to run in a round; 0 is the preflight.
     fn turn(&mut self, _variant: u32, _round: u32) {}
+    /// The step that follows, where a run has steps instead of rounds.
+    fn describe(&mut self, _step: &str) {}
     /// Something to know before the load begins.
-    fn warn(&mut self, words: &str);
+    fn warn(&mut self, _words: &str) {}
     /// Where the run is, about ten times a second.
     fn tick(&mut self, position: Position);
 }
+
+/// Where a bench of one variant and one round stands in a larger run.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Index into the variants of that run.
+    pub variant: u32,
+    /// The name of that variant.
+    pub name: String,
+    /// The round of that run, from 1.
+    pub round: u32,
+    /// The number of benches before it in that run, which keeps their ids apart.
+    pub turn: u32,
+}
+
+/// The bits of an id that a bench uses of one thread; those of its thread begin 16 bits higher.
+const IDS: u32 = 32;
 
 /// A bench that is ready to run.
 pub struct Bench {
@@ -75,6 +93,9 @@ pub struct Bench {
     pub(crate) variant_plans: Vec<Arc<VariantPlan>>,
     variants: Vec<Variant>,
     rounds: u32,
+    /// The number of the first round.
+    first_round: u32,
+    first_id: u64,
     gauge: Arc<Gauge>,
     io: (IoBackend, EngineIo),
 }
@@ -98,9 +119,25 @@ impl Bench {
             variant_plans,
             variants,
             rounds,
+            first_round: 1,
+            first_id: 0,
             gauge: Arc::new(Gauge::default()),
             io,
         })
+    }
+
+    /// The same bench as a part of a larger run: its rows and counts belong there.
+    #[must_use]
+    pub fn placed(mut self, place: &Place) -> Bench {
+        for variant_plan in &mut self.variant_plans {
+            Arc::make_mut(variant_plan).variant = place.variant;
+        }
+        for variant in &mut self.variants {
+            variant.name.clone_from(&place.name);
+        }
+        self.first_round = place.round;
+        self.first_id = u64::from(place.turn) << IDS;
+        self
     }
 
     /// The variants, as the ledger names them.
@@ -163,26 +200,28 @@ impl Bench {
     }
 
     /// The runner of this bench, with engines for its variants.
-    pub(crate) fn runner<'a, O: BenchObserver + ?Sized>(
+    pub(crate) fn runner<'a>(
         &'a self,
         clock: Clock,
-        observer: &'a mut O,
-    ) -> Result<RoundRunner<'a, O>, BenchError> {
+        observer: &'a mut dyn BenchObserver,
+    ) -> Result<RoundRunner<'a>, BenchError> {
         let connections = self.variant_plans.iter().map(|one| one.concurrency);
         let most = connections.max().unwrap_or(1);
         let (config, gauge) = (&self.config, &self.gauge);
+        let mut recording = Recording::new(config, most, self.io.0, clock, gauge, observer)?;
+        recording.crew.count_ids_from(self.first_id);
         Ok(RoundRunner {
             bench: self,
-            recording: Recording::new(config, most, self.io.0, clock, gauge, observer)?,
+            recording,
             turns: Turns::default(),
         })
     }
 }
 
 /// Leads the threads through the rounds.
-pub(crate) struct RoundRunner<'a, O: ?Sized> {
+pub(crate) struct RoundRunner<'a> {
     pub(crate) bench: &'a Bench,
-    pub(crate) recording: Recording<'a, O>,
+    pub(crate) recording: Recording<'a>,
     turns: Turns,
 }
 
@@ -220,7 +259,7 @@ impl Turns {
     }
 }
 
-impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
+impl RoundRunner<'_> {
     fn run(&mut self) -> Result<Tally, BenchError> {
         self.recording.count_sockets();
         let able = self.preflight()?;
@@ -314,8 +353,8 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
             if variant_plan.keepalive {
                 continue;
             }
-            let cell = self.recording.tally.cell(Some(variant as u32), Some(0));
-            let latency = cell
+            let latency = self
+                .first_requests(variant)
                 .merged(|key| key.outcome.is_ok())
                 .and_then(|group| group.latency.mean());
             let Some(latency) = latency.filter(|&latency| latency > 0.0) else {
@@ -351,8 +390,8 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         if self.successes(variant) > before || self.stopped() {
             return Ok(None);
         }
-        let cell = self.recording.tally.cell(Some(variant as u32), Some(0));
-        let failed = cell
+        let failed = self
+            .first_requests(variant)
             .groups
             .iter()
             .rev()
@@ -361,9 +400,15 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
     }
 
     fn successes(&mut self, variant: usize) -> u64 {
-        let cell = self.recording.tally.cell(Some(variant as u32), Some(0));
-        cell.merged(|key| key.outcome.is_ok())
-            .map_or(0, |group| group.count())
+        let ok = self.first_requests(variant);
+        let ok = ok.merged(|key| key.outcome.is_ok());
+        ok.map_or(0, |group| group.count())
+    }
+
+    /// The counts of the preflight of one variant.
+    fn first_requests(&mut self, variant: usize) -> &Cell {
+        let variant = self.bench.variant_plans[variant].variant;
+        self.recording.tally.cell(Some(variant), Some(0))
     }
 
     /// One variant in one round, on all threads that it needs.
@@ -380,16 +425,21 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         // to count the ports takes long where many are in use, so only one round has the count
         let counted = (round == 1).then(|| machine::sockets(clock.now()));
         let pace = |thread| self.pace(variant_plan, round, thread);
-        let tasks = self.tasks(variant_plan, round, connections, pace, None);
-        let turn = (variant as u32, round);
-        let mut record = self.carry_out(tasks, turn)?.round(turn);
+        let number = match round {
+            0 => 0,
+            round => bench.first_round + round - 1,
+        };
+        let tasks = self.tasks(variant_plan, number, connections, pace, None);
+        let done = self.carry_out(tasks, (variant as u32, round))?;
+        let mut record = done.round((variant_plan.variant, number));
         record.sockets = machine::round_sockets(counted.flatten(), clock.now());
         self.recording.record(Event::Round(&record));
-        let cell = self.recording.tally.cell(Some(variant as u32), Some(round));
+        let tally = &mut self.recording.tally;
+        let cell = tally.cell(Some(record.variant), Some(number));
         cell.pack();
         if round > 0 {
             let progress = Progress::of(cell, record.span.nanos());
-            bench.gauge.pulse.finish_turn(variant as u32, &progress);
+            bench.gauge.pulse.finish_turn(record.variant, &progress);
         }
         Ok(())
     }
@@ -403,7 +453,7 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
         pace: impl Fn((usize, usize)) -> Pace,
         windows: Option<&Windows>,
     ) -> Vec<RoundTask> {
-        let threads = self.recording.threads().min(connections);
+        let threads = self.recording.crew.len().min(connections);
         let warms_up = variant_plan.warms_up(round);
         let warm_up = Arc::new(WarmUp::new(if warms_up { connections } else { 0 }));
         let task = |thread: usize| RoundTask {
@@ -475,16 +525,11 @@ impl<O: BenchObserver + ?Sized> RoundRunner<'_, O> {
     }
 
     /// Adds the limits on rates, which the threads share.
-    pub(crate) fn limited(&self, mut closed: ClosedLoop, threads: usize) -> ClosedLoop {
+    pub(crate) fn limited(&self, closed: ClosedLoop, threads: usize) -> ClosedLoop {
         let config = &self.bench.config;
-        let now = self.recording.clock.now();
-        if let Some(per_second) = config.opening_per_s {
-            closed = closed.limit_opening(per_second / threads as f64, now);
-        }
-        if let Some(per_second) = config.requests_per_s {
-            closed = closed.limit_starting(per_second / threads as f64, now);
-        }
-        closed
+        let each = |all: Option<f64>| all.map(|per_second| per_second / threads as f64);
+        let (opening, starting) = (each(config.opening_per_s), each(config.requests_per_s));
+        closed.limited(opening, starting, self.recording.clock.now())
     }
 }
 

@@ -26,9 +26,10 @@ pub(crate) fn age_requests(config: &Config) -> u32 {
 }
 
 /// A part of a check with a budget of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Probes that need no waiting.
+    #[default]
     Profile,
     /// Requests on one connection.
     Cap,
@@ -39,7 +40,7 @@ pub(crate) enum Part {
 }
 
 /// The maximum number of requests of a check, by part. A check sends no more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
     /// Requests for the server profile.
     pub profile: u32,
@@ -62,12 +63,8 @@ impl Budget {
         if let Some(drain) = &config.drain {
             return Budget {
                 profile: FIRST,
-                cap: 0,
-                idle: 0,
                 drain: most_requests(drain.limit),
-                part: Part::Profile,
-                spent: 0,
-                before: 0,
+                ..Budget::default()
             };
         }
         // one on each, and another on the one that is measured
@@ -80,10 +77,7 @@ impl Budget {
                 true => IDLE + age_requests(config) + held,
                 false => 0,
             },
-            drain: 0,
-            part: Part::Profile,
-            spent: 0,
-            before: 0,
+            ..Budget::default()
         }
     }
 

@@ -112,20 +112,20 @@ impl Line {
     /// How the server ended the connection, if it did. A GOAWAY ends its use earlier than FIN or
     /// RST.
     pub(crate) fn ended(&self) -> Option<(Nanos, Ended)> {
-        let goaway = self.http.goaway_at();
+        let goaway = self.http.life().goaway_at;
         let ended = self.http.ended();
         let (at, by, how) = match goaway {
             Some(at) => (at, Side::Server, CloseKind::Goaway),
             None => ended.map(|ended| (ended.at, ended.by, ended.how))?,
         };
-        let announced = self.http.announced_by() == Some(Side::Server);
+        let announced = self.http.life().announced_by == Some(Side::Server);
         let is_with_response = announced || at.since(self.active_at) < WITH_RESPONSE;
         let status = self.last_status.filter(|status| *status >= 400);
         let ended = Ended {
             by: Some(by),
             how,
             announced,
-            unsolicited_status: self.http.unsolicited_status(),
+            unsolicited_status: self.http.life().unsolicited_status,
             error: status
                 .filter(|_| is_with_response)
                 .map(|status| ErrorClose {

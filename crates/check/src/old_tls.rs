@@ -2,7 +2,7 @@
 //! record.
 
 use intact_ledger::TlsVersion;
-use intact_ledger::server_profile::OldTlsResult;
+use intact_ledger::server_profile::OldTls;
 use intact_wire::tls::{ContentType, RecordReader, ServerHello, write_old_client_hello};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -26,7 +26,7 @@ pub(crate) fn offer(
     server_name: Option<&str>,
     version: TlsVersion,
     random: [u8; 32],
-) -> OldTlsResult {
+) -> OldTls {
     let number = if version == TlsVersion::Tls10 {
         0x0301
     } else {
@@ -51,7 +51,7 @@ pub(crate) fn offer(
         }
         Err(error) => (None, Some(error.to_string())),
     };
-    OldTlsResult {
+    OldTls {
         version,
         accepted,
         detail,

@@ -33,10 +33,9 @@ impl<'a> Plans<'a> {
         &self,
         protocol: Protocol,
         version: Option<TlsVersion>,
-        resume: bool,
     ) -> Result<Arc<Plan>, ConfigError> {
         let tls = match (self.is_secure(), protocol) {
-            (true, _) => Some(self.client(protocol, version, resume)?),
+            (true, _) => Some(self.client(protocol, version, false)?),
             (false, Protocol::Http3) => {
                 return Err(ConfigError::Http3(
                     "HTTP/3 contains TLS 1.3; name an https:// URL",

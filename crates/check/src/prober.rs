@@ -3,7 +3,7 @@
 
 mod dialing;
 
-pub(crate) use dialing::PendingDial;
+pub(crate) use dialing::{Opened, PendingDial};
 
 use crate::budget::Budget;
 use crate::line::{Answered, Line};
@@ -26,6 +26,9 @@ pub const CONNECTIONS_PER_S: u32 = 10;
 
 /// Nanoseconds between two of them.
 const SPACING: u64 = 1_000_000_000 / CONNECTIONS_PER_S as u64;
+
+/// What a step of a probe leads to, unless the probe ends early.
+pub(crate) type Probed<T = ()> = Result<T, StopReason>;
 
 /// Why a probe ended early.
 #[derive(Debug)]
@@ -55,7 +58,7 @@ pub(crate) struct Prober<'a> {
     pub(crate) budget: Budget,
     event_loop: EventLoop,
     /// The limit for one request, and for one dial, in nanoseconds.
-    timeout: u64,
+    pub(crate) patience: Duration,
     last_id: u64,
     /// The earliest time of the next dial to a remote server.
     next_opening: Nanos,
@@ -74,10 +77,10 @@ pub(crate) struct Prober<'a> {
 }
 
 impl<'a> Prober<'a> {
-    /// A prober whose requests and dials may each take `timeout`.
+    /// A prober whose requests and dials may each take as long as `patience`.
     pub(crate) fn new(
         clock: Clock,
-        timeout: Duration,
+        patience: Duration,
         budget: Budget,
         observer: &'a mut dyn CheckProgress,
     ) -> io::Result<Prober<'a>> {
@@ -86,7 +89,7 @@ impl<'a> Prober<'a> {
             observer,
             budget,
             event_loop: EventLoop::new(clock)?,
-            timeout: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
+            patience,
             last_id: 0,
             next_opening: Nanos(0),
             next_request: Nanos(0),
@@ -106,7 +109,7 @@ impl<'a> Prober<'a> {
     }
 
     /// Fails if the user stopped the check or the time limit is reached.
-    pub(crate) fn may_go_on(&self) -> Result<(), StopReason> {
+    pub(crate) fn may_go_on(&self) -> Probed {
         if self.observer.stopped() {
             return Err(StopReason::Stopped);
         }
@@ -124,7 +127,7 @@ impl<'a> Prober<'a> {
     }
 
     /// Waits until another connection may be opened. There is no wait for a server on this machine.
-    pub(crate) fn wait_for_turn(&mut self, local: bool) -> Result<(), StopReason> {
+    pub(crate) fn wait_for_turn(&mut self, local: bool) -> Probed {
         // waits for the first request's slot before the dial: a later wait would count as time of
         // that request
         self.wait_until(self.next_request)?;
@@ -141,7 +144,7 @@ impl<'a> Prober<'a> {
         self.next_request
     }
 
-    fn wait_until(&mut self, turn: Nanos) -> Result<(), StopReason> {
+    fn wait_until(&mut self, turn: Nanos) -> Probed {
         while self.clock.now() < turn {
             self.may_go_on()?;
             self.wait(turn)?;
@@ -149,14 +152,9 @@ impl<'a> Prober<'a> {
         Ok(())
     }
 
-    /// The timeout of a request or a dial.
-    pub(crate) fn patience(&self) -> Duration {
-        Duration::from_nanos(self.timeout)
-    }
-
-    /// Changes the timeout.
-    pub(crate) fn be_patient_for(&mut self, timeout: Duration) {
-        self.timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+    /// When a request or a dial that began at this time has failed.
+    pub(crate) fn deadline(&self, begun: Nanos) -> Nanos {
+        begun.after(u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX))
     }
 
     /// The id of a connection or an exchange.
@@ -171,7 +169,7 @@ impl<'a> Prober<'a> {
         line: &mut Line,
         request: &RequestSpec,
         tag: Option<&str>,
-    ) -> Result<Answered, StopReason> {
+    ) -> Probed<Answered> {
         self.exchange(line, request, tag, true)
     }
 
@@ -182,7 +180,7 @@ impl<'a> Prober<'a> {
         line: &mut Line,
         request: &RequestSpec,
         send: bool,
-    ) -> Result<Nanos, StopReason> {
+    ) -> Probed<Nanos> {
         if !self.budget.take() {
             return Err(StopReason::Spent);
         }
@@ -223,45 +221,77 @@ impl<'a> Prober<'a> {
         request: &RequestSpec,
         tag: Option<&str>,
         send: bool,
-    ) -> Result<Answered, StopReason> {
+    ) -> Probed<Answered> {
         self.may_go_on()?;
-        let deadline = self.begin(line, request, send)?.after(self.timeout);
+        let begun = self.begin(line, request, send)?;
+        let due = vec![Some(self.deadline(begun))];
+        let answered = self.finish(std::slice::from_mut(line), due, tag)?.pop();
+        answered.flatten().ok_or(StopReason::Stopped)
+    }
+
+    /// Waits for the outcomes of the requests that were begun, each until it is `due`. Returns them
+    /// by connection.
+    pub(crate) fn finish(
+        &mut self,
+        lines: &mut [Line],
+        mut due: Vec<Option<Nanos>>,
+        tag: Option<&str>,
+    ) -> Probed<Vec<Option<Answered>>> {
+        let mut answers: Vec<Option<Answered>> = due.iter().map(|_| None).collect();
         loop {
-            let (answered, more) = self.pump(line, tag);
-            if let Some(answered) = answered {
-                return Ok(answered);
+            let mut more = false;
+            for (nth, line) in lines.iter_mut().enumerate() {
+                if due[nth].is_none() {
+                    continue;
+                }
+                let (answered, is_more) = self.pump(line, tag);
+                more |= is_more;
+                due[nth] = due[nth].filter(|_| answered.is_none());
+                answers[nth] = answered;
             }
+            let Some(first_due) = due.iter().flatten().copied().min() else {
+                return Ok(answers);
+            };
             let now = self.clock.now();
             let stopped = self.may_go_on();
-            if stopped.is_err() {
-                line.give_up(Failure::Aborted, now);
-            } else if now >= deadline {
-                line.give_up(Failure::Timeout, now);
-            } else if more {
-                continue;
-            } else {
-                let timer = line.timer().unwrap_or(deadline);
-                self.wait(deadline.min(self.over_at).min(timer))?;
-                continue;
+            let kind = match stopped {
+                Ok(()) => Failure::Timeout,
+                Err(_) => Failure::Aborted,
+            };
+            for (nth, line) in lines.iter_mut().enumerate() {
+                if due[nth].is_some_and(|due| stopped.is_err() || now >= due) {
+                    line.give_up(kind, now);
+                    due[nth] = None;
+                    answers[nth] = self.take_answered(line, tag);
+                }
             }
-            if let Some(answered) = self.take_answered(line, tag) {
-                return stopped.map(|()| answered);
+            stopped?;
+            if !more {
+                let timer = lines.iter_mut().filter_map(Line::timer).min();
+                let until = first_due.min(self.over_at);
+                self.wait(timer.map_or(until, |timer| timer.min(until)))?;
             }
-            return Err(stopped.err().unwrap_or(StopReason::Stopped));
         }
     }
 
+    /// Sends a request, waits for its outcome, and closes the connection.
+    pub(crate) fn ask_once(&mut self, mut line: Line, request: &RequestSpec) -> Probed<Answered> {
+        let answered = self.ask(&mut line, request, None);
+        self.close(line);
+        answered
+    }
+
     /// Observes idle connections until the server has ended all of them, or until this time.
-    pub(crate) fn listen(&mut self, lines: &mut [Line], until: Nanos) -> Result<(), StopReason> {
+    pub(crate) fn listen(&mut self, lines: &mut [Line], until: Nanos) -> Probed {
         self.watch(lines, until, true)
     }
 
     /// Observes idle connections until this time.
-    pub(crate) fn pause(&mut self, lines: &mut [Line], until: Nanos) -> Result<(), StopReason> {
+    pub(crate) fn pause(&mut self, lines: &mut [Line], until: Nanos) -> Probed {
         self.watch(lines, until, false)
     }
 
-    fn watch(&mut self, lines: &mut [Line], until: Nanos, leave: bool) -> Result<(), StopReason> {
+    fn watch(&mut self, lines: &mut [Line], until: Nanos, leave: bool) -> Probed {
         let from = self.clock.now();
         let done = self.watch_until(lines, until, leave);
         let watched = self.clock.now().since(from);
@@ -269,12 +299,7 @@ impl<'a> Prober<'a> {
         done
     }
 
-    fn watch_until(
-        &mut self,
-        lines: &mut [Line],
-        until: Nanos,
-        leave: bool,
-    ) -> Result<(), StopReason> {
+    fn watch_until(&mut self, lines: &mut [Line], until: Nanos, leave: bool) -> Probed {
         let is_over = |line: &Line| line.is_secondary || line.ended().is_some();
         loop {
             let mut more = false;
@@ -297,7 +322,7 @@ impl<'a> Prober<'a> {
     }
 
     /// Waits for a close that the server announced, so that the ledger records who closed.
-    pub(crate) fn linger(&mut self, line: &mut Line) -> Result<(), StopReason> {
+    pub(crate) fn linger(&mut self, line: &mut Line) -> Probed {
         let until = self.clock.now().after(LINGER.as_nanos() as u64);
         self.listen(std::slice::from_mut(line), until)
     }
@@ -309,7 +334,7 @@ impl<'a> Prober<'a> {
     }
 
     /// Waits for the next event.
-    pub(crate) fn wait(&mut self, deadline: Nanos) -> Result<(), StopReason> {
+    pub(crate) fn wait(&mut self, deadline: Nanos) -> Probed {
         let glance = self.clock.now().after(GLANCE.as_nanos() as u64);
         Ok(self.event_loop.wait(deadline.min(glance))?)
     }

@@ -36,16 +36,6 @@ struct EarlyBytes {
     taken: usize,
 }
 
-/// The result of one read of the socket.
-pub(crate) enum ReadResult {
-    /// The number of bytes on the wire, with the kernel's receive timestamp if there is one.
-    Bytes(usize, Option<u64>),
-    /// No bytes are available.
-    Nothing,
-    /// The peer has sent a FIN.
-    End,
-}
-
 impl Channel {
     /// Takes over the stream and the session of a dial. The bytes of the handshake count.
     pub(crate) fn new(
@@ -186,21 +176,20 @@ impl Channel {
         }
     }
 
-    /// Reads once from the socket into `buffer`. Over TLS the bytes are still encrypted.
+    /// Reads once from the socket into `buffer`. Over TLS the bytes are still encrypted. Returns
+    /// their number, 0 after a FIN of the peer, with the kernel's receive timestamp if there is
+    /// one; `None` if no bytes are available.
     #[inline]
-    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<ReadResult> {
+    pub(crate) fn receive(
+        &mut self,
+        buffer: &mut [u8],
+    ) -> io::Result<Option<(usize, Option<u64>)>> {
         let read = without_waiting(|| match self.stamped {
             true => stamp::receive(&self.stream, buffer),
             false => (&self.stream).read(buffer).map(|count| (count, None)),
         })?;
-        Ok(match read {
-            None => ReadResult::Nothing,
-            Some((0, _)) => ReadResult::End,
-            Some((count, stamp)) => {
-                self.bytes.received += count as u64;
-                ReadResult::Bytes(count, stamp)
-            }
-        })
+        self.note_received(read.map_or(0, |(count, _)| count));
+        Ok(read)
     }
 
     /// The socket, for a caller that receives from it; it counts the bytes by

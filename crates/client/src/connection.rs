@@ -20,13 +20,14 @@ mod response_info;
 mod stream_connection;
 mod transport_end;
 
+pub use connection_life::ConnectionLife;
 pub use response_info::ResponseInfo;
 
 use crate::channel::Channel;
 use crate::clock::TimestampConverter;
 use crate::dial::Transport;
 use crate::{Clock, Due, Established, Request, ResponseError, Stream};
-use connection_life::{ConnectionLife, KeptContent};
+use connection_life::KeptContent;
 #[cfg(feature = "http3")]
 use http3::Http3Connection;
 use intact_ledger::{
@@ -327,24 +328,15 @@ impl HttpConnection {
         each!(&mut self.0, open => open.give_up(failure, at, sink));
     }
 
+    /// What the HTTP version recorded of the connection up to now.
     #[inline]
-    fn life(&self) -> &ConnectionLife {
+    pub fn life(&self) -> &ConnectionLife {
         each!(&self.0, open => open.http.life())
     }
 
     /// How the connection ended; `None` while it is open.
     pub fn ended(&self) -> Option<Ended> {
         each!(&self.0, open => open.record.ended)
-    }
-
-    /// When GOAWAY arrived.
-    pub fn goaway_at(&self) -> Option<Nanos> {
-        self.life().goaway_at
-    }
-
-    /// The last stream that the server may have processed, according to its last GOAWAY (HTTP/2).
-    pub fn goaway_stream(&self) -> Option<u32> {
-        self.life().goaway_stream
     }
 
     /// The next possible action.
@@ -363,28 +355,6 @@ impl HttpConnection {
     #[inline]
     pub fn exchanges(&self) -> u64 {
         self.life().exchanges()
-    }
-
-    /// The side that announced the end.
-    pub fn announced_by(&self) -> Option<Side> {
-        self.life().announced_by
-    }
-
-    /// The status of a response without a request (HTTP/1).
-    pub fn unsolicited_status(&self) -> Option<u16> {
-        self.life().unsolicited_status
-    }
-
-    /// Number of bytes that the server sent after a complete response and that begin no response
-    /// (HTTP/1). No exchange may begin after them.
-    pub fn excess(&self) -> u64 {
-        self.life().excess
-    }
-
-    /// The server's HTTP/2 settings as sent, as identifier and value; empty without
-    /// [`Detail::Fields`].
-    pub fn settings(&self) -> &[(u16, u32)] {
-        &self.life().settings
     }
 
     /// The transport parameters that a server of QUIC announced; `None` before the handshake is

@@ -128,6 +128,7 @@ pub struct Dial {
     addresses: Vec<SocketAddr>,
     next_address: usize,
     connection: Connection,
+    clock: Clock,
     stamped: bool,
     handshake: HandshakeFacts,
     /// The poll has reported that the transport is connected.
@@ -140,16 +141,14 @@ impl Dial {
     /// Starts a dial at `now`. `key` identifies it for the resolver; events of the socket have
     /// `token`. Without a registry the caller watches the socket, as [`Dial::awaited`] says; QUIC
     /// needs one.
-    pub fn start<'a>(
+    pub fn start(
         plan: &Arc<Plan>,
         id: ConnectionId,
-        key: u64,
         token: Token,
         resolver: &mut Resolver,
-        registry: impl Into<Option<&'a Registry>>,
+        registry: Option<&Registry>,
         clock: &Clock,
     ) -> (Dial, Progress) {
-        let registry = registry.into();
         let now = clock.now();
         let mut connection = Connection::new(id, now);
         connection.origin = Some(plan.origin.clone());
@@ -165,6 +164,7 @@ impl Dial {
             addresses: Vec::new(),
             next_address: 0,
             connection,
+            clock: *clock,
             stamped: false,
             handshake: HandshakeFacts::default(),
             is_reported_connected: false,
@@ -177,19 +177,19 @@ impl Dial {
                     Some(kept) => {
                         let at = |ip| SocketAddr::new(ip, *port);
                         dial.addresses.extend(kept.into_iter().map(at));
-                        dial.connect(registry, clock, now)
+                        dial.connect(registry, now)
                     }
                     None => {
-                        resolver.ask(key, (host, *port), *family, names);
+                        resolver.ask(token.0 as u64, (host, *port), *family, names);
                         Progress::Pending
                     }
                 }
             }
             Endpoint::Addresses(addresses) => {
                 dial.addresses.extend_from_slice(addresses);
-                dial.connect(registry, clock, now)
+                dial.connect(registry, now)
             }
-            Endpoint::Unix(_) => dial.connect(registry, clock, now),
+            Endpoint::Unix(_) => dial.connect(registry, now),
         };
         (dial, progress)
     }
@@ -205,17 +205,11 @@ impl Dial {
     }
 
     /// Handles the resolver's result.
-    pub fn resolved<'a>(
-        &mut self,
-        answer: LookupResult,
-        registry: impl Into<Option<&'a Registry>>,
-        clock: &Clock,
-    ) -> Progress {
-        let registry = registry.into();
+    pub fn resolved(&mut self, answer: LookupResult, registry: Option<&Registry>) -> Progress {
         if !matches!(self.stage, DialStage::Resolving) {
             return Progress::Pending;
         }
-        let now = clock.now();
+        let now = self.clock.now();
         let LookupResult {
             addresses, ttl_s, ..
         } = answer;
@@ -232,7 +226,7 @@ impl Dial {
         match addresses {
             Ok(addresses) => {
                 self.addresses = addresses;
-                self.connect(registry, clock, now)
+                self.connect(registry, now)
             }
             Err(words) => self.fail(SetupPhase::Dns, Failure::Lookup, words),
         }
@@ -272,20 +266,15 @@ impl Dial {
     }
 
     /// Continues the dial after an event on its token, or when its timer is due.
-    pub fn ready<'a>(
-        &mut self,
-        registry: impl Into<Option<&'a Registry>>,
-        clock: &Clock,
-    ) -> Progress {
-        let registry = registry.into();
+    pub fn ready(&mut self, registry: Option<&Registry>) -> Progress {
         let mut progress = match self.stage {
             #[cfg(feature = "http3")]
             DialStage::Connecting { since } if self.quic.is_some() => {
-                self.drive_quic(since, registry, clock)
+                self.drive_quic(since, registry)
             }
-            DialStage::Connecting { since } => self.finish_connect(since, registry, clock),
-            DialStage::Tunnelling { .. } => self.tunnel(clock),
-            DialStage::Handshaking { .. } => self.handshake(clock),
+            DialStage::Connecting { since } => self.finish_connect(since, registry),
+            DialStage::Tunnelling { .. } => self.tunnel(),
+            DialStage::Handshaking { .. } => self.handshake(),
             DialStage::Resolving | DialStage::Over => Progress::Pending,
         };
         if cfg!(windows)
@@ -308,8 +297,8 @@ impl Dial {
     }
 
     /// Ends the dial because its time is over. Returns the connection for the ledger.
-    pub fn give_up(&mut self, clock: &Clock, kind: Failure) -> Box<Connection> {
-        let now = clock.now();
+    pub fn give_up(&mut self, kind: Failure) -> Box<Connection> {
+        let now = self.clock.now();
         let setup = &mut self.connection.setup;
         let phase = match self.stage {
             DialStage::Resolving if kind == Failure::Timeout => {
@@ -365,9 +354,9 @@ impl Dial {
     }
 
     /// Connects to the next address.
-    fn connect(&mut self, registry: Option<&Registry>, clock: &Clock, since: Nanos) -> Progress {
+    fn connect(&mut self, registry: Option<&Registry>, since: Nanos) -> Progress {
         if self.plan.protocol == Protocol::Http3 {
-            return self.connect_quic(registry, clock, since);
+            return self.connect_quic(registry, since);
         }
         let started = match &self.plan.endpoint {
             #[cfg(unix)]
@@ -402,23 +391,18 @@ impl Dial {
                 self.stream = Some(stream);
                 Progress::Pending
             }
-            Err(error) => self.next_or_fail(&error, since, registry, clock),
+            Err(error) => self.next_or_fail(&error, since, registry),
         }
     }
 
     /// Fails: this build has no QUIC.
     #[cfg(not(feature = "http3"))]
-    fn connect_quic(&mut self, _: Option<&Registry>, _: &Clock, _: Nanos) -> Progress {
+    fn connect_quic(&mut self, _: Option<&Registry>, _: Nanos) -> Progress {
         let words = "this build was made without the feature http3".to_owned();
         self.fail(SetupPhase::Connect, Failure::Unreachable, words)
     }
 
-    fn finish_connect(
-        &mut self,
-        since: Nanos,
-        registry: Option<&Registry>,
-        clock: &Clock,
-    ) -> Progress {
+    fn finish_connect(&mut self, since: Nanos, registry: Option<&Registry>) -> Progress {
         let Some(stream) = &self.stream else {
             return Progress::Pending;
         };
@@ -436,9 +420,9 @@ impl Dial {
         match connected {
             Ok(false) => return Progress::Pending,
             Ok(true) => {}
-            Err(error) => return self.next_or_fail(&error, since, registry, clock),
+            Err(error) => return self.next_or_fail(&error, since, registry),
         }
-        let now = clock.now();
+        let now = self.clock.now();
         if let Stream::Tcp(tcp) = stream
             && let Err(error) = self.plan.socket.apply(tcp)
         {
@@ -454,7 +438,7 @@ impl Dial {
             self.stamped = stamp::enable(stream);
         }
         match &self.plan.proxy {
-            Proxy::Transparent => self.secure(clock, now),
+            Proxy::Transparent => self.secure(now),
             Proxy::Tunnel {
                 authority,
                 authorization,
@@ -471,7 +455,7 @@ impl Dial {
                     sent: 0,
                     answer: Vec::new(),
                 };
-                self.tunnel(clock)
+                self.tunnel()
             }
         }
     }
@@ -483,16 +467,15 @@ impl Dial {
         error: &io::Error,
         since: Nanos,
         registry: Option<&Registry>,
-        clock: &Clock,
     ) -> Progress {
         self.drop_stream();
         self.is_reported_connected = false;
         if self.next_address + 1 < self.addresses.len() {
             self.next_address += 1;
             self.connection.other_attempts += 1;
-            return self.connect(registry, clock, since);
+            return self.connect(registry, since);
         }
-        self.connection.setup.connect = Some(Span::new(since, clock.now()));
+        self.connection.setup.connect = Some(Span::new(since, self.clock.now()));
         self.fail(
             SetupPhase::Connect,
             failure::of_connect(error),
@@ -502,7 +485,7 @@ impl Dial {
 
     /// Requests a tunnel from the proxy. Reads its response byte by byte up to the end of the
     /// header section, so that no byte of the tunnel is lost.
-    fn tunnel(&mut self, clock: &Clock) -> Progress {
+    fn tunnel(&mut self) -> Progress {
         let (
             DialStage::Tunnelling {
                 request,
@@ -541,11 +524,11 @@ impl Dial {
                         .nth(1)
                         .is_some_and(|status| status.starts_with('2'))
                 {
-                    let now = clock.now();
+                    let now = self.clock.now();
                     if let Some(connect) = &mut self.connection.setup.connect {
                         connect.end = now;
                     }
-                    return self.secure(clock, now);
+                    return self.secure(now);
                 }
                 break line;
             }
@@ -557,7 +540,7 @@ impl Dial {
     }
 
     /// The transport is established: starts TLS, or finishes.
-    fn secure(&mut self, clock: &Clock, since: Nanos) -> Progress {
+    fn secure(&mut self, since: Nanos) -> Progress {
         let Some(tls) = &self.plan.tls else {
             return self.establish();
         };
@@ -569,11 +552,11 @@ impl Dial {
                 if is_early {
                     // the first request goes with the hello, so this ends the setup that it waits
                     // for
-                    self.connection.setup.ssl = Some(Span::new(since, clock.now()));
+                    self.connection.setup.ssl = Some(Span::new(since, self.clock.now()));
                     return self.establish();
                 }
                 self.stage = DialStage::Handshaking { since };
-                self.handshake(clock)
+                self.handshake()
             }
             Err(error) => self.fail(
                 SetupPhase::Ssl,
@@ -583,7 +566,7 @@ impl Dial {
         }
     }
 
-    fn handshake(&mut self, clock: &Clock) -> Progress {
+    fn handshake(&mut self) -> Progress {
         let plan = self.plan.clone();
         let (DialStage::Handshaking { since }, Some(stream), Some(session), Some(tls)) =
             (&self.stage, &self.stream, &mut self.session, &plan.tls)
@@ -604,7 +587,7 @@ impl Dial {
                     let words = "the server did not choose the protocol that was offered";
                     break (Failure::TlsAlpn, words.to_owned());
                 }
-                self.connection.setup.ssl = Some(Span::new(since, clock.now()));
+                self.connection.setup.ssl = Some(Span::new(since, self.clock.now()));
                 self.connection.tls = Some(tls.describe(session));
                 return self.establish();
             }
@@ -614,7 +597,9 @@ impl Dial {
                     break (Failure::Closed, words.to_owned());
                 }
                 Ok(Some(read)) => {
-                    self.handshake.first_at.get_or_insert_with(|| clock.now());
+                    self.handshake
+                        .first_at
+                        .get_or_insert_with(|| self.clock.now());
                     self.handshake.received += read as u64;
                     if self.handshake.received > MOST_HANDSHAKE {
                         let words = format!("more than {MOST_HANDSHAKE} bytes of TLS handshake");
@@ -630,7 +615,7 @@ impl Dial {
                 break (failure::of_tls(&error), failure::tls_words(&error));
             }
         };
-        self.connection.setup.ssl = Some(Span::new(since, clock.now()));
+        self.connection.setup.ssl = Some(Span::new(since, self.clock.now()));
         self.fail(SetupPhase::Ssl, kind, words)
     }
 

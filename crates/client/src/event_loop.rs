@@ -1,5 +1,5 @@
-//! An event loop for callers that take one step after the other: the probes of `check`, and calls
-//! before a run. `bench` and `serve` have loops of their own, for many connections at once.
+//! An event loop for callers outside the load engine: the probes of `check`, calls before a run,
+//! and the outgoing calls of `serve`. `bench` has a loop of its own, for many connections at once.
 
 use crate::clock::TimestampConverter;
 use crate::{
@@ -70,7 +70,7 @@ impl EventLoop {
                 Progress::Failed(connection) => return Ok(Err(connection)),
             }
             if self.clock.now() >= until {
-                return Ok(Err(pending.give_up(&self.clock, Failure::Timeout)));
+                return Ok(Err(pending.give_up(Failure::Timeout)));
             }
             self.wait(pending.timer().map_or(until, |timer| timer.min(until)))?;
             self.advance([&mut pending]);
@@ -82,10 +82,9 @@ impl EventLoop {
         let (dial, progress) = Dial::start(
             plan,
             ConnectionId(id),
-            id,
             Token(id as usize),
             &mut self.resolver,
-            self.poll.registry(),
+            Some(self.poll.registry()),
             &self.clock,
         );
         PendingDial { dial, progress, id }
@@ -95,17 +94,17 @@ impl EventLoop {
     pub fn advance<'a>(&mut self, dials: impl IntoIterator<Item = &'a mut PendingDial>) {
         // lookups of abandoned dials also end here
         let mut answers: Vec<LookupResult> = iter::from_fn(|| self.resolver.answer()).collect();
-        let registry = self.poll.registry();
+        let registry = Some(self.poll.registry());
         for pending in dials {
             let token = Token(pending.id as usize);
             let is_due = |timer| timer <= self.clock.now();
             let has_event = self.events.iter().any(|event| event.token() == token);
             if has_event || pending.dial.timer().is_some_and(is_due) {
-                pending.progress = pending.dial.ready(registry, &self.clock);
+                pending.progress = pending.dial.ready(registry);
             }
             let place = answers.iter().position(|answer| answer.key == pending.id);
             if let Some(answer) = place.map(|place| answers.swap_remove(place)) {
-                pending.progress = pending.dial.resolved(answer, registry, &self.clock);
+                pending.progress = pending.dial.resolved(answer, registry);
             }
         }
     }
@@ -120,6 +119,17 @@ impl EventLoop {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// Ids of the dials and connections that the last wait had events of.
+    pub fn ready(&self) -> Vec<u64> {
+        let tokens = self.events.iter().map(|event| event.token().0 as u64);
+        tokens.collect()
+    }
+
+    /// Ends a wait from another thread.
+    pub fn waker(&self) -> Arc<Waker> {
+        self.resolver.waker()
     }
 
     /// Sends the bytes that wait. An error shows in the next read, after the bytes that the server
@@ -167,7 +177,7 @@ impl PendingDial {
     }
 
     /// Abandons the dial, and returns its record.
-    pub fn give_up(mut self, clock: &Clock, kind: Failure) -> Box<Connection> {
-        self.dial.give_up(clock, kind)
+    pub fn give_up(mut self, kind: Failure) -> Box<Connection> {
+        self.dial.give_up(kind)
     }
 }

@@ -49,7 +49,9 @@ pub const EVIDENCE: EvidenceSet = EvidenceSet::of(&[
 pub const HAS_HTTP3: bool = cfg!(feature = "http3");
 
 pub use clock::Clock;
-pub use connection::{Detail, Ended, HttpConnection, Received, ResponseInfo, State};
+pub use connection::{
+    ConnectionLife, Detail, Ended, HttpConnection, Received, ResponseInfo, State,
+};
 pub use dial::{Dial, Established, HandshakeFacts, Progress, Transport};
 pub use due::Due;
 pub use event_loop::{EventLoop, PendingDial};

@@ -2,8 +2,7 @@
 //! plain HTTP is one.
 
 use intact_ledger::Failure;
-use intact_wire::h2::{ErrorCode, hpack};
-use intact_wire::{h2, http1};
+use intact_wire::{h2, h3, http1};
 use std::sync::Arc;
 
 /// Why a connection cannot be used any more.
@@ -13,8 +12,10 @@ pub(crate) struct ResponseError {
     pub(crate) kind: Failure,
     /// The problem, for the user.
     pub(crate) words: Arc<str>,
-    /// The reason that the server receives, in HTTP/2.
-    pub(crate) code: ErrorCode,
+    /// The reason that the server receives in HTTP/2.
+    pub(crate) h2: h2::ErrorCode,
+    /// The reason that the server receives in HTTP/3.
+    pub(crate) h3: h3::ErrorCode,
 }
 
 /// Whether a response to plain HTTP begins with a TLS alert (RFC 8446 sections 5.1 and 6): the port
@@ -59,25 +60,37 @@ impl ResponseError {
 
     /// A response that exceeds a limit.
     pub(crate) fn too_large(words: String) -> ResponseError {
-        ResponseError {
-            code: ErrorCode::ENHANCE_YOUR_CALM,
-            ..ResponseError::new(Failure::TooLarge, words)
-        }
+        ResponseError::new(Failure::TooLarge, words)
     }
 
     /// Too many bytes that are no part of a response.
     pub(crate) fn no_progress(words: String) -> ResponseError {
-        ResponseError {
-            code: ErrorCode::ENHANCE_YOUR_CALM,
-            ..ResponseError::new(Failure::NoProgress, words)
-        }
+        ResponseError::new(Failure::NoProgress, words)
+    }
+
+    /// Bytes that no standard allows, with the reason for a server of HTTP/3.
+    pub(crate) fn with_code(words: &str, h3: h3::ErrorCode) -> ResponseError {
+        let malformed = ResponseError::malformed(words);
+        ResponseError { h3, ..malformed }
     }
 
     fn new(kind: Failure, words: impl Into<Arc<str>>) -> ResponseError {
+        let (h2, h3) = match kind {
+            Failure::TooLarge | Failure::NoProgress => (
+                h2::ErrorCode::ENHANCE_YOUR_CALM,
+                h3::ErrorCode::H3_EXCESSIVE_LOAD,
+            ),
+            _ => (
+                h2::ErrorCode::PROTOCOL_ERROR,
+                h3::ErrorCode::H3_MESSAGE_ERROR,
+            ),
+        };
+        let words = words.into();
         ResponseError {
             kind,
-            words: words.into(),
-            code: ErrorCode::PROTOCOL_ERROR,
+            words,
+            h2,
+            h3,
         }
     }
 }
@@ -85,24 +98,27 @@ impl ResponseError {
 impl From<h2::Error> for ResponseError {
     fn from(error: h2::Error) -> ResponseError {
         let kind = match error {
-            h2::Error::BlockTooLong { .. } => Failure::TooLarge,
+            h2::Error::BlockTooLong { .. }
+            | h2::Error::Compression(h2::hpack::Error::ListTooLong { .. }) => Failure::TooLarge,
             _ => Failure::Malformed,
         };
         ResponseError {
-            code: error.code(),
+            h2: error.code(),
             ..ResponseError::new(kind, error.to_string())
         }
     }
 }
 
-impl From<hpack::Error> for ResponseError {
-    fn from(error: hpack::Error) -> ResponseError {
+impl From<h3::Error> for ResponseError {
+    fn from(error: h3::Error) -> ResponseError {
+        let h3 = error.code();
         let kind = match error {
-            hpack::Error::ListTooLong { .. } => Failure::TooLarge,
+            _ if h3 == h3::ErrorCode::H3_EXCESSIVE_LOAD => Failure::TooLarge,
+            h3::Error::Truncated => Failure::Truncated,
             _ => Failure::Malformed,
         };
         ResponseError {
-            code: ErrorCode::COMPRESSION_ERROR,
+            h3,
             ..ResponseError::new(kind, error.to_string())
         }
     }

@@ -6,6 +6,7 @@ use crate::plan::{Endpoint, Family};
 use http::Uri;
 use intact_ledger::{Origin, Scheme};
 use intact_wire::http1::check_target;
+use percent_encoding::{AsciiSet, utf8_percent_encode};
 use std::net::{IpAddr, SocketAddr};
 
 /// Why a URL or a rule is invalid. Each message names the remedy.
@@ -86,7 +87,8 @@ impl ServerUrl {
         };
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         let slash = if path.starts_with('/') { "" } else { "/" };
-        let path = slash.to_owned() + &encode_non_ascii(path);
+        // bytes outside of ASCII are encoded (RFC 3986 section 2.1), as browsers do
+        let path = format!("{slash}{}", utf8_percent_encode(path, &AsciiSet::EMPTY));
         check_target(&path).map_err(wrong)?;
         Ok(ServerUrl {
             scheme,
@@ -119,19 +121,6 @@ impl ServerUrl {
             port: self.port,
         }
     }
-}
-
-/// Percent-encodes the bytes that are not allowed in a URL (RFC 3986 section 2.1), as browsers do.
-fn encode_non_ascii(path: &str) -> String {
-    let mut encoded = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        if byte.is_ascii() {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
 }
 
 /// Replaces the addresses of URLs, with curl's rules.

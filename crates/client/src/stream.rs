@@ -33,6 +33,17 @@ pub enum Stream {
     Unix(mio::net::UnixStream),
 }
 
+/// Calls a method that both kinds of sockets have.
+macro_rules! each {
+    ($stream:expr, $socket:ident => $call:expr) => {
+        match $stream {
+            Stream::Tcp($socket) => $call,
+            #[cfg(unix)]
+            Stream::Unix($socket) => $call,
+        }
+    };
+}
+
 impl Stream {
     /// The local address, if the transport has one.
     pub fn local_addr(&self) -> Option<SocketAddr> {
@@ -55,33 +66,15 @@ impl Stream {
 
     /// The pending error of the socket, if any.
     pub(crate) fn take_error(&self) -> io::Result<Option<io::Error>> {
-        match self {
-            Stream::Tcp(tcp) => tcp.take_error(),
-            #[cfg(unix)]
-            Stream::Unix(unix) => unix.take_error(),
-        }
+        each!(self, socket => socket.take_error())
     }
 
     /// Whether the transport handshake ended.
     pub(crate) fn is_connected(&self) -> io::Result<bool> {
-        let peer = match self {
-            Stream::Tcp(tcp) => tcp.peer_addr().map(drop),
-            #[cfg(unix)]
-            Stream::Unix(unix) => unix.peer_addr().map(drop),
-        };
-        match peer {
+        match each!(self, socket => socket.peer_addr().map(drop)) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
             Err(error) => Err(error),
-        }
-    }
-
-    /// The socket as mio registers it.
-    fn source(&mut self) -> &mut dyn Source {
-        match self {
-            Stream::Tcp(tcp) => tcp,
-            #[cfg(unix)]
-            Stream::Unix(unix) => unix,
         }
     }
 }
@@ -89,20 +82,14 @@ impl Stream {
 #[cfg(unix)]
 impl AsRawFd for Stream {
     fn as_raw_fd(&self) -> RawFd {
-        match self {
-            Stream::Tcp(tcp) => tcp.as_raw_fd(),
-            Stream::Unix(unix) => unix.as_raw_fd(),
-        }
+        each!(self, socket => socket.as_raw_fd())
     }
 }
 
 #[cfg(unix)]
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Stream::Tcp(tcp) => tcp.as_fd(),
-            Stream::Unix(unix) => unix.as_fd(),
-        }
+        each!(self, socket => socket.as_fd())
     }
 }
 
@@ -113,7 +100,7 @@ impl Source for Stream {
         token: Token,
         interests: Interest,
     ) -> io::Result<()> {
-        self.source().register(registry, token, interests)
+        each!(self, socket => socket.register(registry, token, interests))
     }
 
     fn reregister(
@@ -122,21 +109,17 @@ impl Source for Stream {
         token: Token,
         interests: Interest,
     ) -> io::Result<()> {
-        self.source().reregister(registry, token, interests)
+        each!(self, socket => socket.reregister(registry, token, interests))
     }
 
     fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
-        self.source().deregister(registry)
+        each!(self, socket => socket.deregister(registry))
     }
 }
 
 impl Read for &Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(tcp) => (&*tcp).read(buffer),
-            #[cfg(unix)]
-            Stream::Unix(unix) => (&*unix).read(buffer),
-        }
+        each!(self, socket => (&*socket).read(buffer))
     }
 }
 
@@ -165,19 +148,11 @@ impl Write for &Stream {
 #[cfg(not(target_os = "linux"))]
 impl Write for &Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(tcp) => (&*tcp).write(bytes),
-            #[cfg(unix)]
-            Stream::Unix(unix) => (&*unix).write(bytes),
-        }
+        each!(self, socket => (&*socket).write(bytes))
     }
 
     fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(tcp) => (&*tcp).write_vectored(parts),
-            #[cfg(unix)]
-            Stream::Unix(unix) => (&*unix).write_vectored(parts),
-        }
+        each!(self, socket => (&*socket).write_vectored(parts))
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -4,15 +4,14 @@
 //! verified, even without chain and name.
 
 use crate::failure;
-#[cfg(feature = "http3")]
-use crate::quic::QuicHandshake;
 use crate::verifier::{ServerVerifier, Trusted};
 use intact_ledger::{Handshake, Protocol, Tls, TlsVersion};
 use intact_wire::tls::suite_name;
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::{
-    CipherSuite, ClientConfig, ClientConnection, HandshakeKind, KeyLog, SupportedProtocolVersion,
+    ClientConfig, ClientConnection, CommonState, HandshakeKind, KeyLog, ProtocolVersion,
+    SupportedCipherSuite, SupportedProtocolVersion,
 };
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -289,38 +288,13 @@ impl Client {
         (&self.config, &self.name)
     }
 
-    /// The facts of a session inside QUIC, which used early data or not.
-    #[cfg(feature = "http3")]
-    pub(crate) fn describe_quic(&self, session: &QuicHandshake, used_early_data: bool) -> Tls {
-        let protocol = session.protocol.as_deref();
+    /// Adds what the hello asked for to the facts of its session.
+    pub(crate) fn with_offer(&self, tls: Tls) -> Tls {
         Tls {
-            version: Some(TlsVersion::Tls13),
-            ..self.facts(session.cipher, protocol, session.kind, used_early_data)
-        }
-    }
-
-    /// The facts of a session, without its version.
-    fn facts(
-        &self,
-        suite: Option<CipherSuite>,
-        protocol: Option<&[u8]>,
-        kind: Option<HandshakeKind>,
-        used_early_data: bool,
-    ) -> Tls {
-        Tls {
-            cipher: suite.map(|suite| suite_name(suite.into()).into()),
             server_name: Some(self.server_name.clone()),
             alpn_offered: Some(self.alpn_offered.clone()),
-            alpn_chosen: protocol
-                .and_then(|id| std::str::from_utf8(id).ok())
-                .map(Into::into),
-            handshake: kind.map(|kind| match kind {
-                HandshakeKind::Resumed if used_early_data => Handshake::EarlyData,
-                HandshakeKind::Resumed => Handshake::Resumed,
-                _ => Handshake::Full,
-            }),
             resumption_offered: Some(self.resume),
-            ..Tls::default()
+            ..tls
         }
     }
 
@@ -332,19 +306,29 @@ impl Client {
 
     /// The facts of an established session.
     pub(crate) fn describe(&self, session: &ClientConnection) -> Tls {
-        let suite = session.negotiated_cipher_suite();
-        let suite = suite.map(|suite| suite.suite());
-        let (protocol, kind) = (session.alpn_protocol(), session.handshake_kind());
-        Tls {
-            version: session
-                .protocol_version()
-                .and_then(|version| match version {
-                    rustls::ProtocolVersion::TLSv1_2 => Some(TlsVersion::Tls12),
-                    rustls::ProtocolVersion::TLSv1_3 => Some(TlsVersion::Tls13),
-                    _ => None,
-                }),
-            ..self.facts(suite, protocol, kind, session.is_early_data_accepted())
-        }
+        self.with_offer(describe(session, session.is_early_data_accepted()))
+    }
+}
+
+/// The facts of a session that both ends know. `is_early`: the server accepted early data.
+pub fn describe(session: &CommonState, is_early: bool) -> Tls {
+    let name = |suite: SupportedCipherSuite| suite_name(suite.suite().into()).into();
+    let alpn = |id: &[u8]| String::from_utf8_lossy(id).into();
+    Tls {
+        version: match session.protocol_version() {
+            Some(ProtocolVersion::TLSv1_2) => Some(TlsVersion::Tls12),
+            Some(ProtocolVersion::TLSv1_3) => Some(TlsVersion::Tls13),
+            _ => None,
+        },
+        cipher: session.negotiated_cipher_suite().map(name),
+        alpn_chosen: session.alpn_protocol().map(alpn),
+        handshake: match session.handshake_kind() {
+            Some(HandshakeKind::Resumed) | None if is_early => Some(Handshake::EarlyData),
+            Some(HandshakeKind::Resumed) => Some(Handshake::Resumed),
+            Some(_) => Some(Handshake::Full),
+            None => None,
+        },
+        ..Tls::default()
     }
 }
 

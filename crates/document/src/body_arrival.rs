@@ -22,8 +22,7 @@ struct Shape {
 }
 
 /// How the responses of one protocol arrived; only those with a body.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BodyArrivalFacts {
     /// `1` for HTTP/1, `2` where there are streams.
     pub http: &'static str,

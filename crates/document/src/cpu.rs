@@ -10,8 +10,7 @@ use std::time::Duration;
 const FEW: u64 = 400;
 
 /// What the programs took of the processors.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CpuFacts {
     /// The program and all that it started.
     #[serde(flatten)]
@@ -27,8 +26,7 @@ pub struct CpuFacts {
 }
 
 /// What a program of a comparison took processor time for, over its rounds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ProgramWork {
     /// The program's name.
     pub name: String,
@@ -37,8 +35,7 @@ pub struct ProgramWork {
 }
 
 /// What processes took of the processors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct CpuUse {
     /// In the program itself, in milliseconds; absent where it is not known.
     pub user_ms: Option<f64>,
@@ -73,8 +70,7 @@ impl Sum for CpuUse {
 }
 
 /// A process that was measured in addition to the program.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OtherProcess {
     /// Its number.
     pub pid: u32,
@@ -86,8 +82,7 @@ pub struct OtherProcess {
 }
 
 /// Shares of the samples, 0 to 1; together 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct WorkShares {
     /// How many samples there were.
     pub samples: u64,

@@ -47,6 +47,25 @@ pub struct RuleState {
     pub unjudged: Option<Why>,
 }
 
+/// What the facts of a document say.
+#[derive(Clone, Copy, Debug)]
+pub struct Conclusions<'a> {
+    verdict: &'a Claims,
+    findings: &'a [Finding],
+    caveats: &'a [Caveat],
+}
+
+impl<'a> Conclusions<'a> {
+    /// What they mean, what stands out, and what limits the figures.
+    pub fn new(verdict: &'a Claims, findings: &'a [Finding], caveats: &'a [Caveat]) -> Self {
+        Conclusions {
+            verdict,
+            findings,
+            caveats,
+        }
+    }
+}
+
 /// The facts of a document.
 pub trait Facts {
     /// All subjects, in the order in which they are reported.
@@ -58,14 +77,23 @@ pub trait Facts {
         None
     }
 
+    /// What the facts say.
+    fn conclusions(&self) -> Conclusions<'_>;
+
     /// What it means, ranked.
-    fn verdict(&self) -> &Claims;
+    fn verdict(&self) -> &Claims {
+        self.conclusions().verdict
+    }
 
     /// What stands out.
-    fn findings(&self) -> &[Finding];
+    fn findings(&self) -> &[Finding] {
+        self.conclusions().findings
+    }
 
     /// What limits the figures.
-    fn caveats(&self) -> &[Caveat];
+    fn caveats(&self) -> &[Caveat] {
+        self.conclusions().caveats
+    }
 
     /// The rules that were asked, and which could not judge.
     fn rules(&self) -> Vec<RuleState>;

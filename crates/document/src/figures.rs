@@ -297,8 +297,7 @@ pub fn add_counts<K: Ord + Copy>(sum: &mut BTreeMap<K, u64>, other: &BTreeMap<K,
 
 /// A latency distribution in milliseconds; a percentile with fewer than ten exchanges beyond it is
 /// unknown.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Latency {
     /// Exact mean.
     pub mean: Reading,
@@ -386,8 +385,7 @@ impl Latency {
 }
 
 /// One phase over the exchanges that had it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PhaseTime {
     /// Mean, in milliseconds.
     pub mean: Reading,

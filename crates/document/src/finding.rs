@@ -2,14 +2,12 @@
 
 use crate::statement::{Statement, Value, merged};
 use intact_ledger::{Evidence, kinds};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 kinds! {
+    json
     /// How much a finding matters.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-    #[serde(rename_all = "kebab-case")]
     pub enum Severity, as_str {
         /// Good to know.
         Info = "info",
@@ -17,6 +15,17 @@ kinds! {
         Warning = "warning",
         /// Broken.
         Error = "error",
+    }
+}
+
+impl Severity {
+    /// This one, unless it is the case: then the other.
+    #[must_use]
+    pub fn unless(self, is_case: bool, other: Severity) -> Severity {
+        match is_case {
+            true => other,
+            false => self,
+        }
     }
 }
 
@@ -42,9 +51,8 @@ pub struct RuleDoc {
 }
 
 /// A finding; JSON has its statements as sentences, and their values by name.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(into = "FindingDocument")]
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(into = "FindingDocument")]
 pub struct Finding {
     /// The rule's stable id.
     pub rule: &'static str,
@@ -69,8 +77,8 @@ pub struct Finding {
 }
 
 /// A finding, as in every JSON document.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, JsonSchema)]
+#[serde(remote = "Finding")]
 struct FindingDocument {
     /// The rule's stable id.
     rule: &'static str,
@@ -88,6 +96,7 @@ struct FindingDocument {
     evidence: Statement,
     /// The values in the sentences, by name; a number has its unit at the end of its name, a count
     /// has none.
+    #[serde(getter = "Finding::values")]
     values: BTreeMap<String, Value>,
     /// What it costs, in milliseconds; absent where the cost is unknown.
     cost_ms: Option<f64>,
@@ -99,21 +108,9 @@ struct FindingDocument {
     risk: Option<Statement>,
 }
 
-impl From<Finding> for FindingDocument {
-    fn from(finding: Finding) -> FindingDocument {
-        FindingDocument {
-            values: finding.values(),
-            rule: finding.rule,
-            severity: finding.severity,
-            subject: finding.subject,
-            also: finding.also,
-            claim: finding.claim,
-            evidence: finding.evidence,
-            cost_ms: finding.cost_ms,
-            cost_share: finding.cost_share,
-            fix: finding.fix,
-            risk: finding.risk,
-        }
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        FindingDocument::serialize(self, serializer)
     }
 }
 
@@ -126,12 +123,8 @@ impl Finding {
         claim: impl Into<Statement>,
         evidence: impl Into<Statement>,
     ) -> Finding {
-        Finding {
-            evidence: evidence.into(),
-            fix: doc.fix.into(),
-            risk: (!doc.risk.is_empty()).then(|| doc.risk.into()),
-            ..Finding::new(doc.id, severity, subject, claim)
-        }
+        let finding = Finding::new(doc.id, severity, subject, claim).evidence(evidence);
+        finding.fix(doc.fix).risk(doc.risk)
     }
 
     /// A finding without evidence, cost and remedy so far.
@@ -179,6 +172,24 @@ impl Finding {
     pub fn values(&self) -> BTreeMap<String, Value> {
         let always = [&self.claim, &self.evidence, &self.fix];
         merged(always.into_iter().chain(&self.risk))
+    }
+
+    /// With what shows it.
+    pub fn evidence(self, evidence: impl Into<Statement>) -> Finding {
+        let evidence = evidence.into();
+        Finding { evidence, ..self }
+    }
+
+    /// With what to do about it.
+    pub fn fix(self, fix: impl Into<Statement>) -> Finding {
+        let fix = fix.into();
+        Finding { fix, ..self }
+    }
+
+    /// With what the remedy can break, or what breaks without it; empty where no risk is known.
+    pub fn risk(self, risk: impl Into<Statement>) -> Finding {
+        let risk = Some(risk.into()).filter(|risk| !risk.is_empty());
+        Finding { risk, ..self }
     }
 
     /// With its cost in milliseconds, and the share that this is of the time of all exchanges.

@@ -30,8 +30,7 @@ const JITTER: f64 = 0.5;
 const RETRANSMISSION_MS: f64 = 100.0;
 
 /// Why some of the first calls take longer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TierCause {
     /// They opened a connection.
@@ -53,8 +52,7 @@ pub enum TierCause {
 }
 
 /// One tier of the first calls.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FirstCallTier {
     /// How many calls it has.
     pub calls: u64,
@@ -65,8 +63,7 @@ pub struct FirstCallTier {
 }
 
 /// The tiers of the first calls.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FirstCallTiers {
     /// How many calls take how long, and why.
     pub sentence: String,

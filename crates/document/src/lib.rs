@@ -3,6 +3,13 @@
 //! Knows no document: each hands in its subjects, its findings and its rules. Must not open files
 //! or sockets, print, or read a clock.
 
+#[cfg(not(feature = "schema"))]
+#[macro_use]
+extern crate intact_schema;
+#[cfg(feature = "schema")]
+#[macro_use]
+extern crate schemars;
+
 pub mod body_arrival;
 pub mod claim;
 pub mod cpu;
@@ -23,7 +30,7 @@ pub mod unobserved;
 
 pub use claim::{Claim, ClaimKind, Claims};
 pub use error_responses::ErrorResponses;
-pub use facts::{Facts, RuleState, Subject};
+pub use facts::{Conclusions, Facts, RuleState, Subject};
 pub use finding::{Finding, Severity};
 pub use population::Population;
 pub use readings::Readings;

@@ -7,8 +7,7 @@ use serde::Serialize;
 
 /// Complete, measured exchanges whose connections were in the same state: fresh, preconnected,
 /// reused or unknown.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Population {
     /// The state of their connection; absent when it is unknown.
     pub reuse: Option<Reuse>,

@@ -1,7 +1,7 @@
 //! Requests and connections as readings: the same fields in JSON, gates and pages of every document
 //! about traffic. Made once, from what was counted and what was not observed.
 
-use crate::figures::TrafficCounts;
+use crate::figures::{ObservedCounts, TrafficCounts};
 use crate::readings::Readings;
 use crate::unobserved::{Unobserved, reason};
 use intact_ledger::{Evidence, Failure};
@@ -27,9 +27,26 @@ pub struct CountedTraffic<'a> {
     pub has_dials: bool,
 }
 
+impl<'a> CountedTraffic<'a> {
+    /// That of an observed program, of which this is missing.
+    pub fn observed(
+        counted: &'a ObservedCounts,
+        unobserved: &'a Unobserved,
+        lookups_in_vain: u64,
+    ) -> CountedTraffic<'a> {
+        CountedTraffic {
+            counts: &counted.counts,
+            unobserved,
+            avoidable: counted.avoidable,
+            reuse_known: counted.reuse_known,
+            lookups_in_vain,
+            has_dials: true,
+        }
+    }
+}
+
 /// Requests and connections of a document, or of a part of it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct TrafficReadings {
     /// Requests.
     pub requests: RequestReadings,
@@ -46,8 +63,7 @@ pub struct TrafficReadings {
 }
 
 /// Requests (`requests` in every JSON document).
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct RequestReadings {
     /// Measured exchanges, however they ended.
     pub total: Reading,
@@ -77,8 +93,7 @@ pub struct RequestReadings {
 const OTHER: &str = "other";
 
 /// Connections (`connections` in every JSON document).
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ConnectionReadings {
     /// Transport established, in the measured rounds.
     pub opened: Reading,

@@ -43,6 +43,11 @@ pub const fn reason(kind: Evidence) -> Why {
         Evidence::Reuse => NO_REUSE_DATA,
         Evidence::Setup => "the input does not show how long each connection took to set up",
         Evidence::Bodies => "the input does not show whether responses were read to their end",
+        Evidence::Calls => "the input does not show which requests are calls of gRPC",
+        Evidence::Contents => "the input does not show the bytes of connections",
+        Evidence::Handshakes => "the input does not show the versions and kinds of TLS handshakes",
+        Evidence::Owners => "the input does not show which process opened a connection",
+        Evidence::Repeats => "the input does not show which requests are equal",
         Evidence::Processes => "the input does not show which processes use a connection",
         Evidence::Identities => "the input does not show which user a request belongs to",
     })

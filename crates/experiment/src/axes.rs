@@ -1,12 +1,14 @@
 //! The axes of a bench and their product, the variants.
 
-use crate::connection_axes::{self, ConnectionAxes, ConnectionSettings};
+use crate::axis::{AxisRow, AxisValue, Reference};
+use crate::connection_axes::{CONNECTION_AXES, ConnectionAxes, ConnectionSettings};
 use crate::{Arrivals, OpenLoop, RequestRate, WhenBusy};
 use intact_ledger::{Protocol, TlsVersion, Variant, kinds};
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as Unreadable, StrDeserializer};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 /// The TLS of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,13 +46,6 @@ kinds! {
     }
 }
 
-impl NameLookup {
-    /// The one of this word; `None` for a word that is none.
-    pub fn read(word: &str) -> Option<NameLookup> {
-        NameLookup::ALL.into_iter().find(|one| one.as_str() == word)
-    }
-}
-
 /// The values of each axis, in the order in which they were given. None is empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axes {
@@ -76,6 +71,25 @@ pub struct Axes {
     pub load: Load,
     /// Which combinations are measured.
     pub variation: Variation,
+}
+
+impl Default for Axes {
+    /// One variant: keep-alive, plain HTTP/1.1, one connection.
+    fn default() -> Axes {
+        Axes {
+            keepalive: vec![true],
+            http: vec![Protocol::Http11],
+            tls: vec![TlsChoice::None],
+            resume: vec![false],
+            early_data: vec![false],
+            dns: vec![NameLookup::System],
+            concurrency: vec![1],
+            streams: vec![1],
+            connection: ConnectionAxes::default(),
+            load: Load::default(),
+            variation: Variation::default(),
+        }
+    }
 }
 
 /// Which combinations of the values are variants.
@@ -184,7 +198,7 @@ impl AxisValues {
             tls: axes.one("tls", "none, any or a TLS version", TlsChoice::read)?,
             resume: axes.one("resume", ON_OFF, read_on_off)?,
             early_data: axes.optional(EARLY_DATA, ON_OFF, read_on_off)?,
-            dns: axes.optional(DNS, "system, cached or per-connection", NameLookup::read)?,
+            dns: axes.optional(DNS, "system, cached or per-connection", parsed)?,
             concurrency: axes.one("c", COUNT, count)?,
             streams: axes.one("streams", COUNT, count)?,
             connection,
@@ -249,6 +263,10 @@ fn protocol(value: &str) -> Option<Protocol> {
     versions.into_iter().find(|one| one.as_str() == value)
 }
 
+fn parsed<T: FromStr>(value: &str) -> Option<T> {
+    value.parse().ok()
+}
+
 fn count(value: &str) -> Option<u32> {
     value.parse().ok().filter(|&count| count > 0)
 }
@@ -284,20 +302,19 @@ impl AxisReader<'_> {
             return Ok(None);
         }
         Ok(Some(OpenLoop {
-            rate: self.one("rate", "a rate such as 500/s", |value| value.parse().ok())?,
-            arrivals: self.one("arrivals", "constant or poisson", |value| {
-                let mut all = Arrivals::ALL.into_iter();
-                all.find(|one| one.as_str() == value)
-            })?,
-            when_busy: self.one("when-busy", "queue or open", |value| {
-                let mut all = WhenBusy::ALL.into_iter();
-                all.find(|one| one.as_str() == value)
-            })?,
+            rate: self.one("rate", "a rate such as 500/s", parsed)?,
+            arrivals: self.one("arrivals", "constant or poisson", parsed)?,
+            when_busy: self.one("when-busy", "queue or open", parsed)?,
         }))
     }
 
+    /// The value of a connection's setting; `None` where the variant does not have the axis.
+    pub(crate) fn setting<T: AxisValue>(&self, row: &AxisRow) -> Result<Option<T>, AxisError> {
+        self.optional(row.name(), T::WANTED, |word| T::read(word).ok())
+    }
+
     /// The value; `None` where the variant does not have the axis.
-    pub(crate) fn optional<T>(
+    fn optional<T>(
         &self,
         axis: &'static str,
         wanted: &'static str,
@@ -455,19 +472,37 @@ impl Axes {
             ("streams", self.streams.len()),
         ];
         let of_load = [("rate", self.load.rate.len().max(1))];
-        let of_connection = self.connection.lengths();
+        let of_connection = self.connection.given();
+        let of_connection = of_connection.map(|(axis, given)| (axis.name(), given.max(1)));
         of_http.into_iter().chain(of_connection).chain(of_load)
     }
 }
 
-/// Settings that need another setting: a variant with one has the other, too.
-const NEEDS: [(&str, &str); 5] = [
-    (EARLY_DATA, "resume"),
-    (connection_axes::REUSE, "keepalive"),
-    (connection_axes::MAX_AGE, "keepalive"),
-    (connection_axes::TCP_KEEPALIVE, "keepalive"),
-    (connection_axes::PING, "keepalive"),
-];
+/// The setting that an axis needs: a variant with the one has the other, too.
+fn needed_by(axis: &str) -> Option<&'static str> {
+    let row = row_of(axis);
+    let is_of_kept = row.is_some_and(|row| row.meaning.needs_keepalive());
+    match axis {
+        EARLY_DATA => Some("resume"),
+        _ => is_of_kept.then_some("keepalive"),
+    }
+}
+
+/// The row of an axis of the connection's lifetime.
+fn row_of(axis: &str) -> Option<&'static AxisRow> {
+    let mut all = CONNECTION_AXES.iter().copied();
+    all.find(|row| row.name() == axis)
+}
+
+/// What the variants that differ in an axis are compared with.
+pub fn reference_of(axis: &str) -> Reference {
+    match axis {
+        "keepalive" => Reference::OffOf("keep-alive"),
+        "resume" => Reference::OffOf("resuming TLS sessions"),
+        EARLY_DATA => Reference::OffOf("sending early data (0-RTT)"),
+        axis => row_of(axis).map_or(Reference::First, |row| row.reference),
+    }
+}
 
 /// The axes whose values differ from a reference. The value `off` equals an absent axis: `resume`
 /// without early data is the same as with `early-data=off`.
@@ -491,11 +526,8 @@ fn retain_one_at_a_time(choices: &mut Vec<AxisValues>) {
     let mut nth = 0;
     choices.retain(|one| {
         let mut settings = differing(&one.axes(), &first);
-        for (setting, needed) in NEEDS {
-            if settings.iter().any(|one| one == setting) {
-                settings.retain(|one| one != needed);
-            }
-        }
+        let needed: Vec<&str> = settings.iter().filter_map(|one| needed_by(one)).collect();
+        settings.retain(|one| !needed.contains(&one.as_str()));
         nth += 1;
         settings.len() <= 1 || nth - 1 == last
     });
@@ -530,29 +562,25 @@ mod tests {
     fn axes() -> Axes {
         Axes {
             keepalive: vec![true, false],
-            http: vec![Protocol::Http11],
-            tls: vec![TlsChoice::None],
-            resume: vec![false],
-            early_data: vec![false],
-            dns: vec![NameLookup::System],
-            concurrency: vec![1],
-            streams: vec![1],
-            connection: ConnectionAxes::default(),
-            load: Load::default(),
-            variation: Variation::default(),
+            ..Axes::default()
         }
+    }
+
+    fn values<T: AxisValue>(words: &[&str]) -> Vec<T> {
+        let words = words.iter();
+        words.map(|word| T::read(word).unwrap()).collect()
     }
 
     fn every_connection_axis() -> ConnectionAxes {
         ConnectionAxes {
-            reuse: vec!["10".parse().unwrap(), "unlimited".parse().unwrap()],
-            max_age: vec!["off".parse().unwrap(), "5s".parse().unwrap()],
+            reuse: values(&["10", "unlimited"]),
+            max_age: values(&["off", "5s"]),
             idle: vec![std::time::Duration::from_millis(1_500)],
             fast_open: vec![false, true],
             congestion: vec!["cubic".into()],
-            tcp_keepalive: vec!["1s".parse().unwrap()],
-            ping: vec!["off".parse().unwrap(), "500ms".parse().unwrap()],
-            cache: vec!["revalidate".parse().unwrap()],
+            tcp_keepalive: values(&["1s"]),
+            ping: values(&["off", "500ms"]),
+            cache: values(&["revalidate"]),
         }
     }
 
@@ -600,7 +628,7 @@ mod tests {
         axes.resume = vec![false, true];
         axes.early_data = vec![false, true];
         axes.concurrency = vec![1, 10];
-        axes.connection.ping = vec!["off".parse().unwrap(), "1s".parse().unwrap()];
+        axes.connection.ping = values(&["off", "1s"]);
         axes.variation = Variation::OneAtATime;
         let names = variants(
             &axes.choices(),

@@ -1,9 +1,9 @@
 //! The use that a client makes of a response that it has stored (RFC 9111). Must not know how one
 //! is stored.
 
+use crate::axis::AxisValue;
 use intact_ledger::kinds;
 use serde::{Deserialize, Serialize};
-use std::str::FromStr;
 
 kinds! {
     /// What a client with a stored response sends for the same URL.
@@ -16,28 +16,19 @@ kinds! {
     }
 }
 
-/// A word that is no use of a cache.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CacheUseError {
-    /// Nothing would be sent.
-    #[error(
-        "a fresh response needs no request, so there is nothing to measure; revalidate names the max-age of the server"
-    )]
-    Fresh,
-    /// It has no meaning.
-    #[error("{0:?} is not off or revalidate")]
-    Unknown(String),
-}
+impl AxisValue for CacheUse {
+    const WANTED: &'static str = "off or revalidate";
 
-impl FromStr for CacheUse {
-    type Err = CacheUseError;
-
-    fn from_str(word: &str) -> Result<CacheUse, CacheUseError> {
+    fn read(word: &str) -> Result<CacheUse, String> {
         match word {
             "off" => Ok(CacheUse::Off),
             "revalidate" => Ok(CacheUse::Revalidate),
-            "fresh" => Err(CacheUseError::Fresh),
-            other => Err(CacheUseError::Unknown(other.to_owned())),
+            "fresh" => Err("a fresh response needs no request, so there is nothing to measure; revalidate names the max-age of the server".to_owned()),
+            other => Err(format!("{other:?} is not off or revalidate")),
         }
+    }
+
+    fn word(&self) -> String {
+        self.to_string()
     }
 }

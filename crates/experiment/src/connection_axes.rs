@@ -1,19 +1,18 @@
 //! Axes of the connection's lifetime: its setup, its limits, and the probes while it is idle. Also
 //! the axis for the use of cached responses.
 //!
-//! Each axis is absent unless the user sets it, so a variant names only the axes of its run. Must
-//! not know how a setting is applied.
+//! Each axis is absent unless the user sets it, so a variant names only the axes of its run. A new
+//! axis is a row and a line of [`connection_axes`]. Must not know how a setting is applied.
 
 use crate::CacheUse;
 use crate::axes::{AxisError, AxisReader, ON_OFF, on_off, read_on_off};
+use crate::axis::{AxisRow, AxisValue, Meaning, Reference};
 use intact_ledger::Protocol;
-use intact_units::duration::{self, DurationError};
+use intact_units::duration;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
-use std::num::{NonZeroU32, ParseIntError};
-use std::str::FromStr;
-use std::sync::Arc;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// The requests after which a connection is closed.
@@ -25,22 +24,21 @@ pub enum RequestLimit {
     Unlimited,
 }
 
-impl Display for RequestLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RequestLimit::After(most) => most.fmt(f),
-            RequestLimit::Unlimited => f.write_str("unlimited"),
-        }
-    }
-}
+impl AxisValue for RequestLimit {
+    const WANTED: &'static str = "a number from 1 on, or unlimited";
 
-impl FromStr for RequestLimit {
-    type Err = ParseIntError;
-
-    fn from_str(word: &str) -> Result<RequestLimit, ParseIntError> {
+    fn read(word: &str) -> Result<RequestLimit, String> {
+        let number = || word.parse().map(RequestLimit::After);
         match word {
             "unlimited" => Ok(RequestLimit::Unlimited),
-            number => number.parse().map(RequestLimit::After),
+            _ => number().map_err(|_| RequestLimit::WANTED.to_owned()),
+        }
+    }
+
+    fn word(&self) -> String {
+        match self {
+            RequestLimit::After(most) => most.to_string(),
+            RequestLimit::Unlimited => "unlimited".to_owned(),
         }
     }
 }
@@ -73,115 +71,207 @@ impl Display for Period {
     }
 }
 
-impl FromStr for Period {
-    type Err = DurationError;
+impl AxisValue for Period {
+    const WANTED: &'static str = "off or a time such as 5s";
 
-    fn from_str(word: &str) -> Result<Period, DurationError> {
+    fn read(word: &str) -> Result<Period, String> {
         match word {
             "off" => Ok(Period::Off),
-            time => duration::or_seconds(time).map(Period::Every),
+            time => match duration::or_seconds(time) {
+                Ok(time) => Ok(Period::Every(time)),
+                Err(error) => Err(format!("off or a time; {error}")),
+            },
         }
     }
+
+    fn word(&self) -> String {
+        self.to_string()
+    }
 }
 
-/// The values of each axis, in the order in which they were given; empty: the axis was not given.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ConnectionAxes {
+impl AxisValue for Duration {
+    const WANTED: &'static str = "a time such as 5s";
+
+    fn read(word: &str) -> Result<Duration, String> {
+        duration::or_seconds(word).map_err(|error| error.to_string())
+    }
+
+    fn word(&self) -> String {
+        duration::write(*self)
+    }
+}
+
+impl AxisValue for bool {
+    const WANTED: &'static str = ON_OFF;
+    const CHOICES: &'static [&'static str] = &["on", "off"];
+
+    fn read(word: &str) -> Result<bool, String> {
+        read_on_off(word).ok_or_else(|| ON_OFF.to_owned())
+    }
+
+    fn word(&self) -> String {
+        on_off(*self)
+    }
+}
+
+impl AxisValue for String {
+    const WANTED: &'static str = "a name";
+
+    fn read(word: &str) -> Result<String, String> {
+        Ok(word.to_owned())
+    }
+
+    fn word(&self) -> String {
+        self.clone()
+    }
+}
+
+macro_rules! connection_axes {
+    ($($(#[$about:meta])* $field:ident: $value:ty { $($cell:ident: $content:expr,)* })*) => {
+        /// The values of each axis, in the order in which they were given; empty: the axis was not
+        /// given.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        pub struct ConnectionAxes {
+            $($(#[$about])* pub $field: Vec<$value>,)*
+        }
+
+        /// One value of each axis; absent: the axis was not given, or has no meaning with the other
+        /// values.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct ConnectionSettings {
+            $($(#[$about])* pub $field: Option<$value>,)*
+        }
+
+        /// The rows of all axes.
+        struct Rows {
+            $($field: AxisRow,)*
+        }
+
+        static ROWS: Rows = Rows {
+            $($field: AxisRow { choices: <$value as AxisValue>::CHOICES, $($cell: $content,)* },)*
+        };
+
+        /// The axes, in the order of the command line's help.
+        pub static CONNECTION_AXES: &[&AxisRow] = &[$(&ROWS.$field),*];
+
+        impl ConnectionAxes {
+            /// The axes with these words, by name; a word that is no value is an error.
+            pub fn of_words<'a>(
+                words: impl Fn(&'static str) -> Vec<&'a str>,
+            ) -> Result<ConnectionAxes, String> {
+                let words = |row: &AxisRow| words(row.name()).into_iter();
+                Ok(ConnectionAxes {
+                    $($field: words(&ROWS.$field).map(AxisValue::read).collect::<Result<_, _>>()?,)*
+                })
+            }
+
+            /// The combinations that have a meaning with keep-alive on or off, and with this
+            /// version of HTTP.
+            pub(crate) fn choices(&self, keepalive: bool, http: Protocol) -> Vec<ConnectionSettings> {
+                let mut all = vec![ConnectionSettings::default()];
+                $(if ROWS.$field.meaning.includes(keepalive, http) {
+                    expand(&mut all, &self.$field, |one| &mut one.$field);
+                })*
+                all
+            }
+
+            /// The axes, and how many values were given of each.
+            pub fn given(&self) -> impl Iterator<Item = (&'static AxisRow, usize)> {
+                CONNECTION_AXES.iter().copied().zip([$(self.$field.len()),*])
+            }
+        }
+
+        impl ConnectionSettings {
+            /// Writes the axes that were given.
+            pub(crate) fn write(&self, axes: &mut BTreeMap<String, String>) {
+                let words = [$(self.$field.as_ref().map(AxisValue::word)),*];
+                for (row, word) in CONNECTION_AXES.iter().zip(words) {
+                    axes.extend(word.map(|word| (row.name().to_owned(), word)));
+                }
+            }
+
+            /// Reads the settings of a variant.
+            pub(crate) fn read(axes: &AxisReader<'_>) -> Result<ConnectionSettings, AxisError> {
+                Ok(ConnectionSettings { $($field: axes.setting(&ROWS.$field)?,)* })
+            }
+        }
+    };
+}
+
+connection_axes! {
     /// Requests after which a connection is closed.
-    pub reuse: Vec<RequestLimit>,
+    reuse: RequestLimit {
+        option: "--reuse",
+        values: "N,..|unlimited",
+        help: "Close a connection after N requests",
+        meaning: Meaning::Kept,
+        reference: Reference::First,
+    }
     /// Age at which a connection is closed.
-    pub max_age: Vec<Period>,
-    /// Pauses between the requests of a connection.
-    pub idle: Vec<Duration>,
-    /// Is the first data sent with the SYN?
-    pub fast_open: Vec<bool>,
-    /// Congestion control of the client's sockets.
-    pub congestion: Vec<Arc<str>>,
-    /// Idle times after which the kernel probes the peer.
-    pub tcp_keepalive: Vec<Period>,
-    /// Idle times after which HTTP/2 sends PING.
-    pub ping: Vec<Period>,
-    /// What a client with a stored response sends.
-    pub cache: Vec<CacheUse>,
-}
-
-/// One value of each axis; absent: the axis was not given, or has no meaning with the other values.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ConnectionSettings {
-    /// Requests after which the connection is closed.
-    pub reuse: Option<RequestLimit>,
-    /// Age at which the connection is closed.
-    pub max_age: Option<Period>,
+    max_age: Period {
+        option: "--max-age",
+        values: "off,TIME",
+        help: "Close a connection that is older than this, after its response",
+        meaning: Meaning::Kept,
+        reference: Reference::First,
+    }
     /// The pause between the requests of a connection.
-    pub idle: Option<Duration>,
+    idle: Duration {
+        option: "--idle",
+        values: "TIME,..",
+        help: "Pause after each response of a connection, to meet idle limits",
+        meaning: Meaning::Any,
+        reference: Reference::First,
+    }
     /// Whether the first data is sent with the SYN (RFC 7413).
-    pub fast_open: Option<bool>,
-    /// Congestion control of the client's socket.
-    pub congestion: Option<Arc<str>>,
+    fast_open: bool {
+        option: "--tcp-fastopen",
+        values: "off,on",
+        help: "Send the first data with the SYN to servers that gave a cookie (RFC 7413)",
+        meaning: Meaning::Tcp,
+        reference: Reference::OffOf("TCP Fast Open"),
+    }
+    /// Congestion control of the client's sockets.
+    congestion: String {
+        option: "--congestion",
+        values: "cubic,bbr",
+        help: "Congestion control of the client's sockets, by the kernel's name; for what the server sends: `serve --congestion`",
+        meaning: Meaning::Tcp,
+        reference: Reference::First,
+    }
     /// Idle time after which the kernel probes the peer, and the time between its probes.
-    pub tcp_keepalive: Option<Period>,
+    tcp_keepalive: Period {
+        option: "--tcp-keepalive",
+        values: "off,TIME",
+        help: "Let the kernel probe the server when a connection idles for TIME",
+        meaning: Meaning::KeptTcp,
+        reference: Reference::Off,
+    }
     /// Idle time after which HTTP/2 sends PING.
-    pub ping: Option<Period>,
+    ping: Period {
+        option: "--ping",
+        values: "off,TIME",
+        help: "Send PING when a connection of HTTP/2 idles for TIME; one without a reply ends the connection",
+        meaning: Meaning::KeptHttp2,
+        reference: Reference::Off,
+    }
     /// What a client with a stored response sends.
-    pub cache: Option<CacheUse>,
-}
-
-/// Names of the axes, in the order of the command line's help.
-pub(crate) const REUSE: &str = "reuse";
-pub(crate) const MAX_AGE: &str = "max-age";
-const IDLE: &str = "idle";
-const FAST_OPEN: &str = "tcp-fastopen";
-const CONGESTION: &str = "congestion";
-pub(crate) const TCP_KEEPALIVE: &str = "tcp-keepalive";
-pub(crate) const PING: &str = "ping";
-const CACHE: &str = "cache";
-
-impl ConnectionAxes {
-    /// The combinations that have a meaning with keep-alive on or off, and with this version of
-    /// HTTP.
-    pub(crate) fn choices(&self, keepalive: bool, http: Protocol) -> Vec<ConnectionSettings> {
-        let is_tcp = http != Protocol::Http3;
-        let has_ping = keepalive && http == Protocol::Http2;
-        let mut all = vec![ConnectionSettings::default()];
-        expand(&mut all, &self.reuse, keepalive, |one| &mut one.reuse);
-        expand(&mut all, &self.max_age, keepalive, |one| &mut one.max_age);
-        expand(&mut all, &self.idle, true, |one| &mut one.idle);
-        expand(&mut all, &self.fast_open, is_tcp, |one| &mut one.fast_open);
-        expand(&mut all, &self.congestion, is_tcp, |one| {
-            &mut one.congestion
-        });
-        expand(&mut all, &self.tcp_keepalive, keepalive && is_tcp, |one| {
-            &mut one.tcp_keepalive
-        });
-        expand(&mut all, &self.ping, has_ping, |one| &mut one.ping);
-        expand(&mut all, &self.cache, true, |one| &mut one.cache);
-        all
-    }
-
-    /// The axes and how many values each has; an axis that was not given has one.
-    pub(crate) fn lengths(&self) -> [(&'static str, usize); 8] {
-        let given = [
-            (REUSE, self.reuse.len()),
-            (MAX_AGE, self.max_age.len()),
-            (IDLE, self.idle.len()),
-            (FAST_OPEN, self.fast_open.len()),
-            (CONGESTION, self.congestion.len()),
-            (TCP_KEEPALIVE, self.tcp_keepalive.len()),
-            (PING, self.ping.len()),
-            (CACHE, self.cache.len()),
-        ];
-        given.map(|(axis, values)| (axis, values.max(1)))
+    cache: CacheUse {
+        option: "--cache",
+        values: "off,revalidate",
+        help: "Send the ETag of the last response back in If-None-Match, so that 304 has no body; only GET and HEAD",
+        meaning: Meaning::Any,
+        reference: Reference::Off,
     }
 }
 
-/// Multiplies the combinations by the values of an axis, if it has a meaning.
+/// Multiplies the combinations by the values of an axis, if it was given.
 fn expand<T: Clone>(
     all: &mut Vec<ConnectionSettings>,
     values: &[T],
-    has_meaning: bool,
     place: impl Fn(&mut ConnectionSettings) -> &mut Option<T>,
 ) {
-    if values.is_empty() || !has_meaning {
+    if values.is_empty() {
         return;
     }
     let before = std::mem::take(all);
@@ -200,43 +290,5 @@ impl ConnectionSettings {
             RequestLimit::After(most) => Some(most),
             RequestLimit::Unlimited => None,
         }
-    }
-
-    /// Writes the axes that were given.
-    pub(crate) fn write(&self, axes: &mut BTreeMap<String, String>) {
-        let texts = [
-            (REUSE, self.reuse.map(|limit| limit.to_string())),
-            (MAX_AGE, self.max_age.map(|age| age.to_string())),
-            (IDLE, self.idle.map(duration::write)),
-            (FAST_OPEN, self.fast_open.map(on_off)),
-            (CONGESTION, self.congestion.as_deref().map(str::to_owned)),
-            (TCP_KEEPALIVE, self.tcp_keepalive.map(|one| one.to_string())),
-            (PING, self.ping.map(|one| one.to_string())),
-            (CACHE, self.cache.map(|one| one.as_str().to_owned())),
-        ];
-        for (axis, text) in texts {
-            if let Some(text) = text {
-                axes.insert(axis.to_owned(), text);
-            }
-        }
-    }
-
-    /// Reads the settings of a variant.
-    pub(crate) fn read(axes: &AxisReader<'_>) -> Result<ConnectionSettings, AxisError> {
-        const PERIOD: &str = "off or a time such as 5s";
-        let time = |word: &str| duration::or_seconds(word).ok();
-        let period = |axis| axes.optional(axis, PERIOD, |word| word.parse().ok());
-        Ok(ConnectionSettings {
-            reuse: axes.optional(REUSE, "a number from 1 on, or unlimited", |word| {
-                word.parse().ok()
-            })?,
-            max_age: period(MAX_AGE)?,
-            idle: axes.optional(IDLE, "a time such as 5s", time)?,
-            fast_open: axes.optional(FAST_OPEN, ON_OFF, read_on_off)?,
-            congestion: axes.optional(CONGESTION, "a name", |word| Some(word.into()))?,
-            tcp_keepalive: period(TCP_KEEPALIVE)?,
-            ping: period(PING)?,
-            cache: axes.optional(CACHE, "off or revalidate", |word| word.parse().ok())?,
-        })
     }
 }

@@ -6,6 +6,7 @@
 //! anything. The caller passes the seed and records it in the run.
 
 mod axes;
+mod axis;
 mod cache_use;
 mod connection_axes;
 mod open_loop;
@@ -14,10 +15,14 @@ mod rate_search;
 mod rng;
 
 pub use axes::{
-    Axes, AxisError, AxisValues, Load, NameLookup, TlsChoice, Variation, differing, variants,
+    Axes, AxisError, AxisValues, Load, NameLookup, TlsChoice, Variation, differing, reference_of,
+    variants,
 };
-pub use cache_use::{CacheUse, CacheUseError};
-pub use connection_axes::{ConnectionAxes, ConnectionSettings, Period, RequestLimit};
+pub use axis::{AxisRow, Meaning, Reference};
+pub use cache_use::CacheUse;
+pub use connection_axes::{
+    CONNECTION_AXES, ConnectionAxes, ConnectionSettings, Period, RequestLimit,
+};
 pub use open_loop::{
     Arrivals, OpenLoop, RequestRate, Schedule, ScheduleLength, ScheduleSeries, WhenBusy,
 };

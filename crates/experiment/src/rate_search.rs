@@ -6,7 +6,7 @@
 //! runs, or 7 of 8, must agree. Otherwise the end moves outwards and the interval becomes wider.
 //! Must not run or judge anything.
 
-use intact_ledger::SearchTerms;
+use intact_ledger::{SearchTerms, kinds};
 use std::collections::BTreeMap;
 
 /// Fresh runs that suffice if all agree.
@@ -16,32 +16,36 @@ const ONE_DISAGREES: u32 = 8;
 /// Steps after which a search ends.
 const MOST_STEPS: u32 = 80;
 
-/// What a step showed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StepOutcome {
-    /// The conditions held.
-    Met,
-    /// They did not.
-    Missed,
-    /// The conditions did not hold because of the client's limit, so the step does not show the
-    /// server's limit.
-    ClientLimit,
-    /// The conditions did not hold because the processors of the client's machine were busy; also
-    /// not the server's limit.
-    MachineLimit,
+kinds! {
+    /// What a step showed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum StepOutcome, as_str {
+        /// The conditions held.
+        Met = "met",
+        /// They did not.
+        Missed = "missed",
+        /// The conditions did not hold because of the client's limit, so the step does not show the
+        /// server's limit.
+        ClientLimit = "client-limit",
+        /// The conditions did not hold because the processors of the client's machine were busy;
+        /// also not the server's limit.
+        MachineLimit = "machine-limit",
+    }
 }
 
-/// What bounds a rate from above.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ceiling {
-    /// The conditions did not hold there.
-    Missed,
-    /// The client could send no more.
-    Client,
-    /// The processors of the client's machine were busy.
-    Machine,
-    /// No higher rate was to be tried.
-    Most,
+kinds! {
+    /// What bounds a rate from above.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Ceiling, as_str {
+        /// The conditions did not hold there.
+        Missed = "server",
+        /// The client could send no more.
+        Client = "client",
+        /// The processors of the client's machine were busy.
+        Machine = "machine",
+        /// No higher rate was to be tried.
+        Most = "most-rate",
+    }
 }
 
 impl StepOutcome {

@@ -61,8 +61,7 @@ pub const RULES: &[&str] = &[
 ];
 
 /// Everything that a report of a bench lays out. Times are in milliseconds where the name says so.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BenchFacts {
     /// The machine of the client.
     pub environment: Environment,
@@ -111,8 +110,7 @@ pub struct BenchFacts {
 }
 
 /// The machine of a bench.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Environment {
     #[serde(flatten)]
     host: Host,

@@ -56,8 +56,7 @@ pub struct Comparison {
 }
 
 /// What a comparison found out. Times are in milliseconds where the name says so.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CompareFacts {
     /// What was found out, the claim that matters most first.
     pub verdict: Claims,

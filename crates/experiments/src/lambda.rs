@@ -46,8 +46,7 @@ pub struct Invocations {
 }
 
 /// How many invocations there were, and their outcomes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     /// All.
     pub total: u64,
@@ -58,8 +57,7 @@ pub struct Counts {
 }
 
 /// Everything that a report of a function lays out.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LambdaFacts {
     /// What was found out, the claim that matters most first.
     pub verdict: Claims,
@@ -202,10 +200,6 @@ impl Sink for Invocations {
     fn record(&mut self, event: Event<'_>) {
         self.traffic.record(event);
         let variant = match event {
-            Event::Opened(connection) | Event::Revised(connection) => connection.variant,
-            Event::Exchange(exchange) => exchange.variant,
-            Event::Closed(closed) => closed.variant,
-            Event::Lookup(lookup) => lookup.variant,
             Event::Invocation(one) => {
                 self.invocations.push(one.clone());
                 one.variant
@@ -216,8 +210,8 @@ impl Sink for Invocations {
                 }
                 None
             }
-            Event::Fault(fault) => fault.variant(),
-            Event::Round(_) | Event::Sockets(_) => None,
+            Event::Round(_) => None,
+            other => other.variant(),
         };
         let observed = variant.and_then(|index| self.observed.get_mut(index as usize));
         if let Some(observed) = observed {

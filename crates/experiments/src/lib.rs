@@ -4,6 +4,13 @@
 //! One module for each experiment: `bench`, its search for a capacity and its scenarios, `compare`,
 //! `lambda`. Must not run anything, print, or read a clock; random draws use a seed of the caller.
 
+#[cfg(not(feature = "schema"))]
+#[macro_use]
+extern crate intact_schema;
+#[cfg(feature = "schema")]
+#[macro_use]
+extern crate schemars;
+
 pub mod bench;
 pub mod capacity;
 pub mod compare;

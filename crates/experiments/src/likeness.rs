@@ -37,8 +37,7 @@ const UNKNOWN: Why =
     Why::cannot_see("connections per request are not known of both, the test and production");
 
 /// How connections are used.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ConnectionBehaviour {
     /// The variant, or the ledger.
     pub name: String,
@@ -60,8 +59,7 @@ pub struct ConnectionBehaviour {
 
 kinds! {
     /// What is compared.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum Aspect, words {
         /// Connections opened for each request.
@@ -80,8 +78,7 @@ kinds! {
 }
 
 /// The result of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Alikeness {
     /// Close enough.
@@ -93,8 +90,7 @@ pub enum Alikeness {
 }
 
 /// One aspect of a test and of production.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AspectComparison {
     /// What is compared.
     pub aspect: Aspect,
@@ -107,8 +103,7 @@ pub struct AspectComparison {
 }
 
 /// A test, compared with production.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TestLikeness {
     /// What the test does.
     pub behaviour: ConnectionBehaviour,
@@ -119,8 +114,7 @@ pub struct TestLikeness {
 }
 
 /// Tests, compared with production.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Likeness {
     /// What production does.
     pub production: ConnectionBehaviour,

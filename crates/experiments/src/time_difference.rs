@@ -14,8 +14,7 @@ use serde::Serialize;
 
 kinds! {
     /// Which time of a round is compared.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum TimeStatistic, words {
         /// Typical latency of a bench, setup included.
@@ -36,8 +35,7 @@ kinds! {
 }
 
 /// One comparison: what `b` saves against `a`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TimeDifference {
     /// The reference: of a bench keep-alive off, resumption off, else the axis' first value;
     /// elsewhere the first.

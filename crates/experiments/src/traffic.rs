@@ -70,8 +70,7 @@ pub(crate) fn missing(caveats: &[Caveat], no_success: Option<&str>) -> Unobserve
 }
 
 /// Requests and connections: the sum over runs, or the mean of them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ObservedTraffic {
     /// Requests and connections; `needed` is that of each run.
     #[serde(flatten)]
@@ -96,14 +95,8 @@ impl ObservedTraffic {
         missing: &Unobserved,
         runs: f64,
     ) -> ObservedTraffic {
-        let all = TrafficReadings::of(CountedTraffic {
-            counts: &counted.counts,
-            unobserved: missing,
-            avoidable: counted.avoidable,
-            reuse_known: counted.reuse_known,
-            lookups_in_vain,
-            has_dials: true,
-        });
+        let all = CountedTraffic::observed(&counted, missing, lookups_in_vain);
+        let all = TrafficReadings::of(all);
         let wasted_ms = all.cost(counted.wasted_ms, counted.spared());
         let per_connection = share(counted.requests.total, counted.connections.opened);
         ObservedTraffic {

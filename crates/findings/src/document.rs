@@ -57,8 +57,7 @@ pub enum Parts {
 }
 
 /// The parts of a bench.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct BenchParts {
     /// Its facts.
     #[serde(flatten)]
@@ -69,8 +68,7 @@ pub struct BenchParts {
 }
 
 /// The parts of observed traffic.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ObservedParts {
     /// Its facts.
     #[serde(flatten)]
@@ -84,8 +82,7 @@ pub struct ObservedParts {
 }
 
 /// What an audit has in addition to its traffic.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct AuditParts {
     /// What was read of each input.
     pub inputs: Vec<InputFacts>,
@@ -164,39 +161,27 @@ impl Document {
 
     /// The schema of its JSON: that of observed traffic is named after the producer.
     pub fn schema(&self) -> String {
-        let name = match &self.parts {
-            Parts::Bench(_) => "bench",
-            Parts::Scenario(_) => "scenario",
-            Parts::Capacity(_) => "capacity",
-            Parts::Check(_) => "check",
-            Parts::Chain(_) => "chain",
-            Parts::Fault(_) => "fault",
-            Parts::Compare(_) => "compare",
-            Parts::Lambda(_) => "lambda",
-            Parts::Observed(_) => self.run.producer.as_str(),
-        };
-        format!("intact.{name}/1")
+        format!("intact.{}/1", self.row().0)
     }
 
-    fn row(&self) -> (DocumentKind, &dyn Facts) {
+    /// The name of its schema, and its facts.
+    fn row(&self) -> (&str, &dyn Facts) {
         match &self.parts {
-            Parts::Bench(one) => (DocumentKind::Bench, &one.facts),
-            Parts::Scenario(one) => (DocumentKind::Scenario, &**one),
-            Parts::Capacity(one) => (DocumentKind::Capacity, &**one),
-            Parts::Check(one) => (DocumentKind::Check, &**one),
-            Parts::Chain(one) => (DocumentKind::Chain, &**one),
-            Parts::Observed(one) if one.audit.is_some() => (DocumentKind::Audit, &one.facts),
-            Parts::Observed(one) => (DocumentKind::Watch, &one.facts),
-            Parts::Fault(one) => (DocumentKind::Fault, &**one),
-            Parts::Compare(one) => (DocumentKind::Compare, &**one),
-            Parts::Lambda(one) => (DocumentKind::Lambda, &**one),
+            Parts::Bench(one) => ("bench", &one.facts),
+            Parts::Scenario(one) => ("scenario", &**one),
+            Parts::Capacity(one) => ("capacity", &**one),
+            Parts::Check(one) => ("check", &**one),
+            Parts::Chain(one) => ("chain", &**one),
+            Parts::Observed(one) => (self.run.producer.as_str(), &one.facts),
+            Parts::Fault(one) => ("fault", &**one),
+            Parts::Compare(one) => ("compare", &**one),
+            Parts::Lambda(one) => ("lambda", &**one),
         }
     }
 }
 
 /// The JSON of a document, or of one of its parts: the schema and the run come first.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, JsonSchema)]
 pub struct OfRun<'a, P> {
     /// The schema that it follows.
     pub schema: &'a str,
@@ -251,7 +236,7 @@ pub fn rules_of(document: DocumentKind) -> Vec<&'static str> {
         DocumentKind::Scenario => scenario::RULES.to_vec(),
         DocumentKind::Capacity => capacity::RULES.to_vec(),
         DocumentKind::Fault => fault::RULES.to_vec(),
-        DocumentKind::Fleet => [check::rule_ids(), bench::RULES.to_vec()].concat(),
+        DocumentKind::Fleet => [check::rule_ids_of_campaigns(), bench::RULES.to_vec()].concat(),
         DocumentKind::Lambda => lambda::rule_ids(),
         DocumentKind::Watch | DocumentKind::Compare | DocumentKind::Audit => rules::ids().collect(),
     }

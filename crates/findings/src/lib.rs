@@ -2,6 +2,13 @@
 //!
 //! Uses the ledger and no producer. Must not open sockets, print, or read a clock.
 
+#[cfg(not(feature = "schema"))]
+#[macro_use]
+extern crate intact_schema;
+#[cfg(feature = "schema")]
+#[macro_use]
+extern crate schemars;
+
 pub mod document;
 pub mod fleet;
 pub mod stored;

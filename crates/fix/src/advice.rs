@@ -34,8 +34,7 @@ const EXAMPLE_TIMEOUT: Duration = Duration::from_secs(10);
 const EXAMPLE_LIFE: Duration = Duration::from_secs(300);
 
 /// The setting that limits the wait for a response on a silent connection.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct HangLimit {
     /// The variant whose program was measured.
     pub variant: String,
@@ -48,8 +47,7 @@ pub struct HangLimit {
 }
 
 /// The setting that limits the age of a connection in use.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LifeLimit {
     /// The variant whose program was measured.
     pub variant: String,
@@ -62,8 +60,7 @@ pub struct LifeLimit {
 }
 
 /// What to do about one client on one runtime.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "action")]
 pub enum Advice {
     /// By default the client closes idle connections before the server does.

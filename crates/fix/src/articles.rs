@@ -7,8 +7,7 @@ use intact_ledger::kinds;
 use serde::{Deserialize, Serialize};
 
 /// A recommendation that articles give.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Article {
     /// What is recommended, in a few words.

@@ -21,8 +21,7 @@ pub struct Catalogue {
 }
 
 /// A client library or program.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Client {
     /// Stable id, the name of its folder below `clients/`.
@@ -69,8 +68,6 @@ pub struct Client {
 kinds! {
     json
     /// What a client is written in or for.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     pub enum Language, id {
         /// Node.js.
         Node = "node",
@@ -92,8 +89,7 @@ kinds! {
 }
 
 /// One way to use a client.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
     /// Stable id within the client, the name of its program.
@@ -132,8 +128,7 @@ impl Variant {
 }
 
 /// Why a variant is in the catalogue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// Typical code that ignores connections.

@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 /// One variant as it was measured once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
     /// The client's id.
@@ -28,59 +27,45 @@ pub struct Measurement {
 }
 
 /// What one variant does.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClientFacts {
     /// The request's `Connection` field over plain HTTP; empty when it sent none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_field: Option<String>,
     /// Over plain HTTP.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain: Option<Load>,
     /// Over TLS.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Load>,
     /// The fate of an idle connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Idle>,
     /// Whether `Keep-Alive: timeout=` of the server is obeyed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_alive_header: Option<KeepAliveHeader>,
     /// Requests on connections that are dead or dying.
     #[serde(default, skip_serializing_if = "Stale::is_empty")]
     pub stale: Stale,
     /// Ten responses of 100 bytes whose bodies were not read. If any connection was reused, the
     /// ten requests were made five times, because reuse depends on timing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread_small: Option<Count>,
     /// The same with responses of 1 MB.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread_large: Option<Count>,
     /// Ten responses with status 404, handled as is usual with this client.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_found: Option<Count>,
     /// TCP keep-alive probes, by the socket options that the client sets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_keepalive: Option<TcpKeepalive>,
     /// Whether a cookie that the server set came back with the next request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cookies: Option<Cookies>,
     /// How often it looks its server's name up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lookups: Option<Lookups>,
     /// How long the client uses a connection that is never idle for long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub life: Option<LifetimeFacts>,
     /// Requests whose connection failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<UnderFaults>,
 }
 
 /// Lookups of the server's name, counted by the name server. Questions for IPv4 and for IPv6
 /// addresses are one lookup.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lookups {
     /// For ten requests in turn at a server that keeps connections.
@@ -94,8 +79,7 @@ pub struct Lookups {
 }
 
 /// How long a client that keeps opening connections uses a name's address.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DnsCaching {
     /// The client looked the name up again.
@@ -111,8 +95,7 @@ pub enum DnsCaching {
 }
 
 /// How long a connection is used that carries a request every half second.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LifetimeFacts {
     /// The client took a new connection.
@@ -129,8 +112,7 @@ pub enum LifetimeFacts {
 
 /// Whether a client enables TCP keep-alive probes. They detect dead peers. They do not prevent a
 /// server from closing idle connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TcpKeepalive {
     /// It does not.
@@ -143,8 +125,7 @@ pub enum TcpKeepalive {
 }
 
 /// The client's use of a cookie that the server set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cookies {
     /// The next request carried it: callers that share this client share its cookies.
@@ -154,8 +135,7 @@ pub enum Cookies {
 }
 
 /// Ten requests one after the other, and three rounds of ten at once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
     /// Ten, one after the other.
@@ -166,8 +146,8 @@ pub struct Load {
 }
 
 /// Requests and the connections that they took, counted by the server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Count {
     /// Requests made.
@@ -179,10 +159,8 @@ pub struct Count {
     pub connections: u64,
     /// The largest number of connections of a repetition; absent if all opened the same number, or
     /// without repetitions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_at_most: Option<u64>,
     /// TLS handshakes that resumed a session; absent without TLS.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<u64>,
     /// The HTTP version spoken.
     pub http: String,
@@ -214,8 +192,7 @@ impl Count {
 }
 
 /// The state of an idle connection.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Idle {
     /// The client closes it right after the response.
@@ -240,8 +217,7 @@ pub enum Idle {
 }
 
 /// The effect of a server's `Keep-Alive: timeout=3` on a request 3.4 s later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeepAliveHeader {
     /// With the field the client uses a new connection, without it the old one.
@@ -251,21 +227,17 @@ pub enum KeepAliveHeader {
 }
 
 /// Requests on closed connections, by the kind of close.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stale {
     /// The server's FIN arrived a second before the request, on the idle connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fin: Option<RequestOutcomes>,
     /// The server's RST arrived a second before the request, on the idle connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rst: Option<RequestOutcomes>,
     /// The server's FIN arrives instead of the response, as if it crossed the request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub race_fin: Option<RequestOutcomes>,
     /// The same with a RST.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub race_rst: Option<RequestOutcomes>,
 }
 
@@ -276,21 +248,18 @@ impl Stale {
 }
 
 /// The outcomes of a GET and of a POST.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RequestOutcomes {
     /// The GET.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub get: Option<RequestOutcome>,
     /// The POST.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub post: Option<RequestOutcome>,
 }
 
 /// The outcome of one request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestOutcome {
     /// The client got a response; the server received the request once.

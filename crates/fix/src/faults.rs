@@ -6,34 +6,27 @@ use serde::{Deserialize, Serialize};
 
 /// Requests on connections that `intact watch --fault` failed. Each request is the second one on a
 /// separate connection.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UnderFaults {
     /// A GET on a connection that went silent (`black-hole`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_get: Option<SilentWait>,
     /// A POST on a connection that went silent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_post: Option<SilentWait>,
     /// A GET on a connection of HTTP/2, over TLS, that went silent: PING can end the wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_http2: Option<SilentWait>,
     /// The response is reset within its body (`reset-mid-response`): the server has processed the
     /// request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset: Option<RequestOutcomes>,
     /// A GET whose response ends after its header section (`early-close-after-headers`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<CutBody>,
     /// TCP_USER_TIMEOUT of its connections.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_timeout: Option<UserTimeout>,
 }
 
 /// How long a request waited on a connection that went silent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SilentWait {
     /// The client ended the wait.
@@ -53,8 +46,7 @@ pub enum SilentWait {
 }
 
 /// What a client does with a response whose body is cut short.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CutBody {
     /// The caller gets an error.
@@ -81,8 +73,7 @@ impl From<RequestOutcome> for CutBody {
 }
 
 /// The limit on sent bytes without an acknowledgement (TCP_USER_TIMEOUT).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum UserTimeout {
     /// It is not set.

@@ -153,6 +153,12 @@ impl Client {
 }
 
 impl Measurement {
+    /// Whether a part of it has that version, or one of it: `1` means every 1.x.
+    pub fn is_of(&self, wanted: &str) -> bool {
+        let mut versions = self.versions.values();
+        versions.any(|version| is_part(version, wanted))
+    }
+
     /// `axios 1.21.1, node 24.21.0`: the library first.
     pub fn versions(&self) -> String {
         let is_runtime = |name: &str| Language::ALL.iter().any(|language| language.id() == name);
@@ -167,24 +173,21 @@ impl Measurement {
     }
 }
 
-/// Whether a measurement is of that version of the client, or of its runtime; `1` means every 1.x.
+/// Whether a measurement is of that version of the client, or of its runtime.
 fn has_version(client: &Client, measurement: &Measurement, wanted: &str) -> bool {
-    let is = |version: &str| {
-        version
-            .strip_prefix(wanted)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    let own: Vec<&String> = measurement
-        .versions
-        .iter()
-        .filter(|(name, _)| *name != client.language.id())
-        .map(|(_, version)| version)
-        .collect();
-    if own.is_empty() {
+    let is_own = |(name, _): &(&String, &String)| *name != client.language.id();
+    let mut own = measurement.versions.iter().filter(is_own).peekable();
+    match own.peek() {
+        Some(_) => own.any(|(_, version)| is_part(version, wanted)),
         // a client that is part of the runtime has the runtime's version
-        return measurement.versions.values().any(|version| is(version));
+        None => measurement.is_of(wanted),
     }
-    own.into_iter().any(|version| is(version))
+}
+
+/// Whether a version is the wanted one, or one of it: `1` means every 1.x.
+fn is_part(version: &str, wanted: &str) -> bool {
+    let rest = version.strip_prefix(wanted);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 #[cfg(test)]

@@ -2,6 +2,13 @@
 //!
 //! Only data and lookup. The harness `cargo xtask clients` measures, and `report` writes the pages.
 
+#[cfg(not(feature = "schema"))]
+#[macro_use]
+extern crate intact_schema;
+#[cfg(feature = "schema")]
+#[macro_use]
+extern crate schemars;
+
 mod advice;
 mod articles;
 mod catalogue;

@@ -34,7 +34,7 @@ pub use queue::sqs::SqsQueue;
 pub use queue::{Claim, Counts, DeadMessage, Queue, QueueError, open as open_queue};
 pub use rows::RowFiles;
 pub use secret::{ReadSecret, Reference, SecretError, read_secret};
-pub use store::{CheckResult, DeliveryResult, Store, StoreError};
+pub use store::{CheckResult, DeliveryResult, FailedPlace, Store, StoreError};
 pub use worker::{
     FailureAction, Measure, MeasureError, Measured, MessageHandler, MessageOutcome, Worker,
     WorkerError,

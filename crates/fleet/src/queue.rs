@@ -5,6 +5,7 @@ pub(crate) mod sqlite;
 pub(crate) mod sqs;
 
 use crate::message::Message;
+use crate::store::FailedPlace;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -16,33 +17,14 @@ pub(crate) const MARGIN: Duration = Duration::from_secs(60);
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
     /// The queue does not exist.
-    #[error("queue {name}: not there: {words}")]
-    Missing {
-        /// The queue.
-        name: String,
-        /// The error of the queue.
-        words: String,
-    },
+    #[error("queue {}: not there: {}", .0.name, .0.words)]
+    Missing(FailedPlace),
     /// Permission denied.
-    #[error(
-        "queue {name}: not permitted: {words} (credentials come from the usual AWS chain: environment, profile, role)"
-    )]
-    Forbidden {
-        /// The queue.
-        name: String,
-        /// The error of the queue.
-        words: String,
-    },
+    #[error("queue {}: not permitted: {} (credentials come from the usual AWS chain: environment, profile, role)", .0.name, .0.words)]
+    Forbidden(FailedPlace),
     /// Throttled, after the usual retries.
-    #[error(
-        "queue {name}: throttled: {words}; use fewer workers or try later. Finished results are kept"
-    )]
-    Throttled {
-        /// The queue.
-        name: String,
-        /// The error of the queue.
-        words: String,
-    },
+    #[error("queue {}: throttled: {}; use fewer workers or try later. Finished results are kept", .0.name, .0.words)]
+    Throttled(FailedPlace),
     /// Other processes hold its lock.
     #[error(
         "queue {name}: locked by another process for {seconds} s; end that process or try again. Finished results are kept"
@@ -54,21 +36,11 @@ pub enum QueueError {
         seconds: u64,
     },
     /// The name has no known scheme.
-    #[error("--queue {name}: {words}")]
-    Name {
-        /// The given name.
-        name: String,
-        /// The valid names.
-        words: &'static str,
-    },
+    #[error("--queue {}: {}", .0.name, .0.words)]
+    Name(FailedPlace),
     /// Another failure.
-    #[error("queue {name}: {words}")]
-    Failed {
-        /// The queue.
-        name: String,
-        /// The error.
-        words: String,
-    },
+    #[error("queue {}: {}", .0.name, .0.words)]
+    Failed(FailedPlace),
 }
 
 /// A message that a worker holds until its time is over.
@@ -140,6 +112,7 @@ pub trait Queue {
 
 /// Opens a queue by its name: `sqlite:PATH`, or `sqs://NAME` in a build with the feature `aws`.
 pub fn open(name: &str) -> Result<Box<dyn Queue>, QueueError> {
+    let wrong = |words: &str| QueueError::Name(FailedPlace::new(name, words));
     if let Some(path) = name.strip_prefix("sqlite:") {
         return Ok(Box::new(sqlite::SqliteQueue::open(path.as_ref())?));
     }
@@ -147,13 +120,7 @@ pub fn open(name: &str) -> Result<Box<dyn Queue>, QueueError> {
         #[cfg(feature = "aws")]
         return Ok(Box::new(sqs::SqsQueue::open(name)?));
         #[cfg(not(feature = "aws"))]
-        return Err(QueueError::Name {
-            name: name.to_owned(),
-            words: "this build has no SQS: build with `--features aws`",
-        });
+        return Err(wrong("this build has no SQS: build with `--features aws`"));
     }
-    Err(QueueError::Name {
-        name: name.to_owned(),
-        words: "either sqlite:PATH or sqs://NAME",
-    })
+    Err(wrong("either sqlite:PATH or sqs://NAME"))
 }

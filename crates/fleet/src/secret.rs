@@ -6,6 +6,7 @@
 //! or files; a [`ReadSecret`] does.
 
 use intact_wire::http1::split_field;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -169,15 +170,12 @@ fn is_secret(name: &str) -> bool {
 /// A value as part of a URL: all characters except RFC 3986's unreserved ones are encoded (section
 /// 2.3).
 pub(crate) fn percent_encoded(value: &str) -> String {
-    let mut encoded = String::new();
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
+    const ENCODED: AsciiSet = NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'.')
+        .remove(b'_')
+        .remove(b'~');
+    utf8_percent_encode(value, &ENCODED).to_string()
 }
 
 /// The values that were put into a target. They must not be stored.

@@ -8,8 +8,4 @@ pub mod reflection;
 
 mod types;
 
-pub use prost_types::{
-    DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FieldDescriptorProto,
-    FileDescriptorProto, MethodDescriptorProto, ServiceDescriptorProto, field_descriptor_proto,
-};
-pub use types::{MOST_DESCRIPTOR_BYTES, Types, TypesError, UnaryMethod};
+pub use types::{MOST_DESCRIPTOR_BYTES, Types, TypesError, UnaryMethod, file_of_json};

@@ -218,6 +218,14 @@ impl UnaryMethod {
     }
 }
 
+/// The descriptor of a file, from its JSON form; `None` if it is none.
+pub fn file_of_json(json: &str) -> Option<FileDescriptorProto> {
+    let name = "google.protobuf.FileDescriptorProto";
+    let input = DescriptorPool::global().get_message_by_name(name)?;
+    let bytes = UnaryMethod { input }.message(json).ok()?;
+    FileDescriptorProto::decode(&bytes[..]).ok()
+}
+
 /// Replaces public imports by imports of what they lead to. `prost-reflect` follows public imports
 /// again and again: without end where they go round, and in exponential time where many share one.
 fn flatten_imports(files: &mut BTreeMap<String, FileDescriptorProto>) -> Result<(), TypesError> {

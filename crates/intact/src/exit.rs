@@ -1,6 +1,8 @@
 //! What `intact` exits with. Wrappers (`watch`, `compare`, `link`, `lambda`) pass the program's own
 //! code on instead.
 
+use crate::console;
+use anyhow::anyhow;
 use intact_ledger::store::StoreError;
 use intact_watch::Ended;
 use serde::Serialize;
@@ -70,74 +72,75 @@ pub(crate) static MEANINGS: &[Meaning] = &[
 #[derive(Debug, thiserror::Error)]
 #[error("{}", chain(error))]
 pub(crate) struct Failed {
-    code: u8,
+    /// Absent for our own failure, whose code depends on the command.
+    code: Option<u8>,
     error: anyhow::Error,
 }
 
 impl Failed {
     /// The command line makes no sense.
     pub(crate) fn usage(error: impl Into<anyhow::Error>) -> Failed {
-        Failed {
-            code: USAGE,
-            error: error.into(),
-        }
+        Failed::with_code(USAGE, error)
     }
 
     /// The target cannot be reached.
     pub(crate) fn unreachable(error: impl Into<anyhow::Error>) -> Failed {
-        Failed {
-            code: UNREACHABLE,
-            error: error.into(),
-        }
+        Failed::with_code(UNREACHABLE, error)
     }
 
     /// The input could not be read.
     pub(crate) fn unreadable(error: impl Into<anyhow::Error>) -> Failed {
-        Failed {
-            code: UNREADABLE,
-            error: error.into(),
-        }
+        Failed::with_code(UNREADABLE, error)
     }
 
     /// Not permitted here.
     pub(crate) fn forbidden(error: impl Into<anyhow::Error>) -> Failed {
+        Failed::with_code(NOT_PERMITTED, error)
+    }
+
+    /// An error with this exit code.
+    pub(crate) fn with_code(code: u8, error: impl Into<anyhow::Error>) -> Failed {
         Failed {
-            code: NOT_PERMITTED,
+            code: Some(code),
             error: error.into(),
         }
     }
 
-    /// Of a wrapper: our own failure.
-    pub(crate) fn own(error: impl Into<anyhow::Error>) -> Failed {
-        Failed::wrapper(WRAPPER_FAILURE, error)
+    /// The help that was asked for is printed: the end of the command, as with `--help`, and no
+    /// failure.
+    pub(crate) fn helped() -> Failed {
+        Failed::with_code(FINE, anyhow!("help was printed"))
     }
 
-    /// A wrapper could not do its work.
-    pub(crate) fn wrapper(code: u8, error: impl Into<anyhow::Error>) -> Failed {
+    /// The same failure of a wrapper, whose own failures have a code that programs do not use.
+    pub(crate) fn of_wrapper(self) -> Failed {
         Failed {
-            code,
-            error: error.into(),
+            code: self.code.or(Some(WRAPPER_FAILURE)),
+            ..self
         }
     }
 
-    /// The code to exit with.
-    pub(crate) fn code(&self) -> ExitCode {
-        ExitCode::from(self.code)
+    /// Prints why the command failed, and returns its exit code.
+    pub(crate) fn report(&self) -> ExitCode {
+        let is_used = |cause: &(dyn std::error::Error + 'static)| {
+            matches!(cause.downcast_ref(), Some(StoreError::Exists(_)))
+        };
+        let code = match self.code {
+            Some(code) => code,
+            // another folder is needed, which is for the command line to name
+            None if self.error.chain().any(is_used) => USAGE,
+            None => INTERNAL_ERROR,
+        };
+        if code != FINE {
+            console::fail(&self.to_string());
+        }
+        ExitCode::from(code)
     }
 }
 
 impl From<anyhow::Error> for Failed {
     fn from(error: anyhow::Error) -> Failed {
-        let is_used = |cause: &(dyn std::error::Error + 'static)| {
-            matches!(cause.downcast_ref(), Some(StoreError::Exists(_)))
-        };
-        // another folder is needed, which is for the command line to name
-        let code = if error.chain().any(is_used) {
-            USAGE
-        } else {
-            INTERNAL_ERROR
-        };
-        Failed { code, error }
+        Failed { code: None, error }
     }
 }
 

@@ -25,7 +25,7 @@ impl Interrupt {
     pub(crate) fn listen() -> anyhow::Result<Interrupt> {
         let interrupt = Interrupt::default();
         let first = interrupt.signal.clone();
-        take_signals(Requests::default(), move |signal| {
+        take_signals(move |signal| {
             first.store(signal as usize, Ordering::Relaxed);
         })
         .context("cannot listen for signals")?;
@@ -47,17 +47,22 @@ impl Interrupt {
     }
 }
 
-/// From here on a signal ends the process at once; the first one has just come.
-pub(crate) fn end_at_next_signal() {
-    let first = Requests {
-        first: Some(Instant::now()),
-    };
-    // without the thread the signal is ignored, and the process ends as the first one asked for
-    let _ = take_signals(first, |_| {});
+/// Waits for the first of these signals; its number. The second one ends the process.
+pub(crate) async fn first_signal() -> usize {
+    let (sender, mut first) = tokio::sync::mpsc::unbounded_channel();
+    // without signals there is only kill -9, which needs no help
+    let _ = take_signals(move |signal| {
+        let _ = sender.send(signal as usize);
+    });
+    match first.recv().await {
+        Some(signal) => signal,
+        None => std::future::pending().await,
+    }
 }
 
 /// Takes signals in a thread: calls `first` with the first, ends the process at the second.
-fn take_signals(mut requests: Requests, first: impl Fn(i32) + Send + 'static) -> io::Result<()> {
+fn take_signals(first: impl Fn(i32) + Send + 'static) -> io::Result<()> {
+    let mut requests = Requests::default();
     system::on_each_ending_signal(move |signal| match requests.take(Instant::now()) {
         Request::First => first(signal),
         Request::Same => {}

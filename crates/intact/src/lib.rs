@@ -126,10 +126,8 @@ pub fn main() -> ExitCode {
     };
     let code = match parsed {
         Ok(Ok(code)) => code,
-        Ok(Err(failed)) => {
-            console::fail(&failed.to_string());
-            failed.code()
-        }
+        Ok(Err(failed)) if is_wrapper => failed.of_wrapper().report(),
+        Ok(Err(failed)) => failed.report(),
         Err(error) => refuse(error),
     };
     console::exit_code(code, is_wrapper)

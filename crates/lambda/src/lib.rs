@@ -22,7 +22,7 @@ mod system;
 mod system;
 
 pub use error::LambdaError;
-pub use event::{Event, Shape};
+pub use event::Event;
 pub use freeze_hook::{FreezeHook, NoGate};
 pub use plan::{Freezer, Function, Plan, RunPosition, Watcher};
 #[cfg(all(fuzzing, target_os = "linux"))]

@@ -91,7 +91,7 @@ impl Plan {
     pub fn new(invocations: u64) -> Plan {
         Plan {
             invocations,
-            event: crate::Shape::Empty.into(),
+            event: Event::EMPTY.into(),
             timeout: Duration::from_secs(30),
             init_timeout: Duration::from_secs(10),
             cold_every: None,

@@ -4,8 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A message that was given up.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeadLetter {
     /// The message's id.
     pub message: String,
@@ -14,8 +13,7 @@ pub struct DeadLetter {
 }
 
 /// Number of messages of a campaign, by state.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CampaignProgress {
     /// Messages of the plan.
     pub planned: u64,

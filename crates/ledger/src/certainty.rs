@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The certainty of a record. Inferred figures are printed with `~` and the reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certainty {
     /// Measured: observed on the wire, or done by `intact` itself.

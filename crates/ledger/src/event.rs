@@ -14,16 +14,14 @@ use crate::time::{Nanos, Span};
 use serde::{Deserialize, Serialize};
 
 /// The end of a connection, as an event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Closed {
     /// The connection that ended.
     pub connection: ConnectionId,
     /// Index into the run's variants.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<u32>,
     /// The round that opened it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
     /// The end.
     #[serde(flatten)]
@@ -31,8 +29,7 @@ pub struct Closed {
 }
 
 /// What an open loop adds to a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundSchedule {
     /// When requests were due.
     pub due: Span,
@@ -41,8 +38,8 @@ pub struct RoundSchedule {
 }
 
 /// The bounds and the cost of one round of one variant.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
     /// Index into the run's variants.
     pub variant: u32,
@@ -51,25 +48,18 @@ pub struct Round {
     /// From the first start to the last end; in an open loop at least the time of the schedule.
     pub span: Span,
     /// The schedule of an open loop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<RoundSchedule>,
     /// Its load, where a search or an overload chose it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadStep>,
     /// CPU time of the client, in nanoseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_cpu: Option<u64>,
     /// Number of threads that drove its connections; absent: one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_threads: Option<u32>,
     /// CPU time of the server, in nanoseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_cpu: Option<u64>,
     /// What all processes of the client's machine did meanwhile; absent where that is not counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineUse>,
     /// The sockets of the client's machine; absent where they were not counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sockets: Option<RoundSockets>,
 }
 
@@ -86,8 +76,7 @@ impl Round {
 }
 
 /// The sockets of the client's machine right before and right after a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundSockets {
     /// Before its first connection was opened.
     pub before: Sockets,
@@ -96,8 +85,7 @@ pub struct RoundSockets {
 }
 
 /// The state of the machine's sockets at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sockets {
     /// The time.
     pub at: Nanos,
@@ -109,8 +97,7 @@ pub struct Sockets {
 }
 
 /// A limit on what the figures can show.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Caveat {
     /// A stable kebab-case id.
     pub id: String,
@@ -159,8 +146,7 @@ impl Caveat {
 }
 
 /// One thing that happened, borrowed from the producer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event<'a> {
     /// A connection was opened, or a dial failed.
@@ -202,8 +188,7 @@ impl Event<'_> {
 }
 
 /// One thing that happened, as stored.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Row {
     /// See [`Event::Opened`].

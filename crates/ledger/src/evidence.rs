@@ -8,8 +8,6 @@ kinds! {
     json
     /// A kind of fact that a producer observes. The absence of such a fact shows something only
     /// where the producer would have recorded it.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     pub enum Evidence, id {
         /// The addresses that lookups resulted in.
         Addresses = "addresses",
@@ -21,16 +19,27 @@ kinds! {
         Attempts = "attempts",
         /// Whether the client read response bodies to their end.
         Bodies = "bodies",
+        /// Which requests are calls of gRPC.
+        Calls = "calls",
+        /// What only the bytes of a connection show: other protocols than HTTP, the protocols that
+        /// a client offers, probes.
+        Contents = "contents",
         /// How long requests take; without it, the times of exchanges only show their order.
         Durations = "durations",
         /// How connections end; without it, a connection without a recorded end may have ended.
         Ends = "ends",
+        /// The version and the kind of each TLS handshake.
+        Handshakes = "handshakes",
         /// The user that a request belongs to: hashes of its credential and its cookie.
         Identities = "identities",
         /// Every lookup of a name; without it, lookups may be missing.
         Lookups = "lookups",
+        /// Which process opened each connection.
+        Owners = "owners",
         /// Which processes use a connection at the same time.
         Processes = "processes",
+        /// Which requests are equal: the same method, full target and body.
+        Repeats = "repeats",
         /// Whether a request reused its connection.
         Reuse = "reuse",
         /// How long the steps of a connection's setup took.
@@ -39,10 +48,6 @@ kinds! {
 }
 
 impl Evidence {
-    fn of_id(id: &str) -> Option<Evidence> {
-        Evidence::ALL.into_iter().find(|kind| kind.id() == id)
-    }
-
     const fn bit(self) -> u16 {
         1 << self as u16
     }
@@ -50,8 +55,7 @@ impl Evidence {
 
 /// A set of kinds of evidence, empty by default. JSON has the sorted list of their ids; ids of a
 /// newer version are ignored.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Vec<String>", into = "Vec<Evidence>")]
 pub struct EvidenceSet(u16);
 
@@ -123,7 +127,7 @@ impl<const N: usize> From<[Evidence; N]> for EvidenceSet {
 
 impl From<Vec<String>> for EvidenceSet {
     fn from(ids: Vec<String>) -> EvidenceSet {
-        ids.iter().filter_map(|id| Evidence::of_id(id)).collect()
+        ids.iter().filter_map(|id| id.parse().ok()).collect()
     }
 }
 
@@ -154,7 +158,7 @@ mod tests {
         for kind in Evidence::ALL {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.id());
         }
-        assert_eq!(EvidenceSet::of(&Evidence::ALL).iter().count(), 11);
+        assert_eq!(EvidenceSet::of(&Evidence::ALL).iter().count(), 16);
     }
 
     #[test]

@@ -14,8 +14,6 @@ use std::sync::Arc;
 kinds! {
     json
     /// The disjoint phases of an exchange, in the order in which they happen.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     pub enum Phase, id {
         /// Waiting for a name lookup.
         Dns = "dns",
@@ -47,32 +45,24 @@ impl Phase {
 /// The spans of one exchange. The setup spans are the parts of the connection's setup that it
 /// waited for. So all spans are disjoint, and those of an exchange that was never idle add up to
 /// its latency.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spans {
     /// See [`Phase::Dns`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dns: Option<Span>,
     /// See [`Phase::Connect`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect: Option<Span>,
     /// See [`Phase::Ssl`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ssl: Option<Span>,
     /// See [`Phase::Blocked`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<Span>,
     /// See [`Phase::Send`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send: Option<Span>,
     /// See [`Phase::Wait`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<Span>,
     /// See [`Phase::HeadersToBody`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers_to_body: Option<Span>,
     /// See [`Phase::Receive`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive: Option<Span>,
 }
 
@@ -136,8 +126,7 @@ impl Spans {
 }
 
 /// Bytes of one exchange.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExchangeBytes {
     /// Request header section as sent (in HTTP/2 the compressed header block with its frame
     /// headers).
@@ -168,18 +157,15 @@ impl ExchangeBytes {
 }
 
 /// The announced length of the response body, and the part that the client read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Body {
     /// `Content-Length`, if there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced: Option<u64>,
     /// Bytes that the client read; absent if that is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<u64>,
     /// When its last bytes came, if the client ended the response before it was complete; absent
     /// if that was not observed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_after: Option<Nanos>,
 }
 
@@ -196,26 +182,22 @@ pub struct Identity {
 }
 
 /// One request and its response.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Exchange {
     /// Unique within the run.
     pub id: u64,
     /// The connection that carried it; absent if there was none, or if it is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<ConnectionId>,
     /// Index into the run's variants.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<u32>,
     /// The round; 0 is the preflight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
     /// Whether it is excluded from steady-state figures: the first exchange on each connection
     /// that was opened at a round's start.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warmup: bool,
     /// The scenario's name for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<Arc<str>>,
     /// When it was due: before the setup, if it waited for one.
     pub at: Nanos,
@@ -223,46 +205,34 @@ pub struct Exchange {
     /// one, or the failure.
     pub end: Nanos,
     /// Its position on the connection, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ordinal: Option<u32>,
     /// Whether it waited for the setup of its connection; absent if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reuse: Option<Reuse>,
     /// HTTP/2 or HTTP/3 stream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<u64>,
     /// The method; absent if it is not visible.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<Method>,
     /// The path; absent if it is not visible.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
     /// Identifies a retry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<Fingerprint>,
     /// The final status.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// The call of gRPC that it carries; absent if it is none, or if that is not visible.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grpc: Option<GrpcCall>,
     /// The phases.
     #[serde(default)]
     pub spans: Spans,
     /// From the kernel's receive timestamp of the last byte to our read: the client delay.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_delay: Option<Span>,
     /// In an open loop: from the time when the request was due and a connection was free to its
     /// start. Before this span it waited for a connection. `at` is the scheduled time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling_error: Option<Span>,
     /// Retransmitted segments: by the client's kernel before the response; in a capture, by both
     /// sides. Absent if the kernel was not queried, as for fast responses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmissions: Option<u32>,
     /// Number of late acknowledgements that the sender of the next data waited for, in either
     /// direction; absent if packets were not observed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delayed_acks: Option<u32>,
     /// Bytes on the wire.
     #[serde(default)]
@@ -274,19 +244,15 @@ pub struct Exchange {
     #[serde(default, skip_serializing_if = "KeepAliveTerms::is_empty")]
     pub terms: KeepAliveTerms,
     /// The side that announced in this exchange that the connection will close.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub close_sent_by: Option<Side>,
     /// When the server announced the end of the connection (`Connection: close`, or a GOAWAY
     /// without an error). Present only if this exchange was cut or refused later.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub close_announced_at: Option<Nanos>,
     /// Complete, or the kind of failure.
     pub outcome: Outcome,
     /// The message of the library or the kernel for the failure, redacted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Arc<str>>,
     /// The exchange that this one repeats.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<u64>,
     /// Number of processes that have its connection open, since several used it at the same time; 0
     /// where that was not observed.

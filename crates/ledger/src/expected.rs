@@ -6,8 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The statuses that count as ok, written `any`, `2xx` or `204`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum ExpectedStatus {
     /// Every status.

@@ -4,9 +4,19 @@ use serde::{Deserialize, Serialize};
 
 /// How an exchange ended.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// A complete response with any status; to a call of gRPC, with the `grpc-status` 0.
@@ -45,8 +55,9 @@ impl Outcome {
 }
 
 /// A step of a connection's setup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum SetupPhase {
     /// Name lookup.
@@ -61,8 +72,6 @@ kinds! {
     json
     /// The kinds of failure. Their ids are stable: they are JSON keys and `failed.KIND`
     /// metrics.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[non_exhaustive]
     pub enum Failure, id, words {
         Lookup = "lookup", "the name could not be resolved";

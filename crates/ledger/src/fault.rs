@@ -16,8 +16,6 @@ use std::sync::Arc;
 kinds! {
     json
     /// The fault on a kept connection.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     pub enum FaultKind, id {
         /// FIN while idle: the program can see it before its next request.
         Stale = "stale",
@@ -45,11 +43,6 @@ kinds! {
 }
 
 impl FaultKind {
-    /// The kind with this id.
-    pub fn from_id(id: &str) -> Option<FaultKind> {
-        FaultKind::ALL.into_iter().find(|kind| kind.id() == id)
-    }
-
     /// The default of its time parameter in nanoseconds; `None` for a kind without one.
     pub fn default_after(self) -> Option<u64> {
         match self {
@@ -67,19 +60,16 @@ impl FaultKind {
 }
 
 /// The fault of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FaultPlan {
     /// Index into the run's variants.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<u32>,
     /// The round.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
     /// The kind.
     pub kind: FaultKind,
     /// The idle time or the age after which it strikes, in nanoseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_ns: Option<u64>,
     /// The destinations that it is limited to (`HOST` or `HOST:PORT`); empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -91,8 +81,9 @@ pub struct FaultPlan {
 }
 
 /// The point in a connection's life at which a fault struck.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultPoint {
     /// Between exchanges.
@@ -106,8 +97,9 @@ pub enum FaultPoint {
 }
 
 /// What ended a stall: the time from a strike to the end of its connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum StallEnd {
     /// The fault itself ended the connection: there was no stall.
@@ -121,14 +113,12 @@ pub enum StallEnd {
 }
 
 /// A fault that struck a connection, recorded when that connection ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FaultStrike {
     /// Index into the run's variants.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<u32>,
     /// The round.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
     /// The kind.
     pub kind: FaultKind,
@@ -149,11 +139,9 @@ pub struct FaultStrike {
     pub withheld: u64,
     /// When the program first sent bytes at or after the strike, and so used the dead connection.
     /// The stall begins then. Absent: the program sent nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_at: Option<Nanos>,
     /// Bytes that the program wrote after `used_at` on a silent connection and that its kernel did
     /// not send. Absent if there are none, or too few for another request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldBytes>,
     /// When the connection was over for the program.
     pub end: Nanos,
@@ -167,8 +155,6 @@ pub struct FaultStrike {
 kinds! {
     json
     /// Why a kind was not applied.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     pub enum FaultObstacle, id, words {
         NoConnection = "no-connection", "the program opened no connection";
         NoSuchHost = "no-such-host", "no connection goes to the chosen hosts";
@@ -188,8 +174,7 @@ kinds! {
 
 /// Bytes that the program's kernel did not send, because acknowledgements were missing. No observer
 /// can find a request or a RST_STREAM in them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldBytes {
     /// When there were some first.
     pub at: Nanos,
@@ -203,22 +188,18 @@ impl HeldBytes {
 }
 
 /// A kind that struck no connection of a destination.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FaultNotApplied {
     /// Index into the run's variants.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<u32>,
     /// The round.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
     /// The kind.
     pub kind: FaultKind,
     /// The destination as in its connections' rows; absent if there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// The destination's address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<SocketAddr>,
     /// The reason.
     pub why: FaultObstacle,
@@ -227,25 +208,20 @@ pub struct FaultNotApplied {
 }
 
 /// The end of a program that ran under a fault, or without one for comparison.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FaultEnd {
     /// Index into the run's variants.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<u32>,
     /// The round.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
     /// From the program's start to its end.
     pub span: Span,
     /// Its exit code; absent if a signal ended it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
     /// The signal that ended it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     /// Of a function: the outcomes of its invocations.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invocations: Option<FaultInvocations>,
 }
 
@@ -265,8 +241,7 @@ impl FaultEnd {
 }
 
 /// The invocations of a function that ran under a fault.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FaultInvocations {
     /// All of them.
     pub made: u64,
@@ -277,8 +252,7 @@ pub struct FaultInvocations {
 }
 
 /// What `watch --fault` records, in addition to the traffic.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "fault", rename_all = "kebab-case")]
 pub enum FaultEvent {
     /// At the start of a run: its fault.
@@ -310,10 +284,10 @@ mod tests {
     #[test]
     fn each_kind_is_found_by_the_id_that_it_is_written_with() {
         for kind in FaultKind::ALL {
-            assert_eq!(FaultKind::from_id(kind.id()), Some(kind));
+            assert_eq!(kind.id().parse(), Ok(kind));
             let json = serde_json::to_string(&kind).unwrap();
             assert_eq!(json, format!("\"{kind}\""));
         }
-        assert_eq!(FaultKind::from_id("nothing"), None);
+        assert!("nothing".parse::<FaultKind>().is_err());
     }
 }

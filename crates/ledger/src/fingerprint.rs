@@ -6,8 +6,7 @@ use sha2::Sha256;
 
 /// The first 16 bytes of an HMAC-SHA-256 (RFC 2104) over method, full target and body; hexadecimal
 /// when written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
 pub struct Fingerprint(u128);
 

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A call of gRPC. The exchange that carries it has a request with `Content-Type:
 /// application/grpc`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GrpcCall {
     /// `grpc-status`; absent if the response ended without one, or if it was not seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,29 +8,24 @@ pub const CONNECTIONS_NOT_FOLLOWED: &str = "connections-not-followed";
 
 /// One invocation. It includes the connections that its environment opened, and the exchanges that
 /// began, from its start until the start of the next one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Invocation {
     /// Unique within the run.
     pub id: u64,
     /// Index into the run's variants.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<u32>,
     /// The round, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
     /// The environment, unique within the run.
     pub environment: u64,
     /// From the start of the environment until it requested its first event; absent if it was
     /// warm.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub init: Option<Span>,
     /// How long the environment was frozen before; absent if it was not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frozen: Option<Span>,
     /// The planned freeze before it, in nanoseconds. `frozen` has the actual duration, which
     /// `--time-scale` may shorten.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<u64>,
     /// When the event was available and the environment was running.
     pub at: Nanos,
@@ -52,8 +47,7 @@ impl Invocation {
 }
 
 /// The outcome of an invocation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", content = "detail", rename_all = "kebab-case")]
 pub enum InvocationOutcome {
     /// A response of this number of bytes.

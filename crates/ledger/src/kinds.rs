@@ -3,9 +3,15 @@
 //! A name is stated once, in the row of its variant. JSON, text and lists follow from it. Must not
 //! know a kind.
 
+/// No kind has the name. Contains the names that there are, each with a comma after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("one of {}", .0.trim_end_matches(", "))]
+pub struct UnknownKind(#[doc(hidden)] pub &'static str);
+
 /// Makes an enum whose rows are `Variant = "name"`, a list of its variants (`ALL`), a method that
-/// returns the name, and `Display`. With `json`, serde reads and writes the same name. With the
-/// name of a second method, rows are `Variant = "name", "text";`, and the method returns the text.
+/// returns the name, `Display`, and `FromStr`. With `json`, serde reads and writes the same name,
+/// and kinds are keys that have an order. With the name of a second method, rows are
+/// `Variant = "name", "text";`, and the method returns the text.
 #[macro_export]
 macro_rules! kinds {
     (
@@ -17,6 +23,11 @@ macro_rules! kinds {
     ) => {
         $crate::kinds! {
             $(#[$about])*
+            #[derive(
+                Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash,
+                ::serde::Serialize, ::serde::Deserialize,
+            )]
+            #[cfg_attr(feature = "schema", derive(::schemars::JsonSchema))]
             pub enum $kind, $name {
                 $($(#[$row])* #[serde(rename = $text)] $variant = $text,)*
             }
@@ -73,6 +84,17 @@ macro_rules! kinds {
         impl ::std::fmt::Display for $kind {
             fn fmt(&self, formatter: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 formatter.write_str(self.$name())
+            }
+        }
+
+        impl ::std::str::FromStr for $kind {
+            type Err = $crate::UnknownKind;
+
+            fn from_str(name: &str) -> ::std::result::Result<$kind, $crate::UnknownKind> {
+                match name {
+                    $($text => Ok($kind::$variant),)*
+                    _ => Err($crate::UnknownKind(concat!($($text, ", "),*))),
+                }
             }
         }
     };

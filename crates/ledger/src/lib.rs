@@ -2,8 +2,14 @@
 //!
 //! Producers write it: the opened connections with the duration of each setup step, their
 //! exchanges, and their ends. Consumers read it. Plain versioned data: no sockets, no async, no
-//! clock, no printing. `docs/reference/ledger.md` has the format and the fields that each rule
-//! needs.
+//! clock, no printing. `docs/reference/ledger.md` has the format and the conventions.
+
+#[cfg(not(feature = "schema"))]
+#[macro_use]
+extern crate intact_schema;
+#[cfg(feature = "schema")]
+#[macro_use]
+extern crate schemars;
 
 pub mod export;
 pub mod input_file;
@@ -60,6 +66,7 @@ pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintKey};
 pub use grpc::GrpcCall;
 pub use histogram::Histogram;
 pub use invocation::{CONNECTIONS_NOT_FOLLOWED, Invocation, InvocationOutcome};
+pub use kinds::UnknownKind;
 pub use load_step::{CapacityTerms, LoadPurpose, LoadStep, OverloadTerms, SearchTerms};
 pub use lookup::Lookup;
 pub use machine_use::MachineUse;

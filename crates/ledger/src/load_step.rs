@@ -5,8 +5,7 @@ use crate::time::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// Why a round of an open loop was run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoadPurpose {
     /// To find the two neighbouring rates between which the conditions cease to hold.
@@ -24,8 +23,7 @@ pub enum LoadPurpose {
 }
 
 /// The load of a round whose rate a search or an overload chose.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadStep {
     /// The number of the step, from 1. The rounds of a step have the same connections.
     pub step: u32,
@@ -36,8 +34,7 @@ pub struct LoadStep {
 }
 
 /// The overload that a run applies, and what follows.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OverloadTerms {
     /// The overload as a multiple of `rate`, or of the highest rate that met the conditions.
     pub factor: f64,
@@ -53,8 +50,7 @@ pub struct OverloadTerms {
 }
 
 /// The terms of a search for capacity.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchTerms {
     /// The rate of the first step.
     pub start: f64,
@@ -67,15 +63,13 @@ pub struct SearchTerms {
 }
 
 /// What a run looked for, if its rounds were chosen one after another by their results.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityTerms {
     /// The conditions that a rate has to meet, as expressions of `--require`.
     pub conditions: Vec<String>,
     /// The search; absent where the rate was named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchTerms>,
     /// The overload, if there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overload: Option<OverloadTerms>,
 }

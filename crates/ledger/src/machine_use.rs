@@ -5,22 +5,19 @@ use serde::{Deserialize, Serialize};
 
 /// The use of the processors of the machine that measures, over a time. Absent is what the system
 /// does not count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineUse {
     /// The time, in nanoseconds.
     pub nanos: u64,
     /// Number of processors.
     pub cpus: u32,
     /// CPU time of all processes and of the kernel, in nanoseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy: Option<u64>,
     /// CPU time that the hypervisor gave to others, in nanoseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal: Option<u64>,
     /// Time in which at least one task waited for a processor, in nanoseconds: `some` of
     /// /proc/pressure/cpu.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited: Option<u64>,
 }
 

@@ -8,8 +8,6 @@ use std::sync::Arc;
 kinds! {
     json
     /// The scheme of an origin.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     pub enum Scheme, as_str {
         /// HTTP without TLS.
         Http = "http",
@@ -32,8 +30,9 @@ impl Scheme {
 }
 
 /// Scheme, host and port (RFC 6454).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Origin {
     /// The scheme.
     pub scheme: Scheme,
@@ -59,8 +58,7 @@ impl fmt::Display for Origin {
 }
 
 /// A request method.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Method(Cow<'static, str>);
 
@@ -105,8 +103,9 @@ impl fmt::Display for Method {
 }
 
 /// The path of a request. It cannot hold a query string, a fragment or userinfo.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct Target(Arc<str>);
 

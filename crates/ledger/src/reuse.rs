@@ -3,7 +3,6 @@
 
 use crate::connection::Setup;
 use crate::time::Nanos;
-use serde::{Deserialize, Serialize};
 
 /// Nanoseconds from the end of a connection's setup to the first byte of its first request. Up to
 /// this limit, the request counts as having waited for the setup. An observer does not see when the
@@ -19,8 +18,6 @@ pub const TOGETHER: u64 = 5_000_000;
 kinds! {
     json
     /// How an exchange relates to the setup of its connection.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     pub enum Reuse, as_str {
         /// It waited for a part of the setup.
         Fresh = "fresh",

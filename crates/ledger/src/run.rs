@@ -12,8 +12,7 @@ use std::collections::BTreeMap;
 pub const SCHEMA: &str = "intact.ledger/1";
 
 /// The vantage of the producer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Vantage {
     /// At the client: it observes what the client waited for.
@@ -25,8 +24,7 @@ pub enum Vantage {
 }
 
 /// Which exchanges have a row. Counts never come from rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rows {
     /// Every exchange.
@@ -36,8 +34,7 @@ pub enum Rows {
 }
 
 /// One combination of settings, measured together with others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Variant {
     /// The name that tables print: the settings in which the variants differ.
     pub name: String,
@@ -47,30 +44,25 @@ pub struct Variant {
 }
 
 /// The producer's machine; unknown values are absent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// `linux`, `macos`.
     pub os: String,
     /// `x86_64`, `aarch64`.
     pub arch: String,
     /// Kernel release.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// Number of processors that the producer may use.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
     /// TCP congestion control.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<String>,
     /// First and last ephemeral port.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ephemeral_ports: Option<(u16, u16)>,
 }
 
 /// How a load engine waits for the kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineIo {
     /// `epoll`, `io_uring`, or the poll of another system.
     pub backend: String,
@@ -80,8 +72,8 @@ pub struct EngineIo {
 }
 
 /// The header of a ledger.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 // `run_document` reads and writes it
 #[serde(remote = "Self")]
 pub struct Run {
@@ -102,16 +94,12 @@ pub struct Run {
     /// The machine.
     pub host: Host,
     /// The seed of all random choices.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// How the load engine waited for the kernel (`bench`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io: Option<EngineIo>,
     /// The emulated link, if there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// The measured URL or program, without query string.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// The variants; `variant` fields are indices into this list.
     #[serde(default)]
@@ -120,16 +108,13 @@ pub struct Run {
     #[serde(default)]
     pub varied: Vec<String>,
     /// The file of the scenario. The variants are then its sessions, which ran at the same time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<String>,
     /// The terms of a search, in which the results of rounds decide the next rounds. The rounds of
     /// a variant then have different loads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<CapacityTerms>,
     /// The command line, redacted.
     pub argv: Vec<String>,
     /// The statuses that count as ok, if the user named them (`--expect`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<ExpectedStatus>,
     /// Which exchanges have rows.
     pub rows: Rows,
@@ -138,7 +123,6 @@ pub struct Run {
     pub evidence: EvidenceSet,
     /// The step of the times in nanoseconds, if it hides idle times and overlaps: one second in
     /// many logs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_step_ns: Option<u64>,
 }
 

@@ -27,9 +27,9 @@ impl RunDocument {
             Evidence::Durations => self.durations_seen != Some(false),
             Evidence::Lookups => self.lookups_seen != Some(false) && !is_at_server,
             Evidence::Attempts => !is_at_server,
-            Evidence::Addresses | Evidence::Bodies | Evidence::Reuse | Evidence::Setup => true,
-            // identities are never written, processes and other kinds are of a later version
-            _ => false,
+            // identities are never written, and processes are of a later version
+            Evidence::Identities | Evidence::Processes => false,
+            _ => true,
         };
         let before = || Evidence::ALL.into_iter().filter(has).collect();
         self.evidence.unwrap_or_else(before)

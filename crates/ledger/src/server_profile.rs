@@ -20,8 +20,7 @@ mod drain;
 pub const WATERFALL: &str = "waterfall";
 
 /// The results of all probes of one server.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ServerProfile {
     /// The first request and its redirects.
@@ -31,7 +30,7 @@ pub struct ServerProfile {
     /// The supported protocols: HTTP versions by TLS versions.
     pub versions: Vec<VersionResult>,
     /// Versions of TLS before 1.2, tested with a hello only.
-    pub old_tls: Vec<OldTlsResult>,
+    pub old_tls: Vec<OldTls>,
     /// TLS, one entry per version.
     pub tls: Vec<TlsResult>,
     /// Whether connections survive other methods and statuses.
@@ -66,8 +65,7 @@ pub struct ServerProfile {
 }
 
 /// The first request.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstRequest {
     /// The probed URL after redirects, without its query.
     pub url: String,
@@ -95,8 +93,7 @@ pub struct FirstRequest {
 }
 
 /// One redirect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Redirect {
     /// Its status.
     pub status: u16,
@@ -105,8 +102,7 @@ pub struct Redirect {
 }
 
 /// The results of the lookups.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Names {
     /// The resolved name.
     pub name: String,
@@ -119,8 +115,7 @@ pub struct Names {
 }
 
 /// A value or an error text, each with a name in JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Found<T> {
     /// The value.
@@ -136,8 +131,7 @@ impl<T: Default> Default for Found<T> {
 }
 
 /// One question to a name server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DnsQuery {
     /// `A` or `AAAA`.
     pub kind: String,
@@ -150,8 +144,7 @@ pub struct DnsQuery {
 }
 
 /// The answer of a name server.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NameAnswer {
     /// The addresses.
     pub addresses: Vec<IpAddr>,
@@ -162,8 +155,7 @@ pub struct NameAnswer {
 }
 
 /// One HTTP version over one TLS version, or over none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VersionResult {
     /// The HTTP version.
     pub http: Protocol,
@@ -199,21 +191,20 @@ pub struct VersionResult {
     pub excess: Option<u64>,
 }
 
-/// A TLS version that was only offered in a hello.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct OldTlsResult {
-    /// The version.
+/// A TLS version before 1.2, offered and not spoken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OldTls {
+    /// `1.0`, `1.1`.
+    #[schemars(with = "String")]
     pub version: TlsVersion,
-    /// Whether the server accepted it; absent if it did not answer in time.
+    /// Whether the server took it; absent when it did not respond in time.
     pub accepted: Option<bool>,
-    /// What it sent instead.
+    /// What it said instead.
     pub detail: Option<String>,
 }
 
 /// The results for one TLS version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsResult {
     /// The version.
     pub version: TlsVersion,
@@ -241,8 +232,7 @@ pub struct TlsResult {
 }
 
 /// The outcome of a request in the first flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EarlyData {
     /// The server's tickets do not allow it.
@@ -254,8 +244,7 @@ pub enum EarlyData {
 }
 
 /// Whether a connection survived a method or a status.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MethodResult {
     /// The request, such as `HEAD` or `GET of a path that is not there`.
     pub what: String,
@@ -268,8 +257,7 @@ pub struct MethodResult {
 }
 
 /// State that ties clients to a connection or to a server.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct State {
     /// Names of the cookies in responses.
     pub cookies: Vec<String>,
@@ -282,8 +270,7 @@ pub struct State {
 }
 
 /// The results for HTTP/2.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Http2Seen {
     /// The server's SETTINGS by name.
     pub settings: BTreeMap<String, u32>,
@@ -298,8 +285,7 @@ pub struct Http2Seen {
 
 /// Where HTTP/3 is spoken: by `Alt-Svc` (RFC 7838), or at the URL itself if the check was to use
 /// HTTP/3. And its test.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Http3Seen {
     /// `Alt-Svc`, as sent; absent if the server sent none.
     pub announced: Option<String>,
@@ -312,8 +298,7 @@ pub struct Http3Seen {
 }
 
 /// Connections of HTTP/3: a new one, one that resumes its session, and one that sends early data.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Http3Result {
     /// The outcome of the dial, or of the first request.
     pub outcome: Outcome,
@@ -340,8 +325,7 @@ pub struct Http3Result {
 }
 
 /// One connection of HTTP/3 that was set up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Http3Connection {
     /// The kind of the handshake.
     pub handshake: Handshake,
@@ -356,8 +340,7 @@ pub struct Http3Connection {
 }
 
 /// Limits that a server of QUIC announces (RFC 9000 section 18.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuicParameters {
     /// `max_idle_timeout` in milliseconds; 0: no limit.
     pub max_idle_timeout_ms: u64,
@@ -366,8 +349,7 @@ pub struct QuicParameters {
 }
 
 /// How a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ended {
     /// The side that closed first; absent if unknown.
     pub by: Option<Side>,
@@ -383,19 +365,18 @@ pub struct Ended {
     pub error: Option<ErrorClose>,
 }
 
-/// An error response after which the server closed the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+/// An error response after which the server closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ErrorCloseFacts")]
 pub struct ErrorClose {
-    /// Its status, 4xx or 5xx.
+    /// Its status.
     pub status: u16,
-    /// Number of requests that the probes had sent before its request.
+    /// Requests that the check had sent before.
     pub requests: u32,
 }
 
 /// Requests on one connection until the server ended it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestLimit {
     /// The HTTP version.
     pub http: Protocol,
@@ -428,8 +409,7 @@ impl RequestLimit {
 }
 
 /// The idle limits.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleLimits {
     /// The HTTP version.
     pub http: Protocol,
@@ -448,8 +428,7 @@ pub struct IdleLimits {
 }
 
 /// How long an idle connection was observed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleWait {
     /// From the last activity to the end, or to the end of the observation.
     pub span: Span,
@@ -461,8 +440,7 @@ pub struct IdleWait {
 }
 
 /// A request on a connection that was idle and seemed open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NextRequest {
     /// Its outcome. Only a response shows that the connection was open.
     pub outcome: Outcome,
@@ -471,8 +449,7 @@ pub struct NextRequest {
 }
 
 /// The idle limit of one connection while others are idle, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleUnderLoad {
     /// Number of the others: all that the server accepted.
     pub connections: u32,
@@ -482,8 +459,7 @@ pub struct IdleUnderLoad {
 }
 
 /// A connection with occasional requests, so that no idle limit ended it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MaxAge {
     /// From the end of the setup to the end, or to the end of the observation.
     pub span: Span,
@@ -503,8 +479,7 @@ impl MaxAge {
 }
 
 /// Requests sent close to the idle limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Race {
     /// The limit in nanoseconds.
     pub limit_ns: u64,
@@ -513,8 +488,7 @@ pub struct Race {
 }
 
 /// One request close to the idle limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RaceAttempt {
     /// Idle time of the connection before it, in nanoseconds.
     pub idle_ns: u64,
@@ -528,8 +502,7 @@ pub struct RaceAttempt {
 }
 
 /// A time in which dials were refused by a server that had responded before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outage {
     /// Number of requests that the probes had sent before.
     pub requests: u32,
@@ -552,8 +525,7 @@ impl Outage {
 }
 
 /// A probe that did not run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
     /// Its name.
     pub probe: String,

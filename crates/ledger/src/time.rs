@@ -11,9 +11,19 @@ use serde::{Deserialize, Deserializer, Serialize};
 ///
 /// A time that is read is at most [`Nanos::LATEST`].
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Nanos(#[serde(deserialize_with = "not_too_late")] pub u64);
 
@@ -50,8 +60,7 @@ impl Nanos {
 }
 
 /// A time interval with start and end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "(Nanos, Nanos)", into = "(Nanos, Nanos)")]
 pub struct Span {
     /// The start.

@@ -8,6 +8,7 @@ mod read;
 pub use change::LinkChange;
 pub use read::SpecError;
 
+use intact_ledger::kinds;
 use intact_units::{bit_rate, duration, share};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -36,19 +37,21 @@ pub struct Spec {
     pub congestion: Congestion,
 }
 
-/// Where everything is dropped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Blocked {
-    /// Nowhere.
-    #[default]
-    None,
-    /// From client to server.
-    Up,
-    /// From server to client.
-    Down,
-    /// In both directions, as around a frozen machine.
-    Both,
+kinds! {
+    json
+    /// Where everything is dropped.
+    #[derive(Default)]
+    pub enum Blocked, name {
+        /// Nowhere.
+        #[default]
+        None = "none",
+        /// From client to server.
+        Up = "up",
+        /// From server to client.
+        Down = "down",
+        /// In both directions, as around a frozen machine.
+        Both = "both",
+    }
 }
 
 /// A box in the middle that knows flows and forgets those that idle.
@@ -60,14 +63,15 @@ pub struct Nat {
     pub forgotten: Forgotten,
 }
 
-/// What a middle box does with packets of a forgotten flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Forgotten {
-    /// Answers with a reset, as AWS NAT gateways and network load balancers do.
-    Rst,
-    /// Drops them without a word.
-    Silent,
+kinds! {
+    json
+    /// What a middle box does with packets of a forgotten flow.
+    pub enum Forgotten, name {
+        /// Answers with a reset, as AWS NAT gateways and network load balancers do.
+        Rst = "rst",
+        /// Drops them without a word.
+        Silent = "silent",
+    }
 }
 
 /// Which congestion control TCP uses on the link.
@@ -117,11 +121,8 @@ impl fmt::Display for Spec {
             parts.push(format!("drop={}", self.drop));
         }
         if let Some(nat) = self.nat {
-            let then = match nat.forgotten {
-                Forgotten::Rst => "rst",
-                Forgotten::Silent => "silent",
-            };
-            parts.push(format!("nat-idle={}:{then}", duration::write(nat.idle)));
+            let idle = duration::write(nat.idle);
+            parts.push(format!("nat-idle={idle}:{}", nat.forgotten));
         }
         match &self.congestion {
             Congestion::Cubic => {}
@@ -129,16 +130,5 @@ impl fmt::Display for Spec {
             Congestion::Named(name) => parts.push(format!("cc={name}")),
         }
         f.write_str(&parts.join(","))
-    }
-}
-
-impl fmt::Display for Blocked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Blocked::None => "none",
-            Blocked::Up => "up",
-            Blocked::Down => "down",
-            Blocked::Both => "both",
-        })
     }
 }

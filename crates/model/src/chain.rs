@@ -1,43 +1,28 @@
 //! A chain of services: who calls whom, at what distance, over which protocol.
 
+use intact_ledger::kinds;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// TLS of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Tls {
-    /// Plain.
-    #[serde(rename = "none")]
-    None,
-    /// A full handshake of TLS 1.2 (RFC 5246 section 7.3).
-    #[serde(rename = "1.2")]
-    Tls12,
-    /// A resumed handshake of TLS 1.2.
-    #[serde(rename = "1.2-resumed")]
-    Tls12Resumed,
-    /// TLS 1.3 (RFC 8446 section 2); a resumed handshake takes the same trips.
-    #[serde(rename = "1.3")]
-    Tls13,
-    /// TLS 1.3 with early data: the request is sent with the ClientHello.
-    #[serde(rename = "1.3-early-data")]
-    Tls13EarlyData,
-}
-
-impl Tls {
-    /// Every variant with its name in files.
-    pub const ALL: [(&'static str, Tls); 5] = [
-        ("none", Tls::None),
-        ("1.2", Tls::Tls12),
-        ("1.2-resumed", Tls::Tls12Resumed),
-        ("1.3", Tls::Tls13),
-        ("1.3-early-data", Tls::Tls13EarlyData),
-    ];
+kinds! {
+    json
+    /// TLS of a call.
+    pub enum Tls, as_str {
+        /// Plain.
+        None = "none",
+        /// A full handshake of TLS 1.2 (RFC 5246 section 7.3).
+        Tls12 = "1.2",
+        /// A resumed handshake of TLS 1.2.
+        Tls12Resumed = "1.2-resumed",
+        /// TLS 1.3 (RFC 8446 section 2); a resumed handshake takes the same trips.
+        Tls13 = "1.3",
+        /// TLS 1.3 with early data: the request is sent with the ClientHello.
+        Tls13EarlyData = "1.3-early-data",
+    }
 }
 
 /// HTTP version of a call, by its transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum Http {
     /// Over TCP, 1.0, 1.1 or 2.
     #[serde(rename = "tcp")]
@@ -48,8 +33,7 @@ pub enum Http {
 }
 
 /// A call of one service to another.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Call {
     /// Name of the service that is called.
     pub to: String,
@@ -77,8 +61,7 @@ pub struct Call {
 }
 
 /// The work of a service per request.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Service {
     /// Its own work in milliseconds.
     pub work_ms: f64,
@@ -87,8 +70,7 @@ pub struct Service {
 }
 
 /// A checked chain: every call leads to a service, and there is no cycle.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Chain {
     /// Its name.
     pub name: String,

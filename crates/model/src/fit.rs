@@ -8,8 +8,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A chain derived from a ledger.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Fit {
     /// The chain. Its calls are sequential, because latencies add up.
     pub chain: Chain,

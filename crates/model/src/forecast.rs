@@ -7,8 +7,7 @@ use crate::sequence::{Sequence, sequence};
 use serde::Serialize;
 
 /// The predictions with one counting rule.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Totals {
     /// With new connections only.
     pub new: Prediction,
@@ -19,8 +18,7 @@ pub struct Totals {
 }
 
 /// One call and its prediction, without the work of the called service.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CallForecast {
     /// Name of the caller.
     pub from: String,
@@ -33,8 +31,7 @@ pub struct CallForecast {
 }
 
 /// All results about a chain.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Forecast {
     /// Its name.
     pub name: String,

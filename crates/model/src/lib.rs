@@ -6,6 +6,13 @@
 //!
 //! The prediction is a mean, not a distribution. It assumes no queues and no packet loss.
 
+#[cfg(not(feature = "schema"))]
+#[macro_use]
+extern crate intact_schema;
+#[cfg(feature = "schema")]
+#[macro_use]
+extern crate schemars;
+
 mod chain;
 mod fit;
 mod forecast;

@@ -10,8 +10,7 @@ const INITIAL_WINDOW: u64 = 10;
 const SEGMENT: u64 = 1460;
 
 /// How packets are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Counting {
     /// The last packet of a handshake travels with the next packet.
@@ -21,8 +20,7 @@ pub enum Counting {
 }
 
 /// Which calls reuse a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Reuse {
     /// The share of the chain.
@@ -34,8 +32,7 @@ pub enum Reuse {
 }
 
 /// The prediction for one request through a chain.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Prediction {
     /// Mean time in milliseconds.
     pub total_ms: f64,
@@ -52,8 +49,7 @@ const NOTHING: Prediction = Prediction {
 };
 
 /// The prediction for one call without the service that it calls, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CallPrediction {
     /// Lookup, handshakes and slow start of a new connection.
     pub setup_ms: f64,

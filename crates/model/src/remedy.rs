@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 
 kinds! {
     /// A change to the chain.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum Remedy, words {
         /// Every call reuses a connection.
@@ -107,8 +106,7 @@ impl Remedy {
 }
 
 /// The savings of a remedy.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WhatIf {
     /// The remedy.
     pub remedy: Remedy,

@@ -13,8 +13,7 @@ const MOST_ARROWS: usize = 400;
 
 /// One or several packets from one service to another. An arrow from a service to itself is its
 /// work, a lookup, a ready connection, or the end of the request.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Arrow {
     /// The sender.
     pub from: String,
@@ -29,8 +28,7 @@ pub struct Arrow {
 }
 
 /// The arrows of one request, ordered by start.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Sequence {
     /// The participants, the client first.
     pub lanes: Vec<String>,
@@ -208,7 +206,7 @@ mod tests {
                     (rtt, dns, crypto, tls, quic, reuse),
                     (times, at_once, group, answer_bytes),
                 )| {
-                    let tls = Tls::ALL[tls].1;
+                    let tls = Tls::ALL[tls];
                     let can_quic = matches!(tls, Tls::Tls13 | Tls::Tls13EarlyData);
                     Call {
                         to: to.clone(),

@@ -219,10 +219,8 @@ fn protocols(
 ) -> Result<(Tls, Http), ChainError> {
     let tls = call.tls.as_deref().or(defaults.tls.as_deref());
     let tls = tls.unwrap_or("1.3");
-    let Some((_, tls)) = Tls::ALL.into_iter().find(|(word, _)| *word == tls) else {
-        let words = Tls::ALL.map(|(word, _)| word).join(", ");
-        return Err(wrong("tls", format!("{tls:?}: one of {words}")));
-    };
+    let known = tls.parse();
+    let tls = known.map_err(|unknown| wrong("tls", format!("{tls:?}: {unknown}")))?;
     let http = match call.http.as_deref().or(defaults.http.as_deref()) {
         None | Some("1.0" | "1.1" | "2") => Http::Tcp,
         Some("3") if matches!(tls, Tls::Tls13 | Tls::Tls13EarlyData) => Http::Quic,

@@ -144,7 +144,7 @@ impl ConnectionRow {
 
     /// Records the number of streams that the server allows.
     pub(crate) fn note_settings(&mut self, facts: &Http2Facts) {
-        if let Some((settings, _)) = facts.server_settings {
+        if let Some(settings) = facts.server_settings {
             self.row.terms.max_streams = settings.max_concurrent_streams;
         }
     }

@@ -100,9 +100,13 @@ use intact_ledger::{CloseKind, Evidence, EvidenceSet, Nanos};
 pub const EVIDENCE: EvidenceSet = EvidenceSet::of(&[
     Evidence::Announcements,
     Evidence::Bodies,
+    Evidence::Calls,
+    Evidence::Contents,
     Evidence::Durations,
     Evidence::Ends,
+    Evidence::Handshakes,
     Evidence::Identities,
+    Evidence::Repeats,
     Evidence::Reuse,
     Evidence::Setup,
 ]);

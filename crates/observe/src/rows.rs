@@ -379,9 +379,11 @@ impl Rows {
             {
                 last
             }
-            SeenOutcome::Unanswered | SeenOutcome::Cut => {
-                self.end.map_or(at, |end| end.at.0).max(last)
-            }
+            // the client gave it up then, and what came later is not known to have reached it
+            SeenOutcome::Unanswered | SeenOutcome::Cut => match self.end {
+                Some(end) if end.by == Some(Side::Client) => end.at.0.max(open.begun_at),
+                end => end.map_or(at, |end| end.at.0).max(last),
+            },
             SeenOutcome::Unseen => last,
             SeenOutcome::Reset { .. } | SeenOutcome::Refused => at.max(last),
         }

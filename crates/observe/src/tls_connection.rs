@@ -8,7 +8,7 @@ use crate::tls_facts;
 use crate::{Side, TlsReading};
 use intact_ledger::{Connection, DialFailure, Nanos, Span};
 use intact_wire::tls::decrypt::{Decryptor, KeyLog, Status};
-use intact_wire::tls::{Finished, TLS13, Traffic};
+use intact_wire::tls::{TLS13, Traffic};
 
 /// Default limit of encrypted bytes per direction that wait for secrets.
 pub(crate) const MAX_WAITING: usize = 256 * 1024;
@@ -170,7 +170,7 @@ impl TlsConnection {
         let undecryptable = self.decryptor.inner().undecryptable;
         let before = self.traffic(from);
         let alerts = self.decryptor.facts().encrypted_alerts;
-        let was_finished = self.decryptor.facts().finished.is_some();
+        let was_finished = self.decryptor.facts().finished_at.is_some();
         self.fetch_secrets(run);
         let plain = &mut self.plain;
         let read = self.decryptor.read(&self.keys, from, bytes, at, |text| {
@@ -227,8 +227,8 @@ impl TlsConnection {
         let is_late = self
             .decryptor
             .facts()
-            .finished
-            .is_some_and(|finished| now.saturating_sub(finished.at) > SECRETS_LATE);
+            .finished_at
+            .is_some_and(|finished| now.saturating_sub(finished) > SECRETS_LATE);
         self.decide();
         if self.access == Access::Hoped && (is_late || is_over) {
             self.access =
@@ -308,7 +308,7 @@ impl TlsConnection {
             // the server's data is handshake until then; the client's begins with its Finished
             records = match from {
                 Side::Server => 0,
-                Side::Client if facts.finished.is_some() => records.saturating_sub(1),
+                Side::Client if facts.finished_at.is_some() => records.saturating_sub(1),
                 Side::Client => 0,
             };
             bytes -= facts.client_data.first_len.unwrap_or(0).min(bytes);
@@ -413,7 +413,7 @@ impl TlsConnection {
         let finished = self.finished().filter(|_| self.is_up());
         let ssl = facts.started_at.zip(finished).map(|(hello, finished)| {
             let connected = connection.setup.connect.map(|connect| connect.end);
-            Span::new(connected.unwrap_or(Nanos(hello)), Nanos(finished.at))
+            Span::new(connected.unwrap_or(Nanos(hello)), Nanos(finished))
         });
         let has_changed = connection.tls.as_ref() != Some(&tls) || connection.setup.ssl != ssl;
         connection.tls = Some(tls);
@@ -421,9 +421,9 @@ impl TlsConnection {
         has_changed
     }
 
-    fn finished(&self) -> Option<Finished> {
+    fn finished(&self) -> Option<u64> {
         let facts = self.decryptor.facts();
-        self.decryptor.inner().finished.or(facts.finished)
+        self.decryptor.inner().finished_at.or(facts.finished_at)
     }
 
     /// Whether the handshake succeeded.
@@ -445,15 +445,17 @@ impl TlsConnection {
             return Some(alert.from);
         }
         let is_alert = |data: &Traffic| data.records == 1 && ALERT_LENS.contains(&data.bytes);
-        let finished = facts.finished.filter(|_| facts.version() == Some(TLS13))?;
-        if inner.finished.is_none() && is_alert(&facts.client_data) {
+        let finished = facts
+            .finished_at
+            .filter(|_| facts.version() == Some(TLS13))?;
+        if inner.finished_at.is_none() && is_alert(&facts.client_data) {
             // where its Finished would be: it refuses the certificate
             return Some(Side::Client);
         }
         let after = &facts.server_data_after;
         let is_soon = after
             .last_at
-            .is_some_and(|at| at - finished.at <= REFUSED_SOON);
+            .is_some_and(|at| at - finished <= REFUSED_SOON);
         let is_sealed = inner.server_close_notify_at.is_none();
         (is_sealed && is_soon && is_alert(after)).then_some(Side::Server)
     }

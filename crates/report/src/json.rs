@@ -45,8 +45,7 @@ fn written(document: &Value) -> serde_json::Result<String> {
     Ok(text)
 }
 
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Model<'a> {
     schema: &'a str,
     subject: &'a str,
@@ -66,16 +65,14 @@ pub fn model(subject: &str, forecast: &Forecast, fit: Option<&Fit>) -> serde_jso
     })
 }
 
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct FixDocument<'a> {
     schema: &'a str,
     server_idle_s: Option<f64>,
     clients: Vec<FixClient<'a>>,
 }
 
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct FixClient<'a> {
     #[serde(flatten)]
     client: &'a Client,
@@ -83,8 +80,7 @@ pub(crate) struct FixClient<'a> {
     measured: Vec<&'a Measurement>,
 }
 
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct FixAdvice<'a> {
     versions: &'a BTreeMap<String, String>,
     #[serde(flatten)]
@@ -144,8 +140,7 @@ fn advice<'a>(
 }
 
 /// The merged results of a campaign.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, JsonSchema)]
 pub struct FleetDocument<'a> {
     /// `intact.fleet/1`.
     schema: &'a str,
@@ -162,21 +157,19 @@ pub struct FleetDocument<'a> {
 }
 
 /// All bench messages of a target and label.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, JsonSchema)]
 struct FleetGroup<'a> {
     /// The target's name in the plan.
     target: &'a str,
     /// The label of the workers.
     label: &'a str,
     /// One bench whose rounds are the repetitions, see bench.schema.json.
-    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
+    #[schemars(with = "serde_json::Value")]
     bench: OfRun<'a, &'a BenchFacts>,
 }
 
 /// All check messages of a target and label.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, JsonSchema)]
 struct FleetChecks<'a> {
     /// The target's name in the plan.
     target: &'a str,

@@ -4,6 +4,13 @@
 //! [`markdown`] write it. [`json`] serialises the facts themselves. [`junit`] and [`annotations`]
 //! are for CI systems, [`catalogue`] lists the metrics of `--require`.
 
+#[cfg(not(feature = "schema"))]
+#[macro_use]
+extern crate intact_schema;
+#[cfg(feature = "schema")]
+#[macro_use]
+extern crate schemars;
+
 pub mod annotations;
 pub mod catalogue;
 pub mod documents;

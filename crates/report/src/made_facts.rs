@@ -1,6 +1,6 @@
 //! Facts that a test makes of subjects: all of them worked, and no rule was asked.
 
-use intact_document::{Claims, Facts, Finding, RuleState, Subject, Unobserved};
+use intact_document::{Claims, Conclusions, Facts, RuleState, Subject, Unobserved};
 use intact_ledger::Caveat;
 
 #[derive(Default)]
@@ -15,16 +15,8 @@ impl Facts for MadeFacts {
         self.subjects.clone()
     }
 
-    fn verdict(&self) -> &Claims {
-        &self.verdict
-    }
-
-    fn findings(&self) -> &[Finding] {
-        &[]
-    }
-
-    fn caveats(&self) -> &[Caveat] {
-        &self.caveats
+    fn conclusions(&self) -> Conclusions<'_> {
+        Conclusions::new(&self.verdict, &[], &self.caveats)
     }
 
     fn rules(&self) -> Vec<RuleState> {

@@ -4,11 +4,13 @@ use crate::catalogue::{FORM, units};
 use crate::markdown;
 use crate::page::{Rows, Table, Text};
 use crate::terminal::wrap;
-use intact_document::requirement::{DocumentKind, FIGURES, Figure, SELECTORS, SelectorEntry};
+use intact_document::requirement::{
+    Dimension, DocumentKind, FIGURES, Figure, SELECTORS, SelectorEntry,
+};
 use std::fmt::Write;
 
 /// Compares a page of docs/ with what is made from the code. `INTACT_UPDATE` rewrites it.
-pub(crate) fn hold(name: &str, made: &str) {
+fn hold(name: &str, made: &str) {
     let path = format!("{}/../../docs/reference/{name}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("INTACT_UPDATE").is_some() {
         std::fs::write(&path, made).unwrap();
@@ -25,7 +27,7 @@ const COLUMNS: usize = 100;
 
 /// A page with its prose in lines of [`COLUMNS`]. Tables, headings and code stay as they are;
 /// inline code is not broken.
-pub(crate) fn wrapped(page: &str) -> String {
+fn wrapped(page: &str) -> String {
     let mut out = String::new();
     let mut paragraph = String::new();
     let mut is_code = false;
@@ -88,7 +90,7 @@ fn prose_of_a_page_is_wrapped_and_the_rest_is_not() {
 }
 
 /// All rows of a table, as Markdown.
-pub(crate) fn whole(table: &Table) -> String {
+fn whole(table: &Table) -> String {
     markdown::beginning(table, usize::MAX)
 }
 
@@ -118,7 +120,7 @@ const DOCUMENTS: [DocumentKind; 9] = [
 fn requirements() -> String {
     let metrics = Rows::of(FIGURES)
         .column("metric", |one: &Figure| code(one.name))
-        .column("unit", |one| units(one.dimension))
+        .column("unit", |one| unit(one.dimension))
         .column("meaning", |one| Text::prose(one.meaning))
         .column("needs", |one| list(one.needs.iter().map(|kind| kind.id())))
         .column("JSON", |one| {
@@ -130,6 +132,7 @@ fn requirements() -> String {
         .column("meaning", |one| Text::prose(one.meaning))
         .column("commands", |one| commands(one.documents));
     let [metrics, selectors] = [metrics.table(), selectors.table()].map(|table| whole(&table));
+    let traffic = TRAFFIC.map(|one| format!("`{}`", one.command())).join(", ");
     format!(
         "# Requirements
 
@@ -152,6 +155,8 @@ those of reused exchanges where there are any, else of the others.
 
 An unknown metric fails with its reason. A metric with bounds (`2 to 8`, `at least 13`) is met only if every value within them meets the requirement. `needs` is the evidence (`evidence` of `run` in JSON) without which a metric is unknown. `JSON` is where its subject has it, with keys between dots; where only bounds are known it is `null`, and `bounds` of the same object has them. `--require help` lists the metrics of one command.
 
+In the tables *traffic* stands for {}. A *time* has one of the units ns, us, ms, s, min and h; *%* may also be a share from 0 to 1.
+
 ```
 --require 'keepalive=on: p99 < 50ms'
 --require 'host=api.example.com: connections <= 4'
@@ -160,6 +165,7 @@ An unknown metric fails with its reason. A metric with bounds (`2 to 8`, `at lea
 
 {metrics}{}
 ",
+        traffic,
         selectors.trim_end()
     )
 }
@@ -223,10 +229,36 @@ fn code(name: &str) -> Text {
     Text::prose(&format!("`{name}`"))
 }
 
+/// The unit of a figure; the page explains the words.
+fn unit(dimension: Dimension) -> &'static str {
+    match dimension {
+        Dimension::Count | Dimension::Ratio => "-",
+        Dimension::Share => "%",
+        Dimension::Time => "time",
+        Dimension::Rate | Dimension::Bytes => units(dimension),
+    }
+}
+
+/// Documents that have most figures in common.
+const TRAFFIC: [DocumentKind; 6] = [
+    DocumentKind::Bench,
+    DocumentKind::Scenario,
+    DocumentKind::Watch,
+    DocumentKind::Audit,
+    DocumentKind::Lambda,
+    DocumentKind::Fleet,
+];
+
 fn commands(documents: &[DocumentKind]) -> String {
-    if DOCUMENTS.iter().all(|one| documents.contains(one)) {
+    let has = |one: &DocumentKind| documents.contains(one);
+    if DOCUMENTS.iter().all(has) {
         return "all".to_owned();
     }
-    let commands: Vec<&str> = documents.iter().map(|one| one.command()).collect();
+    let is_traffic = TRAFFIC.iter().all(has);
+    let rest = documents
+        .iter()
+        .filter(|one| !is_traffic || !TRAFFIC.contains(one));
+    let named = is_traffic.then_some("*traffic*").into_iter();
+    let commands: Vec<&str> = named.chain(rest.map(|one| one.command())).collect();
     commands.join(", ")
 }

@@ -136,7 +136,7 @@ impl Compiler {
         })
     }
 
-    fn phases(&mut self, phases: &[PhaseSource]) -> Vec<Phase> {
+    fn phases(&mut self, phases: &[At<PhaseSource>]) -> Vec<Phase> {
         if let Some(one) = phases.get(MOST_PARTS) {
             self.note_problem(one.line, format!("more than {MOST_PARTS} arrival phases"));
         }
@@ -144,8 +144,14 @@ impl Compiler {
         phases.filter_map(|one| self.phase(one)).collect()
     }
 
-    fn phase(&mut self, source: &PhaseSource) -> Option<Phase> {
-        let line = source.line;
+    fn phase(
+        &mut self,
+        At {
+            line,
+            value: source,
+        }: &At<PhaseSource>,
+    ) -> Option<Phase> {
+        let line = *line;
         let duration = self.check(line, time("duration", &source.duration));
         if duration.is_some_and(|one| one.is_zero()) {
             self.note_problem(
@@ -168,13 +174,17 @@ impl Compiler {
         })
     }
 
-    fn sessions(&mut self, sessions: &[SessionSource]) -> Vec<Session> {
+    fn sessions(&mut self, sessions: &[At<SessionSource<At<StepSource>>>]) -> Vec<Session> {
         if let Some(one) = sessions.get(MOST_PARTS) {
             self.note_problem(one.line, format!("more than {MOST_PARTS} sessions"));
         }
         let mut all: Vec<Session> = Vec::new();
-        for source in sessions.iter().take(MOST_PARTS) {
-            let line = source.line;
+        for At {
+            line,
+            value: source,
+        } in sessions.iter().take(MOST_PARTS)
+        {
+            let line = *line;
             self.check(line, name("the name of the session", &source.name));
             if let Some(other) = all.iter().find(|other| other.name == source.name) {
                 let words = format!(
@@ -327,9 +337,13 @@ impl Compiler {
         })
     }
 
-    fn weights(&mut self, sessions: &mut [Session], weights: &[WeightSource]) {
-        for source in weights {
-            let Some(weight) = self.check(source.line, weight(&source.weight)) else {
+    fn weights(&mut self, sessions: &mut [Session], weights: &[At<WeightSource>]) {
+        for At {
+            line,
+            value: source,
+        } in weights
+        {
+            let Some(weight) = self.check(*line, weight(&source.weight)) else {
                 continue;
             };
             match sessions.iter_mut().find(|one| one.name == source.session) {
@@ -342,7 +356,7 @@ impl Compiler {
                     let meant =
                         meant.map_or(String::new(), |one| format!(": did you mean {one:?}?"));
                     let words = format!("no session is named {:?}{meant}", source.session);
-                    self.note_problem(source.line, words);
+                    self.note_problem(*line, words);
                 }
             }
         }

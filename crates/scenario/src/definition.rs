@@ -19,52 +19,42 @@ pub(crate) enum Given {
 
 /// Everything that a definition has.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
 pub(crate) struct Definition {
-    #[serde(default)]
     pub(crate) targets: Vec<At<String>>,
-    #[serde(default)]
     pub(crate) user_agent: Option<At<String>>,
-    #[serde(default)]
-    pub(crate) phases: Vec<PhaseSource>,
-    #[serde(default)]
-    pub(crate) sessions: Vec<SessionSource>,
+    pub(crate) phases: Vec<At<PhaseSource>>,
+    pub(crate) sessions: Vec<At<SessionSource<At<StepSource>>>>,
     /// Weights by the name of a session, which replace those at the sessions.
-    #[serde(default)]
-    pub(crate) weights: Vec<WeightSource>,
+    pub(crate) weights: Vec<At<WeightSource>>,
     /// What has no effect here.
-    #[serde(default)]
     pub(crate) ignored: Vec<At<String>>,
     /// Functions and options that we do not have.
-    #[serde(default)]
     pub(crate) unsupported: Vec<At<String>>,
 }
 
 /// A time in which clients arrive.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct PhaseSource {
-    pub(crate) line: usize,
     pub(crate) duration: Given,
     pub(crate) rate: Given,
-    #[serde(default)]
     pub(crate) max_clients: Option<Given>,
-    #[serde(default)]
     pub(crate) name: Option<String>,
 }
 
-/// What one kind of client does.
+/// What one kind of client does, by the steps of a language.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct SessionSource {
-    pub(crate) line: usize,
+#[serde(deny_unknown_fields)]
+pub(crate) struct SessionSource<S> {
     pub(crate) name: String,
-    #[serde(default)]
     pub(crate) weight: Option<Given>,
-    pub(crate) steps: Vec<At<StepSource>>,
+    pub(crate) steps: Vec<S>,
 }
 
 /// The weight of a named session.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct WeightSource {
-    pub(crate) line: usize,
     pub(crate) session: String,
     pub(crate) weight: Given,
 }
@@ -86,7 +76,6 @@ pub(crate) enum StepSource {
 pub(crate) struct RequestSource {
     pub(crate) method: String,
     pub(crate) url: String,
-    #[serde(default)]
     pub(crate) tag: Option<String>,
     #[serde(default)]
     pub(crate) headers: Vec<(String, String)>,

@@ -163,19 +163,19 @@
   }
 
   function phase(source) {
-    const one = { line: line(), duration: "undefined", rate: "undefined" };
+    const one = { duration: "undefined", rate: "undefined" };
     for (const [key, value] of object("an arrival phase", source)) {
       if (key === "duration" || key === "rate") one[key] = given(value);
-      else if (key === "max_clients" || key === "max_users") one.max_clients = given(value);
+      else if (key === "max_clients" || key === "max_users") one["max-clients"] = given(value);
       else if (key === "name") one.name = text("the name of a phase", value);
       else note(record.unsupported, `${key} of an arrival phase`);
     }
-    return one;
+    return { line: line(), value: one };
   }
 
   function weights(name, all) {
     for (const [session, weight] of object(name, all)) {
-      record.weights.push({ line: line(), session, weight: given(weight) });
+      record.weights.push({ line: line(), value: { session, weight: given(weight) } });
     }
   }
 
@@ -204,11 +204,12 @@
     },
     session(name, weight, define) {
       if (block !== undefined) fail("session: a session inside of another");
-      const one = { line: line(), name: text("the name of a session", name) };
+      const at = line();
+      const one = { name: text("the name of a session", name) };
       if (define === undefined) define = weight;
       else if (weight !== undefined) one.weight = given(weight);
       one.steps = steps("session", define);
-      record.sessions.push(one);
+      record.sessions.push({ line: at, value: one });
     },
   });
 

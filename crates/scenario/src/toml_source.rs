@@ -11,34 +11,12 @@ use toml::Spanned;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Source {
-    #[serde(default)]
     target: Option<Spanned<String>>,
-    #[serde(default)]
     user_agent: Option<Spanned<String>>,
     #[serde(default)]
-    arrivals: Vec<Spanned<Arrivals>>,
+    arrivals: Vec<Spanned<PhaseSource>>,
     #[serde(default, rename = "session")]
-    sessions: Vec<Spanned<Session>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Arrivals {
-    duration: Given,
-    rate: Given,
-    #[serde(default)]
-    max_clients: Option<Given>,
-    #[serde(default)]
-    name: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Session {
-    name: String,
-    #[serde(default)]
-    weight: Option<Given>,
-    steps: Vec<Spanned<StepTable>>,
+    sessions: Vec<Spanned<SessionSource<Spanned<StepTable>>>>,
 }
 
 /// A step: exactly one of its kinds is given.
@@ -75,35 +53,24 @@ pub(crate) fn read(text: &str) -> Result<Definition, Vec<Problem>> {
         lines,
         problems: Vec::new(),
     };
-    let at = |one: Spanned<String>| At {
-        line: reader.lines.of(one.span().start),
-        value: one.into_inner(),
-    };
     let mut definition = Definition {
-        targets: source.target.map(at).into_iter().collect(),
-        user_agent: source.user_agent.map(at),
+        targets: source.target.map(|one| lines.at(one)).into_iter().collect(),
+        user_agent: source.user_agent.map(|one| lines.at(one)),
+        phases: source
+            .arrivals
+            .into_iter()
+            .map(|one| lines.at(one))
+            .collect(),
         ..Definition::default()
     };
-    for one in source.arrivals {
-        let line = reader.lines.of(one.span().start);
-        let one = one.into_inner();
-        definition.phases.push(PhaseSource {
-            line,
-            duration: one.duration,
-            rate: one.rate,
-            max_clients: one.max_clients,
-            name: one.name,
-        });
-    }
     for one in source.sessions {
-        let line = reader.lines.of(one.span().start);
-        let one = one.into_inner();
-        definition.sessions.push(SessionSource {
-            line,
-            name: one.name,
-            weight: one.weight,
-            steps: reader.steps(one.steps),
-        });
+        let At { line, value } = lines.at(one);
+        let value = SessionSource {
+            name: value.name,
+            weight: value.weight,
+            steps: reader.steps(value.steps),
+        };
+        definition.sessions.push(At { line, value });
     }
     match reader.problems.is_empty() {
         true => Ok(definition),
@@ -112,12 +79,20 @@ pub(crate) fn read(text: &str) -> Result<Definition, Vec<Problem>> {
 }
 
 /// Finds lines of byte offsets.
+#[derive(Clone, Copy)]
 struct Lines<'a>(&'a str);
 
 impl Lines<'_> {
-    fn of(&self, offset: usize) -> usize {
+    fn of(self, offset: usize) -> usize {
         let before = self.0.bytes().take(offset.min(self.0.len()));
         before.filter(|byte| *byte == b'\n').count() + 1
+    }
+
+    fn at<T>(self, one: Spanned<T>) -> At<T> {
+        At {
+            line: self.of(one.span().start),
+            value: one.into_inner(),
+        }
     }
 }
 
@@ -130,8 +105,8 @@ impl StepReader<'_> {
     fn steps(&mut self, steps: Vec<Spanned<StepTable>>) -> Vec<At<StepSource>> {
         let mut all = Vec::new();
         for step in steps {
-            let line = self.lines.of(step.span().start);
-            match self.step(step.into_inner()) {
+            let At { line, value } = self.lines.at(step);
+            match self.step(value) {
                 Ok(value) => all.push(At { line, value }),
                 Err(words) => self.problems.push(Problem::new(line, words)),
             }

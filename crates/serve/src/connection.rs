@@ -3,12 +3,10 @@
 use crate::channel::Channel;
 use crate::config::{Accept, Close};
 use crate::read_buffers::ReadBuffer;
-use crate::record::{Record, connection_id};
+use crate::record::Record;
 use crate::thread_state::{Peer, ThreadState};
 use crate::{http1, http2, tls};
-use intact_ledger::{
-    CloseKind, Connection, DialFailure, Failure, Origin, Scheme, SetupPhase, Side, Span,
-};
+use intact_ledger::{CloseKind, Connection, DialFailure, Failure, Scheme, SetupPhase, Side, Span};
 use rustls::ServerConfig;
 #[cfg(target_os = "linux")]
 use socket2::SockRef;
@@ -17,7 +15,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
@@ -52,25 +50,12 @@ pub(crate) async fn serve(
     let at = state.recorder.now();
     // as long as it is held, the server's end waits for this connection
     let _open = state.drain.notice();
-    let peer = Peer {
-        ip: address.ip(),
-        local: tcp.local_addr().ok().map(|local| local.ip()),
-        since: Instant::now(),
-    };
-    let mut connection = Box::new(Connection::new(connection_id(&state.recorder), at));
-    // from the server's side: local is ours
-    connection.local = tcp.local_addr().ok();
-    connection.peer = Some(address);
     let scheme = if tls.is_some() {
         Scheme::Https
     } else {
         Scheme::Http
     };
-    connection.origin = connection.local.map(|local| Origin {
-        scheme,
-        host: local.ip().to_string().into(),
-        port: local.port(),
-    });
+    let (mut connection, peer) = state.accept(at, scheme, address, tcp.local_addr().ok());
     // what belongs together is one write; what is apart shall be apart at once
     let _ = tcp.set_nodelay(true);
     if let Some(name) = &state.config.congestion {

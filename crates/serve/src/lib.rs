@@ -17,7 +17,6 @@ mod disturbance;
 mod drain;
 mod fault;
 mod host;
-pub mod hostile;
 mod http1;
 mod http2;
 #[cfg(feature = "http3")]
@@ -33,7 +32,6 @@ mod server;
 mod server_tally;
 mod stream_request;
 mod summary;
-mod test_server;
 mod thread_state;
 mod tls;
 mod totals;
@@ -49,7 +47,6 @@ pub use name_server::{LookupFault, NameRecord, NameServerConfig, NameServerError
 pub use named_variants::{NamedVariants, UnknownChoice};
 pub use server::{Addresses, ServeError, Server};
 pub use summary::summary;
-pub use test_server::TestServer;
 pub use totals::{Connections, Handshakes, Lookups, Requests, Totals, UpstreamCalls, Version};
 pub use upstream::{UpstreamConfig, UpstreamError};
 
@@ -60,8 +57,10 @@ pub const EVIDENCE: EvidenceSet = EvidenceSet::of(&[
     Evidence::Addresses,
     Evidence::Announcements,
     Evidence::Bodies,
+    Evidence::Calls,
     Evidence::Durations,
     Evidence::Ends,
+    Evidence::Handshakes,
     Evidence::Reuse,
     Evidence::Setup,
 ]);

@@ -339,8 +339,3 @@ impl DerefMut for OpenExchange {
         &mut self.exchange
     }
 }
-
-/// The number of a connection in its run.
-pub(crate) fn connection_id(recorder: &ThreadRecorder) -> ConnectionId {
-    ConnectionId(recorder.id())
-}

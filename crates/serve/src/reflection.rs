@@ -3,11 +3,65 @@
 //! The reply to the requests that came first ends the stream, since a client may wait for it before
 //! it ends its requests. It opens another stream for its next ones.
 
-use intact_grpc::field_descriptor_proto::{Label, Type};
-use intact_grpc::{
-    DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FieldDescriptorProto,
-    FileDescriptorProto, MethodDescriptorProto, ServiceDescriptorProto, reflection,
-};
+use intact_grpc::reflection;
+
+/// `grpc.health.v1.Health`, without `Watch`, which the server does not have: its
+/// `FileDescriptorProto` as JSON.
+const HEALTH: &str = r#"{
+    "name": "grpc/health/v1/health.proto",
+    "package": "grpc.health.v1",
+    "syntax": "proto3",
+    "messageType": [
+        {
+            "name": "HealthCheckRequest",
+            "field": [
+                {"name": "service", "number": 1, "label": "LABEL_OPTIONAL", "type": "TYPE_STRING", "jsonName": "service"}
+            ]
+        },
+        {
+            "name": "HealthCheckResponse",
+            "field": [
+                {"name": "status", "number": 1, "label": "LABEL_OPTIONAL", "type": "TYPE_ENUM", "jsonName": "status",
+                 "typeName": ".grpc.health.v1.HealthCheckResponse.ServingStatus"}
+            ],
+            "enumType": [{
+                "name": "ServingStatus",
+                "value": [
+                    {"name": "UNKNOWN", "number": 0}, {"name": "SERVING", "number": 1},
+                    {"name": "NOT_SERVING", "number": 2}, {"name": "SERVICE_UNKNOWN", "number": 3}
+                ]
+            }]
+        }
+    ],
+    "service": [{
+        "name": "Health",
+        "method": [{
+            "name": "Check",
+            "inputType": ".grpc.health.v1.HealthCheckRequest",
+            "outputType": ".grpc.health.v1.HealthCheckResponse"
+        }]
+    }]
+}"#;
+
+/// `intact.Test`, whose `Echo` sends its message back.
+const TEST: &str = r#"{
+    "name": "intact/test.proto",
+    "package": "intact",
+    "syntax": "proto3",
+    "messageType": [{
+        "name": "EchoMessage",
+        "field": [
+            {"name": "text", "number": 1, "label": "LABEL_OPTIONAL", "type": "TYPE_STRING", "jsonName": "text"},
+            {"name": "number", "number": 2, "label": "LABEL_OPTIONAL", "type": "TYPE_INT64", "jsonName": "number"},
+            {"name": "data", "number": 3, "label": "LABEL_OPTIONAL", "type": "TYPE_BYTES", "jsonName": "data"},
+            {"name": "words", "number": 4, "label": "LABEL_REPEATED", "type": "TYPE_STRING", "jsonName": "words"}
+        ]
+    }],
+    "service": [{
+        "name": "Test",
+        "method": [{"name": "Echo", "inputType": ".intact.EchoMessage", "outputType": ".intact.EchoMessage"}]
+    }]
+}"#;
 
 /// Whether this is the method of reflection, in any version.
 pub(crate) fn is_reflection(path: &[u8]) -> bool {
@@ -16,101 +70,8 @@ pub(crate) fn is_reflection(path: &[u8]) -> bool {
 
 /// The response to a body of requests; `None` if it is none.
 pub(crate) fn reply(body: &[u8]) -> Option<Vec<u8>> {
-    reflection::reply(&[health(), test()], body).ok()
-}
-
-/// `grpc.health.v1.Health`, without `Watch`, which the server does not have.
-fn health() -> FileDescriptorProto {
-    let statuses = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
-    let values = (0..)
-        .zip(statuses)
-        .map(|(number, name)| EnumValueDescriptorProto {
-            name: Some(name.to_owned()),
-            number: Some(number),
-            options: None,
-        });
-    let status = EnumDescriptorProto {
-        name: Some("ServingStatus".to_owned()),
-        value: values.collect(),
-        ..EnumDescriptorProto::default()
-    };
-    let status_field = FieldDescriptorProto {
-        r#type: Some(Type::Enum as i32),
-        type_name: Some(".grpc.health.v1.HealthCheckResponse.ServingStatus".to_owned()),
-        ..field("status", 1, Type::Enum, Label::Optional)
-    };
-    let response = DescriptorProto {
-        enum_type: vec![status],
-        ..message("HealthCheckResponse", vec![status_field])
-    };
-    let service = field("service", 1, Type::String, Label::Optional);
-    FileDescriptorProto {
-        message_type: vec![message("HealthCheckRequest", vec![service]), response],
-        service: vec![service_with(
-            "Health",
-            "Check",
-            ".grpc.health.v1.HealthCheckRequest",
-            ".grpc.health.v1.HealthCheckResponse",
-        )],
-        ..file("grpc/health/v1/health.proto", "grpc.health.v1")
-    }
-}
-
-/// `intact.Test`, whose `Echo` sends its message back.
-fn test() -> FileDescriptorProto {
-    let fields = vec![
-        field("text", 1, Type::String, Label::Optional),
-        field("number", 2, Type::Int64, Label::Optional),
-        field("data", 3, Type::Bytes, Label::Optional),
-        field("words", 4, Type::String, Label::Repeated),
-    ];
-    let name = ".intact.EchoMessage";
-    FileDescriptorProto {
-        message_type: vec![message("EchoMessage", fields)],
-        service: vec![service_with("Test", "Echo", name, name)],
-        ..file("intact/test.proto", "intact")
-    }
-}
-
-fn file(name: &str, package: &str) -> FileDescriptorProto {
-    FileDescriptorProto {
-        name: Some(name.to_owned()),
-        package: Some(package.to_owned()),
-        syntax: Some("proto3".to_owned()),
-        ..FileDescriptorProto::default()
-    }
-}
-
-fn message(name: &str, field: Vec<FieldDescriptorProto>) -> DescriptorProto {
-    DescriptorProto {
-        name: Some(name.to_owned()),
-        field,
-        ..DescriptorProto::default()
-    }
-}
-
-fn field(name: &str, number: i32, of: Type, label: Label) -> FieldDescriptorProto {
-    FieldDescriptorProto {
-        name: Some(name.to_owned()),
-        number: Some(number),
-        label: Some(label as i32),
-        r#type: Some(of as i32),
-        json_name: Some(name.to_owned()),
-        ..FieldDescriptorProto::default()
-    }
-}
-
-fn service_with(name: &str, method: &str, input: &str, output: &str) -> ServiceDescriptorProto {
-    ServiceDescriptorProto {
-        name: Some(name.to_owned()),
-        method: vec![MethodDescriptorProto {
-            name: Some(method.to_owned()),
-            input_type: Some(input.to_owned()),
-            output_type: Some(output.to_owned()),
-            ..MethodDescriptorProto::default()
-        }],
-        options: None,
-    }
+    let files = [HEALTH, TEST].into_iter().map(intact_grpc::file_of_json);
+    reflection::reply(&files.collect::<Option<Vec<_>>>()?, body).ok()
 }
 
 #[cfg(test)]

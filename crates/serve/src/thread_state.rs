@@ -12,11 +12,13 @@ use crate::response::{Response, ResponseRoutes, is_admin};
 use crate::upstream::Upstream;
 use crate::{admin, host};
 use intact_experiment::Rng;
+use intact_ledger::{Connection, ConnectionId, Nanos, Origin, Scheme};
 use std::cell::RefCell;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::time::sleep;
 
 /// Settings, records and the random generator.
 pub(crate) struct ThreadState {
@@ -82,9 +84,57 @@ impl ThreadState {
         }
     }
 
+    /// The record of a connection from `address` to `local`, which is ours, and its other end.
+    pub(crate) fn accept(
+        &self,
+        at: Nanos,
+        scheme: Scheme,
+        address: SocketAddr,
+        local: Option<SocketAddr>,
+    ) -> (Box<Connection>, Peer) {
+        let mut connection = Box::new(Connection::new(ConnectionId(self.recorder.id()), at));
+        connection.local = local;
+        connection.peer = Some(address);
+        connection.origin = local.map(|local| Origin {
+            scheme,
+            host: local.ip().to_string().into(),
+            port: local.port(),
+        });
+        let peer = Peer {
+            ip: address.ip(),
+            local: local.map(|local| local.ip()),
+            since: Instant::now(),
+        };
+        (connection, peer)
+    }
+
     /// The calls that a response waits for; absent where it waits for none.
     pub(crate) fn upstream(&self, plan: &ResponsePlan) -> Option<&Arc<Upstream>> {
         self.upstream.as_ref().filter(|_| !plan.hidden)
+    }
+
+    /// Makes the calls that a response waits for, and lets its pause pass. Returns whether the
+    /// client is still there: it has left when `gone` ends.
+    pub(crate) async fn prepare(&self, plan: &mut ResponsePlan, gone: impl Future) -> bool {
+        let (pause, upstream) = (plan.pause, self.upstream(plan));
+        if pause.is_zero() && upstream.is_none() {
+            return true;
+        }
+        let waiting = async {
+            if let Some(upstream) = upstream {
+                let (calls, failed) = upstream.call().await;
+                if failed > 0 {
+                    plan.answer = Response::bad_gateway(calls, failed);
+                }
+            }
+            if !pause.is_zero() {
+                sleep(pause).await;
+            }
+        };
+        tokio::select! {
+            () = waiting => true,
+            _ = gone => false,
+        }
     }
 
     /// Decides about the next request on a connection.

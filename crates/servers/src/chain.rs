@@ -34,12 +34,12 @@ const NO_LONG_GAPS: Why =
 const UNKNOWN_CLIENT: Why =
     Why::cannot_see("whether the client looks at a connection before it sends is not known");
 
+const RISK: &str = "a shorter limit in the client costs a few more connections; a longer one in the server costs memory for each silent client";
 /// The most files that a caveat names.
 const NAMED: usize = 3;
 
 /// Everything that a report of a chain lays out.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ChainFacts {
     /// A summary in a few sentences, the most important one first.
     pub verdict: Claims,
@@ -62,8 +62,7 @@ pub struct ChainFacts {
 }
 
 /// Two neighbours: the one that sends requests, and the one that responds.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HopFacts {
     /// The name of the side that sends requests.
     pub client: String,
@@ -86,8 +85,7 @@ pub struct HopFacts {
 }
 
 /// One limit.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct IdleFacts {
     /// What kind of limit it is.
     pub kind: IdleKind,
@@ -101,8 +99,7 @@ pub struct IdleFacts {
 }
 
 /// What kind of limit an idle connection has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdleKind {
     /// A time.
@@ -116,8 +113,7 @@ pub enum IdleKind {
 }
 
 /// Which side ends an idle connection first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// The client, as it should be.
@@ -343,9 +339,7 @@ fn finding(hop: &HopFacts) -> Option<Finding> {
         Order::ClientFirst | Order::NeitherEnds => return None,
     };
     let subject = format!("{} -> {}", hop.client, hop.server);
-    let claim = claim(hop);
-    let mut finding = Finding::new(rule, severity, subject, claim);
-    finding.evidence = statement!(
+    let mut evidence = statement!(
         "the limit of {client}: {client_source}; of {server}: {server_source}",
         client = text(&hop.client),
         client_source = text(placed(&hop.client_idle)),
@@ -353,15 +347,14 @@ fn finding(hop: &HopFacts) -> Option<Finding> {
         server_source = text(placed(&hop.server_idle))
     );
     if let Some(loss) = &hop.loss {
-        finding.evidence = finding.evidence.and(loss.statement());
+        evidence = evidence.and(loss.statement());
     }
-    finding.fix = fix(hop);
-    if hop.order.is_race() {
-        finding.risk = Some(Statement::from(
-            "a shorter limit in the client costs a few more connections; a longer one in the server costs memory for each silent client",
-        ));
-    }
-    Some(finding)
+    let found = Finding::new(rule, severity, subject, claim(hop)).evidence(evidence);
+    Some(
+        found
+            .fix(fix(hop))
+            .risk(if hop.order.is_race() { RISK } else { "" }),
+    )
 }
 
 /// What is wrong with the limits of a hop, with both.

@@ -22,14 +22,14 @@ pub use clients::Setting;
 pub(crate) use clients::below;
 pub use drain::{DrainFacts, DrainRequests, DrainVersion, DrainedProcess, ProcessEnd};
 pub use fresh_vs_reused::{FreshVsReused, MedianRequests, PHASES, SmallSample};
-pub use kept_connections::{ErrorCloseFacts, KeptConnections};
+pub use kept_connections::KeptConnections;
 pub use limits::{
     CloseFacts, HeldFacts, IdleTimeout, MaxAgeFacts, MaxRequests, RaceAttempt, RaceFacts,
 };
 pub use outage::OutageFacts;
 pub use versions::{
     Address, Http2Facts, Http3ConnectionFacts, Http3Facts, Http3Idle, MethodFacts, NamesFacts,
-    OldTls, Resumption, Target, TlsFacts, VersionFacts,
+    Resumption, Target, TlsFacts, VersionFacts,
 };
 
 use intact_advice::Server;
@@ -40,7 +40,7 @@ use intact_document::finding::{Finding, Severity};
 use intact_document::statement::Statement;
 use intact_document::traffic_readings::{CountedTraffic, TrafficReadings};
 use intact_document::unobserved::Unobserved;
-use intact_ledger::server_profile::{ServerProfile, Skipped, State};
+use intact_ledger::server_profile::{ErrorClose, OldTls, ServerProfile, Skipped, State};
 use intact_ledger::{Caveat, EndedBy, Failure, Row, Sink, Tally};
 use intact_reading::{Reading, Why};
 use outage::WithoutOutages;
@@ -48,6 +48,8 @@ use serde::Serialize;
 
 /// The probe of the end of the server's process, which runs without the others.
 const DRAIN: &str = "drain";
+/// The probe that measures the idle limit while other connections idle.
+const NEXT_TO_OTHERS: &str = "idle limit next to others";
 /// The probe whose connections carry several requests each.
 const WATERFALL_PROBE: &str = "fresh against reused";
 /// The probe that every check has.
@@ -81,7 +83,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("idle-connection-blocks", "idle limits"),
     ("idle-timeout-below-balancer", "idle limits"),
     ("idle-timeout-race", "idle limits"),
-    ("idle-timeout-shrinks", "idle limit next to others"),
+    ("idle-timeout-shrinks", NEXT_TO_OTHERS),
     ("lost-in-drain", DRAIN),
     ("max-requests-low", "requests per connection"),
     ("no-response-after-idle", "idle limits"),
@@ -97,14 +99,20 @@ pub const RULES: &[(&str, &str)] = &[
     ("unreachable", FIRST),
 ];
 
+/// The ids of the rules whose probes run in a campaign: those that end a server or hold many
+/// connections open do not.
+pub fn rule_ids_of_campaigns() -> Vec<&'static str> {
+    let run = |(_, probe): &&(&str, &str)| !matches!(*probe, DRAIN | NEXT_TO_OTHERS);
+    RULES.iter().filter(run).map(|(id, _)| *id).collect()
+}
+
 /// The ids of the rules.
 pub fn rule_ids() -> Vec<&'static str> {
     RULES.iter().map(|(id, _)| *id).collect()
 }
 
 /// Everything that a report of a check lays out.
-#[derive(Clone, Debug, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct CheckFacts {
     /// A summary in a few sentences, the most important one first.
     pub verdict: Claims,
@@ -128,7 +136,7 @@ pub struct CheckFacts {
     /// The first error response after which the server closed: such ends are no limits. Absent
     /// where there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error_close: Option<ErrorCloseFacts>,
+    pub error_close: Option<ErrorClose>,
     /// How long an idle connection is kept.
     pub idle_timeout: Option<IdleTimeout>,
     /// How many requests a connection takes.
@@ -196,7 +204,7 @@ impl CheckFacts {
             names: profile.names.as_ref().map(NamesFacts::of),
             versions: profile.versions.iter().map(VersionFacts::of).collect(),
             tls: profile.tls.iter().map(TlsFacts::of).collect(),
-            tls_older: profile.old_tls.iter().map(OldTls::of).collect(),
+            tls_older: profile.old_tls.clone(),
             resumption: profile.tls.iter().filter_map(Resumption::of).collect(),
             phases_ms: FreshVsReused::of(waterfall),
             kept_connections: kept,
@@ -342,7 +350,7 @@ impl CheckFacts {
 }
 
 /// Why no limit is known where no end of a connection was seen.
-fn without_end(error_close: Option<ErrorCloseFacts>) -> Why {
+fn without_end(error_close: Option<ErrorClose>) -> Why {
     error_close.map_or(Why::NothingHappened, |_| Why::cannot_see(ERROR_CLOSES))
 }
 

@@ -50,8 +50,7 @@ pub struct FaultAnalysis {
 }
 
 /// What a program did under faults. Times are in milliseconds where the name says so.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FaultFacts {
     /// Sentences, the worst outcome first.
     pub verdict: Claims,
@@ -102,14 +101,9 @@ impl FaultAnalysis {
         let findings = findings::findings(&cells);
         let totals = || observed.iter().map(|one| &one.totals);
         let counted = ObservedCounts::sum(totals().map(|one| &one.counted));
-        let traffic = TrafficReadings::of(CountedTraffic {
-            counts: &counted,
-            unobserved: &unobserved,
-            avoidable: counted.avoidable,
-            reuse_known: counted.reuse_known,
-            lookups_in_vain: totals().map(|one| one.lookups_in_vain()).sum(),
-            has_dials: true,
-        });
+        let in_vain = totals().map(|one| one.lookups_in_vain()).sum();
+        let traffic = CountedTraffic::observed(&counted, &unobserved, in_vain);
+        let traffic = TrafficReadings::of(traffic);
         let is_safe = unobserved.missing().is_none() && verdict::is_safe(&cells);
         FaultFacts {
             verdict: verdict::claims(&runs, &cells, is_safe, &unobserved),

@@ -3,6 +3,13 @@
 //!
 //! Must not send anything, print, or read a clock.
 
+#[cfg(not(feature = "schema"))]
+#[macro_use]
+extern crate intact_schema;
+#[cfg(feature = "schema")]
+#[macro_use]
+extern crate schemars;
+
 pub mod chain;
 pub mod check;
 pub mod fault;

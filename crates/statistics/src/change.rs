@@ -6,6 +6,7 @@
 //! that depend on their neighbours, are not taken for a change. A level that does not last, such as
 //! a burst of load, is none either.
 
+use crate::splits::{Splits, mean};
 use serde::Serialize;
 
 /// Values that a series must have.
@@ -124,33 +125,11 @@ fn staircase(
 
 /// The cuts into levels of [`MIN_LEVEL`] values at least that explain most squares.
 fn best_cuts(values: &[f64], count: usize) -> Option<Vec<usize>> {
-    let len = values.len();
-    let mut sums = vec![0.0; len + 1];
-    for (nth, value) in values.iter().enumerate() {
-        sums[nth + 1] = sums[nth] + value;
+    if values.len() < (count + 1) * MIN_LEVEL {
+        return None;
     }
-    let explained = |from: usize, to: usize| (sums[to] - sums[from]).powi(2) / (to - from) as f64;
-    // for each end: the most that levels up to there explain, and their cuts
-    let mut best: Vec<Option<(f64, Vec<usize>)>> = (0..=len)
-        .map(|end| (end >= MIN_LEVEL).then(|| (explained(0, end), Vec::new())))
-        .collect();
-    for _ in 0..count {
-        let next = |end: usize| {
-            let starts = MIN_LEVEL..=end.checked_sub(MIN_LEVEL)?;
-            let options = starts.filter_map(|cut| {
-                let (so_far, cuts) = best[cut].as_ref()?;
-                Some((so_far + explained(cut, end), cut, cuts))
-            });
-            let (most, cut, cuts) = options.max_by(|a, b| a.0.total_cmp(&b.0))?;
-            Some((most, [&cuts[..], &[cut]].concat()))
-        };
-        best = (0..=len).map(next).collect();
-    }
-    best.pop().flatten().map(|(_, cuts)| cuts)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+    let levels = Splits::of(values, count + 1, MIN_LEVEL).classes(count + 1);
+    Some(levels[1..].iter().map(|level| level.start).collect())
 }
 
 /// The cuts that are tried.

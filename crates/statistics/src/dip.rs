@@ -6,25 +6,14 @@
 //! the dip is half the last distance found.
 
 use intact_experiment::Rng;
-use serde::Serialize;
 
 /// More points than this only cost time; thin them first, evenly by rank (see `humps`).
 pub(super) const MAX_POINTS: usize = 1_000;
 /// The number of simulated samples with at least the real dip after which the result is clear.
 const ENOUGH: u32 = 10;
 
-/// How far a sample is from one mode, and how often chance alone does that.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Dip {
-    /// The dip, from 1/(2n) (also where all samples are equal, by convention) to 1/4.
-    pub statistic: f64,
-    /// Share of uniform samples (the hardest of all unimodal ones) that dip at least as far, the
-    /// sample itself counted.
-    pub p_value: f64,
-}
-
-/// The dip of `sorted`, which must rise and be finite; `None` when it does not, or is empty.
+/// The dip of `sorted`, which must rise and be finite; `None` when it does not, or is empty. From
+/// 1/(2n) (also where all samples are equal, by convention) to 1/4.
 pub(super) fn dip(sorted: &[f64]) -> Option<f64> {
     let rises = sorted.windows(2).all(|pair| pair[0] <= pair[1]);
     if sorted.is_empty() || !rises || !sorted.iter().all(|x| x.is_finite()) {
@@ -33,12 +22,14 @@ pub(super) fn dip(sorted: &[f64]) -> Option<f64> {
     Some(largest_distance(sorted) / (2 * sorted.len()) as f64)
 }
 
-/// Tests `sorted` for one mode against at most `draws` simulated uniform samples of its size.
+/// Tests `sorted` for one mode against at most `draws` simulated uniform samples (the hardest of
+/// all unimodal ones) of its size: the share of them that dip at least as far, the sample itself
+/// counted.
 ///
 /// `None` as for [`dip`]. Costs about `draws` times sorting the sample if the dip is rare. If not,
 /// it ends after [`ENOUGH`] samples with at least its dip (J. Besag and P. Clifford, "Sequential
 /// Monte Carlo p-values", Biometrika 78 (1991) 301-304).
-pub(super) fn dip_test(sorted: &[f64], draws: u32, seed: u64) -> Option<Dip> {
+pub(super) fn dip_test(sorted: &[f64], draws: u32, seed: u64) -> Option<f64> {
     let statistic = dip(sorted)?;
     let mut rng = Rng::seeded(seed);
     let mut uniform = vec![0.0; sorted.len()];
@@ -50,14 +41,10 @@ pub(super) fn dip_test(sorted: &[f64], draws: u32, seed: u64) -> Option<Dip> {
             as_far += 1;
         }
         if as_far == ENOUGH {
-            let p_value = f64::from(ENOUGH) / f64::from(drawn);
-            return Some(Dip { statistic, p_value });
+            return Some(f64::from(ENOUGH) / f64::from(drawn));
         }
     }
-    Some(Dip {
-        statistic,
-        p_value: f64::from(as_far + 1) / f64::from(draws + 1),
-    })
+    Some(f64::from(as_far + 1) / f64::from(draws + 1))
 }
 
 /// Twice the dip in samples: narrows the interval that may hold the mode until the hulls over it

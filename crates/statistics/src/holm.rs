@@ -7,8 +7,6 @@
 //! once: with m real differences they miss up to alpha (1 + 1/2 + ... + 1/m). The price: an
 //! interval may touch zero where the p-value just says "differs".
 
-use serde::Serialize;
-
 use super::PairedDifference;
 use super::interval::{CONFIDENCE, Interval};
 
@@ -16,8 +14,7 @@ use super::interval::{CONFIDENCE, Interval};
 const HOLM_FROM: usize = 11;
 
 /// A comparison as it may be reported with the others of its run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adjusted {
     /// The estimate and its interval.
     pub interval: Interval,

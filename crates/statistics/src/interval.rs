@@ -88,16 +88,6 @@ pub enum NoInterval {
         /// Index of the round, from 0.
         round: usize,
     },
-    /// Too few exchanges lie beyond the percentile in a round.
-    #[error("round {} has {beyond} exchanges beyond the percentile, fewer than {needed}; run longer rounds or ask for a lower percentile", round + 1)]
-    TooFewBeyond {
-        /// Index of the round, from 0.
-        round: usize,
-        /// Exchanges beyond the percentile in that round.
-        beyond: u64,
-        /// Exchanges there must be.
-        needed: u64,
-    },
 }
 
 #[cfg(test)]

@@ -3,11 +3,8 @@
 //!
 //! Finds two components in anything. Whether there *are* two is for the dip to say.
 
-use serde::Serialize;
-
 /// One mode.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MixturePart {
     /// Mean of the samples in it, in their unit.
     pub mean: f64,
@@ -20,8 +17,7 @@ pub struct MixturePart {
 }
 
 /// Two modes, the faster first.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mixture {
     /// The mode with the smaller median.
     pub fast: MixturePart,

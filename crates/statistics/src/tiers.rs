@@ -4,7 +4,7 @@
 //! For sequences too short for a histogram. The caller leaves out what is expected to differ (the
 //! fresh ones).
 
-use serde::Serialize;
+use crate::splits::{Splits, mean};
 use std::ops::Range;
 
 /// A tier has at least this many calls; fewer are outliers.
@@ -23,8 +23,7 @@ const MIN_RATIO: f64 = 1.2;
 const MIN_EXPLAINED: f64 = 0.6;
 
 /// One level of the sequence.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tier {
     /// Mean of its calls, in their unit.
     pub mean: f64,
@@ -33,8 +32,7 @@ pub struct Tier {
 }
 
 /// Two levels or more, and which call is on which.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Tiers {
     /// The levels, the fastest first.
     pub levels: Vec<Tier>,
@@ -53,8 +51,7 @@ pub struct PhaseSeries<'a> {
 }
 
 /// The phase that makes the difference between two tiers.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Explained<'a> {
     /// The phase.
     pub phase: &'a str,
@@ -77,7 +74,7 @@ pub fn tiers(times: &[f64]) -> Option<Tiers> {
     by_time.sort_by(|&i, &j| times[i].total_cmp(&times[j]));
     let logs: Vec<f64> = by_time.iter().map(|&i| times[i].ln()).collect();
     let most = MAX_TIERS.min(times.len() / MIN_CALLS);
-    let splits = Splits::of(&logs, most);
+    let splits = Splits::of(&logs, most, MIN_CALLS);
     let classes = (2..=most)
         .rev()
         .map(|count| splits.classes(count))
@@ -127,76 +124,6 @@ pub fn explaining_phase<'a>(
         .max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
-/// The splits of a sorted sequence into at most this number of classes that have the least squares
-/// inside.
-struct Splits {
-    len: usize,
-    /// For each number of classes from 2 on and each length, where the last class of that
-    /// beginning starts.
-    starts: Vec<Vec<usize>>,
-}
-
-impl Splits {
-    fn of(sorted: &[f64], most: usize) -> Splits {
-        let len = sorted.len();
-        let inside = Squares::of(sorted);
-        let mut least: Vec<f64> = (0..=len).map(|end| inside.of_class(0..end)).collect();
-        let mut starts = Vec::new();
-        for count in 2..=most {
-            let best_of = |end: usize| {
-                let last = end.saturating_sub(MIN_CALLS);
-                let cuts = (count - 1) * MIN_CALLS..=last;
-                let split = cuts.map(|cut| (cut, least[cut] + inside.of_class(cut..end)));
-                split.fold((0, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a })
-            };
-            let best: Vec<(usize, f64)> = (0..=len).map(best_of).collect();
-            starts.push(best.iter().map(|one| one.0).collect());
-            least = best.iter().map(|one| one.1).collect();
-        }
-        Splits { len, starts }
-    }
-
-    /// The classes of the best split into `count`.
-    fn classes(&self, count: usize) -> Vec<Range<usize>> {
-        let mut end = self.len;
-        let mut classes = Vec::new();
-        for starts in self.starts[..count - 1].iter().rev() {
-            classes.push(starts[end]..end);
-            end = starts[end];
-        }
-        classes.push(0..end);
-        classes.reverse();
-        classes
-    }
-}
-
-/// Running sums, from which the squares inside any class follow.
-struct Squares {
-    sums: Vec<(f64, f64)>,
-}
-
-impl Squares {
-    fn of(values: &[f64]) -> Squares {
-        let centre = mean(values);
-        let mut sums = vec![(0.0, 0.0)];
-        let (mut sum, mut squares) = (0.0, 0.0);
-        for value in values {
-            sum += value - centre;
-            squares += (value - centre) * (value - centre);
-            sums.push((sum, squares));
-        }
-        Squares { sums }
-    }
-
-    fn of_class(&self, class: Range<usize>) -> f64 {
-        let ((from, from_squares), (to, to_squares)) =
-            (self.sums[class.start], self.sums[class.end]);
-        let sum = to - from;
-        let within = to_squares - from_squares - sum * sum / class.len().max(1) as f64;
-        within.max(0.0)
-    }
-}
-
 /// Whether each class stands apart from the next.
 fn stand_apart(sorted: &[f64], classes: &[Range<usize>]) -> bool {
     let inside = classes.iter().map(|class| squares(&sorted[class.clone()]));
@@ -210,10 +137,6 @@ fn stand_apart(sorted: &[f64], classes: &[Range<usize>]) -> bool {
             && apart >= MIN_SEPARATION * sd
             && apart >= MIN_OWN_SEPARATION * widest
     })
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 fn squares(values: &[f64]) -> f64 {

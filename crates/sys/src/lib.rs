@@ -13,6 +13,7 @@
 pub mod address;
 pub mod bpf;
 pub mod credentials;
+pub mod descriptors;
 pub mod guard;
 pub mod namespaces;
 pub mod netlink;

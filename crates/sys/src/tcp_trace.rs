@@ -124,12 +124,6 @@ impl TcpTrace {
         Ok(trace)
     }
 
-    /// The time of [`Traced::at`].
-    pub fn now() -> u64 {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-    }
-
     /// What was traced until now, in the order of time.
     pub fn read(&mut self) -> Vec<Traced> {
         self.drain();
@@ -292,6 +286,7 @@ impl Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timer::monotonic;
     use proptest::prelude::*;
     use std::net::{TcpListener, TcpStream};
     use std::process::Command;
@@ -335,7 +330,7 @@ format:
         let Ok(mut trace) = TcpTrace::start() else {
             return;
         };
-        let before = TcpTrace::now();
+        let before = monotonic();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         Command::new("true").status().unwrap();
@@ -352,7 +347,7 @@ format:
             peer: stream.peer_addr().unwrap(),
         };
         let decided = traced.iter().find(|traced| traced.what == decided).unwrap();
-        assert!(decided.at >= before && decided.at <= TcpTrace::now());
+        assert!(decided.at >= before && decided.at <= monotonic());
         let is_fork = |traced: &Traced| matches!(traced.what, TracedEvent::Forked { parent, .. } if parent == this);
         assert!(traced.iter().any(is_fork), "{traced:?}");
     }

@@ -10,6 +10,12 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
+/// CLOCK_MONOTONIC, which all processes share, in nanoseconds.
+pub fn monotonic() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 /// Waits until `descriptor` is readable, at most for `limit`. Returns whether it is. How late it
 /// returns depends on the timer slack of the thread (prctl(2), PR_SET_TIMERSLACK).
 ///

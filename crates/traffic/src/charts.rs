@@ -18,8 +18,7 @@ const GAPS: usize = 6;
 const ENOUGH: u64 = 10;
 
 /// Everything that the page draws.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Charts {
     /// Latency of complete requests: fresh, reused, unknown.
     pub latency: Vec<Population>,
@@ -38,8 +37,7 @@ pub struct Charts {
 }
 
 /// The idle gaps of one destination.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct GapPanel {
     /// The destination.
     pub name: String,

@@ -437,7 +437,12 @@ impl Counts {
 
     /// Whether requests overlapped, or may have.
     pub(crate) fn has_overlaps(&self) -> bool {
-        self.is_coarse || self.single.peak() + self.streams.peak() > 1
+        self.is_coarse || self.shows_overlaps()
+    }
+
+    /// Whether the times show that requests overlapped.
+    pub(crate) fn shows_overlaps(&self) -> bool {
+        self.single.peak() + self.streams.peak() > 1
     }
 
     /// The connections that the peak overlap needs next to those that were open before the

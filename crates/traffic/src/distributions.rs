@@ -14,8 +14,7 @@ const GAP_EDGES_S: [f64; 12] = [
 const EXCHANGE_EDGES: [u64; 9] = [1, 2, 3, 5, 10, 30, 100, 300, 1000];
 
 /// The distribution of idle gaps, and the share in the danger band.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Gaps {
     /// How many.
     pub count: u64,
@@ -36,8 +35,7 @@ pub struct Gaps {
 }
 
 /// The distribution of requests over connections that ended.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PerConnection {
     /// Mean.
     pub mean: Option<f64>,

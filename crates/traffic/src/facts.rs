@@ -24,8 +24,7 @@ use std::sync::Arc;
 const FIRST_CALLS: CallNoun = CallNoun("the", "first requests of new connections");
 
 /// What an observer found out. Times are in milliseconds where the name says so.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ObservedFacts {
     /// Sentences, the one that matters most first.
     pub verdict: Claims,
@@ -49,8 +48,7 @@ pub struct ObservedFacts {
 }
 
 /// The figures of one destination.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Destination {
     /// Scheme, host and port, or an address; for a server's ledger the client.
     pub origin: String,
@@ -130,8 +128,7 @@ fn named(counts: &BTreeMap<Arc<str>, u64>) -> BTreeMap<String, u64> {
 }
 
 /// How many TLS handshakes were of one kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TlsFigures {
     /// The version; absent when it was not seen.
     pub version: Option<TlsVersion>,

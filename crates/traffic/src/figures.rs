@@ -23,8 +23,7 @@ const NO_BYTES: Why =
     Why::not_measured("bytes are in the ledger (--ledger DIR), not summed up yet");
 
 /// The figures that all destinations together and each of them have.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Figures {
     /// Requests and connections; `needed` is for the peak overlap of requests.
     #[serde(flatten)]
@@ -110,8 +109,7 @@ struct RawFigures {
 }
 
 /// Means of the setup steps in milliseconds, over all connections that had them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SetupMeans {
     /// Lookup.
     pub dns: Reading,
@@ -124,8 +122,7 @@ pub struct SetupMeans {
 }
 
 /// Lookups of names.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct LookupFigures {
     /// All.
     pub total: Reading,
@@ -144,8 +141,7 @@ pub struct LookupFigures {
 }
 
 /// Phases of complete requests, those that waited for setup apart.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Phases {
     /// Requests that waited for setup.
     pub fresh: PhaseTimes,
@@ -261,14 +257,8 @@ impl Figures {
     fn read(&mut self) {
         let (counted, raw) = (&self.counted, &self.raw);
         let unobserved = &counted.unobserved;
-        let traffic = TrafficReadings::of(CountedTraffic {
-            counts: &counted.counts,
-            unobserved,
-            avoidable: counted.avoidable,
-            reuse_known: counted.reuse_known,
-            lookups_in_vain: raw.lookups_in_vain,
-            has_dials: true,
-        });
+        let traffic = CountedTraffic::observed(counted, unobserved, raw.lookups_in_vain);
+        let traffic = TrafficReadings::of(traffic);
         let spared = counted.spared();
         self.wasted_ms = traffic.cost(counted.wasted_ms, spared);
         self.wasted_share = traffic.cost(raw.wasted_share, spared);

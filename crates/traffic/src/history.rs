@@ -100,6 +100,19 @@ impl Life {
         self.announced.or(self.end)
     }
 
+    /// Its end, if its client closed it.
+    pub(super) fn closed_by_client(&self) -> Option<End> {
+        use OpenReason::{ClientAtOnce, ClientIdle, ClientRenewed};
+        let is_of_client = |end: &End| matches!(end.why, ClientAtOnce | ClientIdle | ClientRenewed);
+        self.ended().filter(is_of_client)
+    }
+
+    /// When its client closed it right after a response.
+    pub(super) fn closed_after_use(&self) -> Option<Nanos> {
+        let end = self.closed_by_client()?;
+        (end.why != OpenReason::ClientIdle).then_some(end.at)
+    }
+
     /// The end of its last exchange.
     pub(super) fn last_end(&self) -> Option<Nanos> {
         self.uses.iter().map(|one| one.span.end).max()

@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 /// What was read of one input.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct InputFacts {
     /// The file's name.
     pub name: String,

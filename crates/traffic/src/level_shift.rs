@@ -29,8 +29,7 @@ const SHOWN: usize = 3;
 const GROUPS: usize = 10;
 
 /// What changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Shifted {
     /// The share of requests that reused a connection.
@@ -41,8 +40,7 @@ pub enum Shifted {
 
 /// A change of level with what was the case on both sides. It describes; only an experiment shows
 /// the cause.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LevelShift {
     /// When (RFC 3339, UTC).
     pub at: String,
@@ -64,8 +62,7 @@ pub struct LevelShift {
 }
 
 /// One side of a change of level.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StepSide {
     /// Requests.
     pub requests: u64,

@@ -6,6 +6,13 @@
 //! carries, `Closed` after it, and events roughly in the order of their ends. Observing gives no
 //! causal interval: only experiments do.
 
+#[cfg(not(feature = "schema"))]
+#[macro_use]
+extern crate intact_schema;
+#[cfg(feature = "schema")]
+#[macro_use]
+extern crate schemars;
+
 mod batches;
 mod caveats;
 mod charts;

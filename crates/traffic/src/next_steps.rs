@@ -8,8 +8,7 @@ use intact_ledger::Producer;
 use serde::Serialize;
 
 /// A command to run next.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NextStep {
     /// What it is for.
     pub purpose: &'static str,

@@ -108,8 +108,18 @@ impl Last {
 
     /// Whether it was an error response that announced the end.
     fn announces_after_error(&self) -> bool {
-        self.close_sent_by == Some(Side::Server) && self.status.is_some_and(|one| one >= 400)
+        self.close_sent_by == Some(Side::Server) && self.is_error()
     }
+
+    /// Whether it was an error response.
+    pub(super) fn is_error(&self) -> bool {
+        self.status.is_some_and(is_error)
+    }
+}
+
+/// Whether a response with this status is an error response.
+pub(super) fn is_error(status: u16) -> bool {
+    status >= 400
 }
 
 /// The status of a response after which the connection carries another protocol.

@@ -2,6 +2,7 @@
 //! rules claim avoidable setups by it. Must not decide whether that is worth a finding.
 
 use super::open_connection::{Last, OpenConnection};
+use intact_advice::Client;
 use intact_ledger::{Close, CloseKind, ClosePoint, Protocol, Side};
 
 /// A close so soon after an exchange, in nanoseconds, is not the end of an idle time; used where
@@ -13,7 +14,7 @@ const READ_AT_ONCE: u64 = 1024;
 
 /// Exchanges on a connection from which on a client that closes it renews it, rather than not to
 /// keep it.
-const MANY: u64 = 10;
+pub(super) const MANY: u64 = 10;
 
 macro_rules! whys {
     ($($variant:ident $words:literal,)*) => {
@@ -86,18 +87,13 @@ impl OpenReason {
             _ => idle < AT_ONCE,
         };
         let carried = close.exchanges.unwrap_or(live.exchanges);
-        // a socket that is closed with unread bytes in it sends a RST (RFC 2525 section 2.17); a
-        // short body is read with the header section, so such a RST was meant
-        let reset = close.how == Some(CloseKind::Rst)
-            && at_once
-            && last.is_some_and(|last| last.ok && last.body > READ_AT_ONCE);
         // so after a FIN the client had read what had come, and waited for the rest
         let waited = close.how == Some(CloseKind::Fin)
             && last
                 .and_then(|last| last.answered)
                 .is_some_and(|answered| close.at.since(answered) >= AT_ONCE);
         let undrained =
-            last.is_some_and(|last| last.undrained) && !waited || reset || has_rest(live, close);
+            last.is_some_and(|last| last.undrained) && !waited || leaves_rest(live, close);
         // what announced the end, and since when it was idle, is inside TLS
         let is_hidden = live.connection.tls.is_some()
             && match last {
@@ -191,6 +187,31 @@ impl OpenReason {
 pub(super) fn has_rest(live: &OpenConnection, close: &Close) -> bool {
     let is_upgraded = live.last.as_ref().is_some_and(Last::is_upgrade);
     close.bytes.unread.is_some() && !live.multiplexes() && !is_upgraded
+}
+
+/// Whether the client closed a connection with a part of a response unread, as its socket or a RST
+/// shows: a close with unread bytes sends one (RFC 2525 section 2.17). A short body is read with
+/// the header section, so such a RST was meant. Of TLS, other records than those of a response may
+/// be left when the connection has been idle.
+pub(super) fn leaves_rest(live: &OpenConnection, close: &Close) -> bool {
+    has_rest(live, close) || is_reset_with_rest(live, close)
+}
+
+fn is_reset_with_rest(live: &OpenConnection, close: &Close) -> bool {
+    let is_reset = close.by == Some(Side::Client) && close.how == Some(CloseKind::Rst);
+    let Some(last) = live.last.as_ref().filter(|_| is_reset) else {
+        return false;
+    };
+    let connection = &live.connection;
+    let is_readable = connection.tls.is_none() || close.at.since(last.end) < AT_ONCE;
+    let is_one_at_a_time = !live.multiplexes() && !last.is_upgrade();
+    let command = connection.owner.as_ref().map(|owner| &*owner.command);
+    let client = || Client::recognise(command, connection.agent.as_deref(), None);
+    last.ok
+        && last.body > READ_AT_ONCE
+        && is_readable
+        && is_one_at_a_time
+        && !client().is_some_and(|client| client.resets)
 }
 
 fn is_old(live: &OpenConnection) -> bool {

@@ -36,8 +36,7 @@ impl Sums {
 }
 
 /// What happened in one period.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Period {
     /// When it began, in seconds since the run began.
     pub from_s: f64,

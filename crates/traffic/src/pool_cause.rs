@@ -4,13 +4,19 @@
 use super::history::{End, History, Life};
 use super::open_connection::{HAND_BACK, PoolOwner};
 use super::open_reason::OpenReason;
-use super::pool_replay::{Full, Intervals, PoolReplay, busy, is_reusing, kept, peak};
+use super::pool_replay::{
+    Full, Intervals, PoolReplay, Renewal, busy, is_reusing, kept, last_use, peak,
+};
 use intact_ledger::{Nanos, Span};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 
-/// Openings with a reason from which on those without one have the same.
-const SEVERAL: u64 = 3;
+/// Openings for one reason from which on it counts: those without one have the same, and a claim of
+/// them is more than a note.
+pub(crate) const SEVERAL: u64 = 3;
+
+/// How many times more openings without any other reason there must be than those of a habit.
+const FEW: u64 = 4;
 
 /// Openings by their reason.
 pub(super) type Reasons = BTreeMap<OpenReason, u64>;
@@ -23,10 +29,14 @@ pub(crate) struct Causes {
     client_idle: HashMap<usize, u64>,
     /// The pool that closed most connections because it was full.
     full: HashMap<usize, Full>,
+    /// What the clients count that close connections after a number of requests, or at an age.
+    renewal: HashMap<usize, Renewal>,
     /// Most connections that were busy at the same time.
     busy: HashMap<usize, u64>,
     /// Openings of pools that use connections again, for which no reason is seen.
     growth: HashMap<usize, u64>,
+    /// Whether the openings of a habit are few of those.
+    are_habits_few: bool,
 }
 
 impl Causes {
@@ -52,9 +62,11 @@ impl Causes {
             for why in replay.reasons(first, server_limit(destination), is_evicted) {
                 *reasons.entry(why).or_default() += 1;
             }
-            unify(&mut reasons, lives);
+            let is_reusing = is_reusing(lives);
+            explain_idle(&mut reasons, lives);
+            unify(&mut reasons, is_reusing);
             let is_single = lives.iter().all(|life| life.streams.is_none());
-            if is_reusing(lives) && is_single {
+            if is_reusing && is_single {
                 let growth = reasons.get(&OpenReason::Growth).copied();
                 *causes.growth.entry(destination).or_default() += growth.unwrap_or(0);
             }
@@ -68,12 +80,19 @@ impl Causes {
                     *known = full;
                 }
             }
+            if let Some(renewal) = replay.renewal() {
+                causes.renewal.entry(destination).or_insert(renewal);
+            }
             let limit = lives.iter().filter_map(|life| owners.idle_limit(life));
             if let Some(limit) = limit.min() {
                 let known = causes.client_idle.entry(destination).or_insert(limit);
                 *known = limit.min(*known);
             }
         }
+        causes.reasons.values_mut().for_each(without_few);
+        let growth: u64 = causes.growth.values().sum();
+        let habits = causes.growth.keys().map(|each| causes.habits(*each));
+        causes.are_habits_few = FEW * habits.sum::<u64>() <= growth;
         causes
     }
 
@@ -85,13 +104,34 @@ impl Causes {
 
     /// The connections that were opened because all others were busy or in hand, where a client
     /// that uses connections again opened next to none for any other reason: it needs them,
-    /// although their requests may not overlap.
+    /// although their requests may not overlap. A few more are a habit: another process had an idle
+    /// one, or a request got a free connection before its own was open.
     pub(super) fn grown(&self, destination: usize) -> u64 {
+        let habits = self.habits(destination);
         let explained = self.reasons(destination);
         let explained = explained.filter(|(why, _)| *why != OpenReason::Growth);
         let explained: u64 = explained.map(|(_, openings)| openings).sum();
-        let grown = self.growth.get(&destination).copied();
-        grown.filter(|_| explained < SEVERAL).unwrap_or(0)
+        let grown = self.growth.get(&destination).copied().unwrap_or(0);
+        let are_few_of_all = habits < SEVERAL && self.are_habits_few;
+        let are_few = FEW * habits <= grown || are_few_of_all;
+        let habits = if are_few { habits } else { 0 };
+        match explained - habits < SEVERAL {
+            true if grown > 0 => grown + habits,
+            _ => 0,
+        }
+    }
+
+    /// Openings of a habit, and what else the client did, if it is little: a balancer may keep
+    /// fewer connections at first than later.
+    fn habits(&self, destination: usize) -> u64 {
+        use OpenReason::{ClientIdle, NewProcess, OtherProcess, Unused};
+        let of = |is_asked: fn(OpenReason) -> bool| -> u64 {
+            let asked = self.reasons(destination).filter(|(why, _)| is_asked(*why));
+            asked.map(|(_, openings)| openings).sum()
+        };
+        let of_client = of(|why| is_of_client(why) && why != ClientIdle);
+        let few = if of_client < SEVERAL { of_client } else { 0 };
+        few + of(|why| matches!(why, NewProcess | OtherProcess | Unused))
     }
 
     /// Why the connections to a destination were opened, and how many for each reason.
@@ -115,6 +155,12 @@ impl Causes {
     /// The pool of a destination that closed connections because it had no room for them.
     pub(super) fn full(&self, destination: usize) -> Option<Full> {
         self.full.get(&destination).copied()
+    }
+
+    /// What a client of a destination counts that closes connections after a number of requests, or
+    /// at an age.
+    pub(super) fn renewal(&self, destination: usize) -> Option<Renewal> {
+        self.renewal.get(&destination).copied()
     }
 
     /// Assigns avoidable connections that have no reason of their own to the reason of most others,
@@ -272,26 +318,78 @@ fn is_of_client(why: OpenReason) -> bool {
     )
 }
 
-/// Assigns what the client did in a pool to one cause: the most frequent one. An idle limit of a
-/// client that reuses connections is a second one.
-fn unify(reasons: &mut Reasons, lives: &[&Life]) {
-    let is_reusing = is_reusing(lives);
-    let is_one =
-        |why: OpenReason| is_of_client(why) && !(is_reusing && why == OpenReason::ClientIdle);
-    let all = reasons.iter().filter(|(why, _)| is_one(**why));
-    let Some(cause) = all
-        .max_by_key(|(_, openings)| **openings)
-        .map(|(why, _)| *why)
-    else {
+/// Assigns the openings next to an idle connection to what the client did with others, where that
+/// accounts for all of them: it closed them right after a response, or gave requests up. Such a
+/// client may open the next one at any moment.
+fn explain_idle(reasons: &mut Reasons, lives: &[&Life]) {
+    use OpenReason::{ClientAtOnce, GaveUp, IdleExisted};
+    let Some((last, _)) = last_use(lives) else {
         return;
     };
-    let mut openings = 0;
-    reasons.retain(|why, count| {
-        let is_one = is_one(*why);
-        openings += if is_one { *count } else { 0 };
-        !is_one
+    let ends = |asked: OpenReason| {
+        let ends = lives.iter().filter_map(|life| life.ended());
+        ends.filter(|end| end.why == asked && end.at <= last)
+            .count() as u64
+    };
+    let openings = |why: OpenReason| reasons.get(&why).copied().unwrap_or(0);
+    let accounts_for_all =
+        |why: &OpenReason| ends(*why) + SEVERAL > openings(IdleExisted) + openings(*why);
+    let most = [ClientAtOnce, GaveUp]
+        .into_iter()
+        .max_by_key(|why| ends(*why));
+    if let Some(cause) = most.filter(accounts_for_all)
+        && openings(IdleExisted) > 0
+        && ends(cause) >= SEVERAL
+    {
+        merge(reasons, cause, |why, _| why == IdleExisted);
+    }
+}
+
+/// Assigns what the client did in a pool to one cause: the most frequent one. An idle limit of a
+/// client that reuses connections is a second one, and so are unread responses, unless they are
+/// most: what comes in time is read to its end.
+fn unify(reasons: &mut Reasons, is_reusing: bool) {
+    let is_one =
+        |why: OpenReason| is_of_client(why) && !(is_reusing && why == OpenReason::ClientIdle);
+    let is_cause = |why: OpenReason| is_one(why) || why == OpenReason::Undrained;
+    let Some(cause) = most_frequent(reasons, is_cause) else {
+        return;
+    };
+    merge(reasons, cause, |why, _| is_one(why));
+}
+
+/// Assigns the few openings at a destination that have another reason of clients to the most
+/// frequent one: a second cause takes evidence of its own.
+fn without_few(reasons: &mut Reasons) {
+    let is_own = |why: OpenReason| {
+        use OpenReason::{ClientRenewed, Undrained};
+        is_of_client(why) || matches!(why, ClientRenewed | Undrained)
+    };
+    let Some(cause) = most_frequent(reasons, is_own) else {
+        return;
+    };
+    if reasons[&cause] >= SEVERAL {
+        merge(reasons, cause, |why, openings| {
+            is_own(why) && openings < SEVERAL
+        });
+    }
+}
+
+fn most_frequent(reasons: &Reasons, is_asked: impl Fn(OpenReason) -> bool) -> Option<OpenReason> {
+    let asked = reasons.iter().filter(|(why, _)| is_asked(**why));
+    let most = asked.max_by_key(|(_, openings)| **openings);
+    most.map(|(why, _)| *why)
+}
+
+/// Assigns openings to `cause`.
+fn merge(reasons: &mut Reasons, cause: OpenReason, is_of: impl Fn(OpenReason, u64) -> bool) {
+    let mut merged = 0;
+    reasons.retain(|why, openings| {
+        let is_of = *why != cause && is_of(*why, *openings);
+        merged += if is_of { *openings } else { 0 };
+        !is_of
     });
-    reasons.insert(cause, openings);
+    *reasons.entry(cause).or_default() += merged;
 }
 
 /// What the owners of connections did, to all destinations.
@@ -307,6 +405,8 @@ struct OwnerTimes {
     kept: HashMap<usize, Vec<Intervals>>,
     /// The last moment at which a connection was opened or a request sent.
     last: Nanos,
+    /// Whether most connections that it closed after use were in the way of another destination.
+    evicts: bool,
 }
 
 impl Owners {
@@ -318,8 +418,6 @@ impl Owners {
             times
                 .openings
                 .extend(opened.map(|life| (life.at, destination)));
-            let all = times.kept.entry(destination).or_default();
-            all.push(kept(lives, HAND_BACK));
             for life in lives {
                 let last = life.uses.last().map_or(life.at, |one| one.span.start);
                 times.last = times.last.max(last).max(life.at);
@@ -328,34 +426,44 @@ impl Owners {
         for times in each.values_mut() {
             times.openings.sort_unstable();
         }
+        for (&(destination, owner, _), lives) in pools {
+            let Some(times) = each.get_mut(&owner) else {
+                continue;
+            };
+            // in a fast loop, over an opening to another destination
+            let openings = &times.openings;
+            let kept = kept(lives, |from, to| {
+                let next = openings.partition_point(|(at, _)| *at <= from);
+                to.since(from) > HAND_BACK
+                    || openings
+                        .get(next)
+                        .is_some_and(|(at, of)| *at < to && *of != destination)
+            });
+            times.kept.entry(destination).or_default().push(kept);
+        }
+        let mut closed: HashMap<PoolOwner, (usize, usize)> = HashMap::new();
+        for life in pools.values().flatten() {
+            let times = &each[&life.owner];
+            if let Some(end) = life.ended().filter(|end| is_of_client(end.why))
+                && end.at < times.last
+            {
+                let (evicted, all) = closed.entry(life.owner).or_default();
+                *evicted += usize::from(times.has_evicted(life, end));
+                *all += 1;
+            }
+        }
+        for (owner, (evicted, all)) in closed {
+            if let Some(times) = each.get_mut(&owner) {
+                times.evicts = 2 * evicted > all;
+            }
+        }
         Owners { each }
     }
 
-    /// Whether a pool closed a connection for one to another destination: the same owner opened one
-    /// at that moment, and keeps idle ones to further destinations. Otherwise the client itself may
-    /// have ended, and another one begun.
+    /// Whether a pool closed a connection for one to another destination.
     fn has_evicted(&self, life: &Life, end: End) -> bool {
-        let Some(times) = self.each.get(&life.owner) else {
-            return false;
-        };
-        let first = times
-            .openings
-            .partition_point(|(at, _)| at.after(HAND_BACK) < end.at);
-        let near = times.openings[first..].iter();
-        let mut near = near.take_while(|(at, _)| *at <= end.at.after(HAND_BACK));
-        let Some((_, grown)) = near.find(|(_, destination)| *destination != life.destination)
-        else {
-            return false;
-        };
-        // something else was done in between: otherwise the connection was closed after its use
-        let idle_from = life.last_end().unwrap_or(life.at);
-        let next = times.openings.partition_point(|(at, _)| *at <= idle_from);
-        let next = times.openings.get(next);
-        let is_later =
-            next.is_some_and(|(at, _)| *at < end.at) || end.at.since(idle_from) > HAND_BACK;
-        let third = times.kept.iter();
-        let mut third = third.filter(|(at, _)| ![life.destination, *grown].contains(at));
-        is_later && third.any(|(_, kept)| kept.iter().any(|one| one.at(end.at) > 0))
+        let times = self.each.get(&life.owner);
+        times.is_some_and(|times| times.evicts && times.has_evicted(life, end))
     }
 
     /// How long a connection was idle when its client closed it, in nanoseconds, if its idle time
@@ -366,5 +474,28 @@ impl Owners {
         let is_last = matches!(life.owner, PoolOwner::Process(_)) && times.last <= end.at;
         let idle = end.at.since(life.last_end()?);
         (!is_last && !self.has_evicted(life, end)).then_some(idle)
+    }
+}
+
+impl OwnerTimes {
+    /// Whether a connection was in the way of one to another destination: the owner opened that one
+    /// when it closed this one, and kept idle ones to further destinations. Otherwise the client
+    /// itself may have ended, and another one begun.
+    fn has_evicted(&self, life: &Life, end: End) -> bool {
+        let openings = &self.openings;
+        let first = openings.partition_point(|(at, _)| at.after(HAND_BACK) < end.at);
+        let near = openings[first..].iter();
+        let near = near.take_while(|(at, _)| *at <= end.at.after(HAND_BACK));
+        let mut grown = near.map(|(_, to)| *to).filter(|to| *to != life.destination);
+        // something else was done in between: otherwise the connection was closed after its use
+        let idle_from = life.last_end().unwrap_or(life.at);
+        let next = openings.get(openings.partition_point(|(at, _)| *at <= idle_from));
+        let is_later =
+            next.is_some_and(|(at, _)| *at < end.at) || end.at.since(idle_from) > HAND_BACK;
+        let kept = self.kept.iter().filter(|(at, kept)| {
+            **at != life.destination && kept.iter().any(|one| one.at(end.at) > 0)
+        });
+        let kept: Vec<usize> = kept.map(|(at, _)| *at).collect();
+        is_later && grown.any(|grown| kept.iter().any(|third| *third != grown))
     }
 }

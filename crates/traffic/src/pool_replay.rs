@@ -12,13 +12,18 @@
 use super::distributions::danger_from;
 use super::history::{End, Life};
 use super::open_connection::HAND_BACK;
-use super::open_reason::{AT_ONCE, OpenReason};
+use super::open_reason::{AT_ONCE, MANY, OpenReason};
 use super::overlap::Overlap;
+use super::pool_cause::SEVERAL;
 use intact_ledger::{Nanos, Span};
 
 /// How long before its first byte, in nanoseconds, a client that shares connections among threads
-/// may have taken one; also the longest margin.
+/// may have taken one, at most; also the longest margin.
 const IN_HAND: u64 = 250_000_000;
+/// Rests from which on they show how long a client may have a connection in hand.
+const RESTS: usize = 20;
+/// How many times longer than the median rest it may have one in hand.
+const RESTS_LONG: u64 = 4;
 /// The quantile of the measured times that the margin is twice of.
 const MARGIN_QUANTILE: f64 = 0.9;
 
@@ -90,35 +95,84 @@ fn rests(life: &Life) -> impl Iterator<Item = Rest> {
     })
 }
 
-/// When connections could have taken a request, beyond doubt.
-fn idle(lives: &[&Life], margin: u64) -> Intervals {
-    let (after, in_hand) = match is_reusing(lives) {
-        true => (margin, IN_HAND),
-        // nothing shows that its client would have used a connection again
-        false => (0, margin),
-    };
-    let single = lives.iter().filter(|life| life.streams.is_none());
-    let rests = single.flat_map(|life| rests(life));
-    Intervals::new(rests.map(|rest| {
-        let before_end = if rest.is_followed { in_hand } else { margin };
-        (rest.from.after(after), before(rest.to, before_end))
-    }))
+/// How long before its first byte a client may have taken a connection, in nanoseconds: most rests
+/// of the pool's connections were longer than that. None where no connection was used again.
+fn in_hand(lives: &[&Life]) -> u64 {
+    if !is_reusing(lives) {
+        return 0;
+    }
+    let rests = lives.iter().flat_map(|life| rests(life));
+    let followed = rests.filter(|rest| rest.is_followed);
+    let mut times: Vec<u64> = followed.map(|rest| rest.to.since(rest.from)).collect();
+    times.sort_unstable();
+    match times.get(times.len() / 2) {
+        Some(median) if times.len() >= RESTS => (RESTS_LONG * median).clamp(HAND_BACK, IN_HAND),
+        _ => IN_HAND,
+    }
 }
 
-/// When connections were kept without an exchange, whether a client had them in hand or not.
-pub(super) fn kept(lives: &[&Life], margin: u64) -> Intervals {
+/// When connections could have taken a request, beyond doubt.
+fn idle(lives: &[&Life], margin: u64) -> Intervals {
+    let is_reusing = is_reusing(lives);
+    let in_hand = in_hand(lives);
+    let kept_after = last_kept_after(lives);
+    let single = lives.iter().filter(|life| life.streams.is_none());
+    let rests = single.flat_map(|life| rests(life).map(move |rest| (life, rest)));
+    Intervals::new(
+        rests.map(|(life, rest)| match (is_reusing, rest.is_followed) {
+            (true, true) => (rest.from.after(margin), before(rest.to, in_hand)),
+            (true, false) => (rest.from.after(margin), before(rest.to, margin)),
+            // nothing shows that its client has one in hand
+            (false, _) if kept_after.is_some_and(|over| rest.to > over) => (rest.from, rest.to),
+            (false, _) if life.closed_by_client().is_some() => {
+                (rest.from, outlived(lives, rest.to, margin))
+            }
+            (false, _) => (rest.from, before(rest.to, margin)),
+        }),
+    )
+}
+
+/// The end of the last response of a pool, if most of its connections were open then, and more than
+/// calls at the same time leave: a delayed close explains a few.
+fn last_kept_after(lives: &[&Life]) -> Option<Nanos> {
+    let (_, over) = last_use(lives)?;
+    let open = lives.iter().filter(|life| life.until() > over).count() as u64;
+    let is_most = 2 * open > lives.len() as u64 && open >= SEVERAL;
+    (is_most && open > 2 * busy_at_once(lives)).then_some(over)
+}
+
+/// Most exchanges of a pool at the same time.
+fn busy_at_once(lives: &[&Life]) -> u64 {
+    let uses = lives.iter().flat_map(|life| &life.uses);
+    peak(uses.map(|one| one.span))
+}
+
+/// The end of the last opening for a call that a connection outlived which its client closed at
+/// `end`. A client per call may end when the next one has its response, so one that is closed
+/// before the opening after that was not kept. `lives` in the order of their openings.
+fn outlived(lives: &[&Life], end: Nanos, margin: u64) -> Nanos {
+    let before = &lives[..lives.partition_point(|life| life.at.after(margin) < end)];
+    let is_kept_to_end = |life: &&&Life| {
+        let over = life.last_end().unwrap_or(life.at);
+        before.len() == lives.len() && over.after(margin) < end
+    };
+    let last = before.last().filter(is_kept_to_end);
+    let last = last.or_else(|| before.iter().nth_back(1));
+    last.map_or(Nanos(0), |life| life.at.after(1))
+}
+
+/// When connections were kept without an exchange, whether a client had them in hand or not:
+/// another exchange follows, or `is_long` holds for the time without one.
+pub(super) fn kept(lives: &[&Life], is_long: impl Fn(Nanos, Nanos) -> bool) -> Intervals {
     let rests = lives.iter().flat_map(|life| rests(life));
-    let kept = rests.filter(|rest| rest.is_followed || rest.to.since(rest.from) > margin);
+    let kept = rests.filter(|rest| rest.is_followed || is_long(rest.from, rest.to));
     Intervals::new(kept.map(|rest| (rest.from, rest.to)))
 }
 
 /// When connections of a pool that carry one exchange at a time were busy, or may have been in
 /// hand.
 pub(super) fn busy(lives: &[&Life]) -> Vec<Span> {
-    let in_hand = match is_reusing(lives) {
-        true => IN_HAND,
-        false => 0,
-    };
+    let in_hand = in_hand(lives);
     let mut busy: Vec<Span> = Vec::new();
     for life in lives.iter().filter(|life| life.streams.is_none()) {
         let first = busy.len();
@@ -161,6 +215,8 @@ pub(super) struct PoolReplay<'a> {
     unread: Intervals,
     /// The number of idle connections from which on the client closes further ones, if it does.
     full: Option<Full>,
+    /// What the client counts to close connections, if it does.
+    renewal: Option<Renewal>,
     /// When the connections of the pool were opened.
     openings: Vec<Nanos>,
 }
@@ -172,44 +228,63 @@ pub(super) struct Full {
     pub(super) kept: u64,
     /// Connections that it closed after it had used them again.
     pub(super) closed: u64,
-    /// Connections that it kept, idle, to the end of its program.
-    pub(super) left: u64,
+    /// Whether as many were idle for good when the last one was closed. Workers that end close
+    /// their own connections, and keep none.
+    pub(super) is_shared: bool,
 }
 
 /// A connection that the client closed right after a response.
 struct Dropped {
     span: Span,
-    /// Others that were idle when it was closed, or soon afterwards: a pool that closes its oldest
-    /// connection does so before the next one is back.
+    /// When it was closed.
+    at: Nanos,
+    is_used_again: bool,
+    /// Others that were idle when it was closed, or at once afterwards: a pool that closes its
+    /// oldest connection does so before the next one is back.
     kept: usize,
-    /// Others that were used again and busy meanwhile.
+    /// The same within the margin: a busy client reads late.
+    kept_soon: usize,
+    /// Others that were used again and busy meanwhile, or shortly before: a busy client takes its
+    /// time to open a connection.
     busy: usize,
 }
 
+/// Since when a client closed what it had kept to its end: its last close, and those next to it,
+/// after all responses.
+fn closed_together(lives: &[&Life]) -> Option<Nanos> {
+    let (_, last) = last_use(lives)?;
+    let ends = || lives.iter().filter_map(|life| Some(life.end?.at));
+    let end = ends().max()?;
+    let together = ends().filter(|at| at.after(TOGETHER) >= end).min();
+    together.map(|at| at.max(last))
+}
+
+/// How many connections a client closed right after a response that it had used again. Those of the
+/// last burst count too, but not what it closes together at its end.
+fn closed_used_again(lives: &[&Life]) -> Option<u64> {
+    let end = closed_together(lives)?;
+    let is_closed = |life: &&&Life| life.closed_after_use().is_some_and(|at| at < end);
+    let again = lives.iter().filter(is_closed);
+    Some(again.filter(|life| life.carried > 1).count() as u64)
+}
+
 /// Up to [`LOOKED_AT`] of the connections that a client closed right after a response, while a
-/// request was to come; and how many of all it had used again. `last` is when the last request
-/// began: what is closed later may be the end of the program.
-fn dropped(lives: &[&Life], margin: u64, last: Nanos) -> (Vec<Dropped>, u64) {
-    let is_at_once = |end: &End| {
-        matches!(
-            end.why,
-            OpenReason::ClientAtOnce | OpenReason::ClientRenewed
-        )
-    };
+/// response was to come. `last` is the end of the last response: what is closed later may be the
+/// end of the program.
+fn dropped(lives: &[&Life], margin: u64, last: Nanos) -> Vec<Dropped> {
     let ends = lives.iter().filter_map(|life| {
-        let end = life.ended().filter(is_at_once)?;
-        (end.at < last).then_some((life, end.at))
+        let at = life.closed_after_use().filter(|at| *at < last)?;
+        Some((life, at))
     });
     let ends: Vec<(&&Life, Nanos)> = ends.collect();
-    let used_again = ends.iter().filter(|(life, _)| life.carried > 1).count() as u64;
     let each = ends.len().div_ceil(LOOKED_AT).max(1);
     let looked_at = ends.into_iter().step_by(each);
     let dropped = looked_at.filter_map(|(life, at)| {
         let span = Span::new(life.at, life.last_end()?);
         let others = || lives.iter().filter(|other| other.id != life.id);
-        let soon = at.after(margin);
-        let is_kept = |other: &&&Life| {
-            let is_there = other.at <= soon && at < other.until();
+        let is_kept_by = |other: &Life, soon: Nanos| {
+            // what is opened afterwards may be of the next client
+            let is_there = other.at < at && at < other.until();
             let mut rests = rests(other).filter(|rest| rest.from <= soon && at < rest.to);
             is_there
                 && rests.any(|rest| {
@@ -217,24 +292,77 @@ fn dropped(lives: &[&Life], margin: u64, last: Nanos) -> (Vec<Dropped>, u64) {
                     rest.is_followed || is_long || rest.to >= last
                 })
         };
+        let kept_by = |soon: Nanos| move |other: &&&Life| is_kept_by(other, soon);
+        let kept_soon = others().filter(kept_by(at.after(margin)));
+        let kept_soon: Vec<&&Life> = kept_soon.collect();
+        let kept = kept_soon
+            .iter()
+            .copied()
+            .filter(kept_by(at.after(HAND_BACK)));
         let is_busy = |other: &&&Life| {
             let mut spans = other.uses.iter().map(|one| one.span);
-            other.carried > 1 && spans.any(|one| one.start <= span.end && span.start <= one.end)
+            let is_near = |one: Span| one.start <= span.end && span.start <= one.end.after(margin);
+            other.carried > 1 && spans.any(is_near)
         };
         Some(Dropped {
             span,
-            kept: others().filter(is_kept).count(),
+            at,
+            is_used_again: life.carried > 1,
+            kept: kept.count(),
+            kept_soon: kept_soon.len(),
             busy: others().filter(is_busy).count(),
         })
     });
-    (dropped.collect(), used_again)
+    dropped.collect()
 }
 
-/// Whether a connection was idle when the last request of its pool had begun, and was not closed
-/// after its use.
-fn is_left(life: &Life, last: Nanos) -> bool {
-    let idle = life.last_end().map(|end| life.until().since(end));
-    life.until() >= last && idle > Some(HAND_BACK)
+/// How many idle connections a pool seems to have room for.
+struct Room {
+    /// The idle connections next to which it closed one: a low quantile, as those in hand look idle.
+    kept: usize,
+    /// The part of the connections that it kept after a use next to as many.
+    ignored: f64,
+}
+
+impl Room {
+    /// By the connections that it closed, of which there is one at least.
+    fn of(lives: &[&Life], closed: &[&Dropped], margin: u64, last: Nanos) -> Room {
+        let idle = kept(lives, |from, to| to.since(from) > margin || to >= last);
+        let mut at_close: Vec<usize> = closed.iter().map(|one| idle.at(one.at)).collect();
+        at_close.sort_unstable();
+        let kept = at_close[at_close.len() / 10];
+        let returns = lives.iter().flat_map(|life| rests(life));
+        let returns: Vec<Rest> = returns.filter(|rest| rest.is_followed).collect();
+        // with itself
+        let is_beyond = |rest: &&Rest| idle.at(rest.from) > kept;
+        let ignored = returns.iter().filter(is_beyond).count();
+        Room {
+            kept,
+            ignored: ignored as f64 / returns.len().max(1) as f64,
+        }
+    }
+}
+
+/// How many connections were idle for good when the last one was closed after use, and for longer
+/// than the closed ones.
+fn left(lives: &[&Life], dropped: &[Dropped]) -> usize {
+    let over = dropped.iter().map(|one| one.at).max().unwrap_or_default();
+    // the shortest one is of a connection that no thread had in hand
+    let idle = dropped.iter().map(|one| one.at.since(one.span.end));
+    let usual = idle.min().unwrap_or_default();
+    let is_left = |life: &&&Life| {
+        let end = life.last_end().filter(|end| *end <= over);
+        end.is_some_and(|end| life.until().since(end) > LONGER * usual && life.until() > over)
+    };
+    lives.iter().filter(is_left).count()
+}
+
+/// When the last request of a pool began, and when its last response ended.
+pub(super) fn last_use(lives: &[&Life]) -> Option<(Nanos, Nanos)> {
+    let uses = || lives.iter().filter_map(|life| life.uses.last());
+    let last = uses().map(|one| one.span.start).max()?;
+    let ends = uses().map(|one| one.span.end);
+    Some((last, ends.max()?))
 }
 
 /// Whether a client that closes connections right after a response does so because its pool is
@@ -242,29 +370,50 @@ fn is_left(life: &Life, last: Nanos) -> bool {
 /// the same number was idle again. A client per call closes its connection whether others are idle
 /// or not.
 fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
-    let starts = lives.iter().filter_map(|life| life.uses.last());
-    let last = starts.map(|one| one.span.start).max()?;
-    let (mut dropped, closed) = dropped(lives, margin, last);
-    dropped.sort_unstable_by_key(|one| one.kept);
-    // those that a thread has in hand look idle too, so the number may be too high and not too low
-    let as_many = AS_MANY * dropped.get(dropped.len() / 2)?.kept as f64;
-    let is_full =
-        |one: &&Dropped| one.kept > 0 && one.kept as f64 >= as_many && one.busy as f64 >= as_many;
-    let full: Vec<&Dropped> = dropped.iter().filter(is_full).collect();
-    if (full.len() as f64) < NEARLY * dropped.len() as f64 {
+    let (_, last_end) = last_use(lives)?;
+    if busy_at_once(lives) < 2 {
         return None;
     }
-    let kept = full.first()?.kept as u64;
+    let mut dropped = dropped(lives, margin, last_end);
+    let closed = closed_used_again(lives)?;
+    dropped.sort_unstable_by_key(|one| one.kept);
+    // those that a thread has in hand look idle too, so the number may be too high and not too low
+    let usual = dropped.get(dropped.len() / 2)?.kept;
+    let as_many = AS_MANY * usual as f64;
+    let is_full = |one: &&Dropped| one.kept_soon as f64 >= as_many && one.busy as f64 >= as_many;
+    let full: Vec<&Dropped> = dropped.iter().filter(is_full).collect();
+    if usual == 0 || (full.len() as f64) < NEARLY * dropped.len() as f64 {
+        return None;
+    }
+    let room = Room::of(lives, &full, margin, last_end);
+    let kept = room.kept.max(1) as u64;
+    let again = full.iter().filter(|one| one.is_used_again).count();
+    if (again as f64) < AGAIN * full.len() as f64 && room.ignored > 1.0 - NEARLY {
+        return None;
+    }
     // calls in turn, each with a client, leave the same traces next to a single kept connection
     let is_clear = kept > 1 || closed > 0 || peak(full.iter().map(|one| one.span)) > 1;
-    let left = lives.iter().filter(|life| is_left(life, last)).count() as u64;
-    is_clear.then_some(Full { kept, closed, left })
+    let is_shared = left(lives, &dropped) as f64 >= (AS_MANY * kept as f64).max(LEFT);
+    is_clear.then_some(Full {
+        kept,
+        closed,
+        is_shared,
+    })
 }
 
+/// Within which time, in nanoseconds, a program that ends closes its connections.
+const TOGETHER: u64 = 1_000_000;
+/// How many times longer the idle time of one that is kept must be than that of one that is closed.
+const LONGER: u64 = 2;
+/// Least connections that are left of a shared pool: a worker may close its own one late.
+const LEFT: f64 = 3.0;
 /// Connections whose ends are looked at to find a full pool.
 const LOOKED_AT: usize = 128;
 /// The part of the ends that shows a full pool.
 const NEARLY: f64 = 0.7;
+/// The part of the closed connections, had the client used them again, that shows a pool: a client
+/// per call uses none again.
+const AGAIN: f64 = 0.3;
 /// The part of the usual number of idle connections that counts as the same number: which of them a
 /// thread has in hand is not seen.
 const AS_MANY: f64 = 0.6;
@@ -276,6 +425,82 @@ pub(super) fn peak(spans: impl Iterator<Item = Span>) -> u64 {
     let mut overlap = Overlap::default();
     spans.into_iter().for_each(|span| overlap.add(span));
     overlap.peak()
+}
+
+/// What a client counts that closes each connection when it has been used enough.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Renewal {
+    /// Requests.
+    Requests(u64),
+    /// Its age, in nanoseconds.
+    Age(u64),
+}
+
+impl Renewal {
+    /// Whether clients renew connections as rarely on purpose.
+    pub(super) fn is_usual(self) -> bool {
+        match self {
+            Renewal::Requests(carried) => carried >= MANY,
+            Renewal::Age(age) => age >= LEAST_AGE,
+        }
+    }
+}
+
+/// Connections that a client closed from which on they show what it counts.
+const RENEWED: usize = 2;
+
+/// What a client counts, if it closes nearly each connection that it closes right after a response
+/// after the same number of requests, or all of them at the same age. Where no end is seen, what
+/// the client or the server counts.
+fn renewal(lives: &[&Life]) -> Option<Renewal> {
+    let (last, _) = last_use(lives)?;
+    if lives.iter().all(|life| life.end.is_none()) {
+        return carried_alike(lives).map(Renewal::Requests);
+    }
+    let is_closed = |life: &&&Life| life.closed_after_use().is_some_and(|at| at < last);
+    let closed: Vec<&&Life> = lives.iter().filter(is_closed).collect();
+    if closed.len() < RENEWED {
+        return None;
+    }
+    let mut requests: Vec<u64> = closed.iter().map(|life| life.carried).collect();
+    requests.sort_unstable();
+    let usual = requests[requests.len() / 2];
+    let as_usual = requests.iter().filter(|carried| **carried == usual).count();
+    if usual > 1 && as_usual as f64 >= NEARLY * closed.len() as f64 {
+        return Some(Renewal::Requests(usual));
+    }
+    let ages = closed.iter();
+    let ages = ages.filter_map(|life| Some(life.last_end()?.since(life.ready)));
+    let (least, most) = ages.fold((u64::MAX, 0), |(least, most), age| {
+        (age.min(least), age.max(most))
+    });
+    let is_one = requests[0] > 1 && are_of_one_age(least, most);
+    is_one.then_some(Renewal::Age(least))
+}
+
+/// The number of requests, several, that each connection but the last one had carried when the next
+/// one was opened: where no end is seen, it shows a limit.
+fn carried_alike(lives: &[&Life]) -> Option<u64> {
+    let (last, before) = lives.split_last()?;
+    let usual = before.first()?.carried;
+    let is_limited = usual > 1 && before.len() >= RENEWED && last.carried <= usual;
+    let is_in_turn = |pair: &[&Life]| pair[0].last_end() <= Some(pair[1].at);
+    let is_alike = before.iter().all(|life| life.carried == usual);
+    (is_limited && is_alike && lives.windows(2).all(is_in_turn)).then_some(usual)
+}
+
+/// Ages of one limit differ by up to this share: gRPC changes its limit by 10 % up or down at
+/// random.
+const SAME_AGE: f64 = 0.25;
+/// And by the time between two requests, in nanoseconds. A limit of age is longer.
+const BETWEEN: u64 = 50_000_000;
+/// No client or server that is not under test has a shorter limit of age, in nanoseconds.
+pub(super) const LEAST_AGE: u64 = 1_000_000_000;
+
+/// Whether connections of these ages, in nanoseconds, ended at one limit of age.
+pub(super) fn are_of_one_age(least: u64, most: u64) -> bool {
+    let differ = (most - least) as f64;
+    least > BETWEEN && differ <= (SAME_AGE * least as f64).max(BETWEEN as f64)
 }
 
 /// An end that an opening may replace.
@@ -308,6 +533,7 @@ impl<'a> PoolReplay<'a> {
         let streams = multiplexing.map(|life| (life.ready.after(margin), life.until()));
         let unread = lives.iter().filter(|life| life.has_rest);
         let unread = unread.filter_map(|life| Some((life.last_end()?, life.until())));
+        let full = full_at(lives, margin);
         PoolReplay {
             lives,
             margin,
@@ -315,7 +541,8 @@ impl<'a> PoolReplay<'a> {
             idle: idle(lives, margin),
             streams: Intervals::new(streams),
             unread: Intervals::new(unread),
-            full: full_at(lives, margin),
+            renewal: if full.is_none() { renewal(lives) } else { None },
+            full,
             openings: lives.iter().map(|life| life.at).collect(),
         }
     }
@@ -381,6 +608,11 @@ impl<'a> PoolReplay<'a> {
         self.full
     }
 
+    /// What the client counts to close connections, if it does.
+    pub(super) fn renewal(&self) -> Option<Renewal> {
+        self.renewal
+    }
+
     /// The ends that openings may replace.
     fn ended(&self, is_evicted: impl Fn(&Life, End) -> bool) -> Vec<Ended> {
         let seen = self.lives.iter().filter(|life| !life.is_spare);
@@ -415,8 +647,12 @@ impl<'a> PoolReplay<'a> {
         is_evicted: impl Fn(&Life, End) -> bool,
     ) -> OpenReason {
         let idle = life.last_end().map_or(u64::MAX, |last| end.at.since(last));
+        let at_once = match self.full {
+            Some(_) => IN_HAND,
+            None => AT_ONCE,
+        };
         let why = match end.why {
-            OpenReason::ClientIdle if idle < AT_ONCE => OpenReason::ClientAtOnce,
+            OpenReason::ClientIdle if idle < at_once => OpenReason::ClientAtOnce,
             other => other,
         };
         match why {
@@ -426,6 +662,11 @@ impl<'a> PoolReplay<'a> {
             OpenReason::ClientAtOnce | OpenReason::ClientRenewed if self.full.is_some() => {
                 OpenReason::PoolFull
             }
+            OpenReason::ClientAtOnce | OpenReason::ClientRenewed => match self.renewal {
+                Some(renewal) if renewal.is_usual() => OpenReason::ClientRenewed,
+                Some(_) => OpenReason::ClientAtOnce,
+                None => why,
+            },
             OpenReason::ClientIdle if self.is_of_a_call(life, end.at) => OpenReason::PerCall,
             other => other,
         }

@@ -42,7 +42,6 @@ mod tcp_keepalive_is_not_reuse;
 mod tls_never_resumed;
 mod unbalanced_by_reuse;
 mod waiting_for_pool;
-mod waits;
 
 pub use attribution::cost_ms;
 pub use attribution::{Attribution, Claim};
@@ -127,8 +126,8 @@ static RULES: [&RuleRow; 33] = [
     &dead_connection_reused::RULE,
     &body_not_drained::RULE,
     &connection_close_sent::RULE,
-    &close_announced_not_kept::RULE,
     &server_closes_early::RULE,
+    &close_announced_not_kept::RULE,
     &channel_per_call::RULE,
     &new_connection_per_query::RULE,
     &pool_too_small::RULE,

@@ -6,8 +6,7 @@ use crate::rules;
 use intact_document::error_responses::{ErrorResponses, ONLY_ERRORS};
 use intact_document::facts::{add_findings, rule_states};
 use intact_document::unobserved::Unobserved;
-use intact_document::{Claims, Facts, Finding, RuleState, Subject};
-use intact_ledger::Caveat;
+use intact_document::{Conclusions, Facts, Finding, RuleState, Subject};
 use intact_reading::Why;
 
 /// The subject of requirements without a selector.
@@ -29,16 +28,8 @@ impl Facts for ObservedFacts {
         Some(1)
     }
 
-    fn verdict(&self) -> &Claims {
-        &self.verdict
-    }
-
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn caveats(&self) -> &[Caveat] {
-        &self.caveats
+    fn conclusions(&self) -> Conclusions<'_> {
+        Conclusions::new(&self.verdict, &self.findings, &self.caveats)
     }
 
     fn rules(&self) -> Vec<RuleState> {

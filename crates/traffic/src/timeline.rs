@@ -58,8 +58,7 @@ struct Followed {
 }
 
 /// The connections of one variant or destination.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TimelineGroup {
     /// The variant's name, or the destination.
     pub name: String,
@@ -71,8 +70,7 @@ pub struct TimelineGroup {
 
 /// One connection. Times are in milliseconds: of a variant since the start of its lane, of a
 /// destination since that of the run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TimelineConnection {
     /// When its setup began.
     pub from_ms: f64,

@@ -10,7 +10,7 @@ use super::history::{End, History, Use};
 use super::lookups::LookupCounts;
 use super::open_connection::{OpenConnection, PoolOwner, UPGRADE, announced_by, streams};
 use super::open_connections::OpenConnections;
-use super::open_reason::{OpenReason, has_rest};
+use super::open_reason::{OpenReason, leaves_rest};
 use super::pool_cause::Causes;
 use intact_ledger::{
     Caveat, ClosePoint, Closed, Connection, ConnectionId, Evidence, Exchange, Lookup, Nanos, Run,
@@ -315,7 +315,7 @@ impl Tracker {
         // what the client gave up unused is not replaced
         let is_spare = close.by == Some(Side::Client) && close.moment == Some(ClosePoint::Unused);
         self.history.end(&live, End { at, why }, is_spare);
-        if has_rest(&live, close) {
+        if leaves_rest(&live, close) {
             self.history.leave_rest(closed.connection);
         }
         self.destinations.count_close(&live, close);

@@ -40,6 +40,7 @@ impl Mode {
             Evidence::Addresses,
             Evidence::Attempts,
             Evidence::Lookups,
+            Evidence::Owners,
             Evidence::Processes,
         ];
         let all = intact_observe::EVIDENCE.union(calls.into());
@@ -47,8 +48,12 @@ impl Mode {
             Mode::Auto | Mode::Relay => all,
             Mode::Passthrough => all
                 .without(Evidence::Bodies)
+                .without(Evidence::Calls)
+                .without(Evidence::Contents)
+                .without(Evidence::Handshakes)
                 .without(Evidence::Identities)
-                .without(Evidence::Processes),
+                .without(Evidence::Processes)
+                .without(Evidence::Repeats),
         }
     }
 }

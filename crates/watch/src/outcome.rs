@@ -1,10 +1,11 @@
 //! How the program ended, and what went by unseen.
 
 use intact_ledger::{Caveat, Span};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// How the program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
     /// With this exit code.
     Code(i32),

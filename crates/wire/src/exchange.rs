@@ -19,8 +19,6 @@ pub struct Exchange {
     pub response: Option<Response>,
     /// Interim responses (1xx) before it.
     pub interims: u32,
-    /// When the first interim response arrived.
-    pub first_interim_at: Option<u64>,
     /// The request started before the end of the response before it (HTTP/1 pipelining).
     pub pipelined: bool,
     /// The server sent it without a request (HTTP/2 push).

@@ -56,12 +56,3 @@ pub struct ParseStep<E> {
     /// to a tunnel.
     pub event: Option<E>,
 }
-
-impl<E> ParseStep<E> {
-    fn map_into<F: From<E>>(self) -> ParseStep<F> {
-        ParseStep {
-            consumed: self.consumed,
-            event: self.event.map(F::from),
-        }
-    }
-}

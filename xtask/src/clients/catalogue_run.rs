@@ -1,9 +1,8 @@
 //! The catalogue while it is measured: read from the tree, compared or rewritten.
 
 use super::closed_loop::Loop;
-use super::lock::{Lock, Of};
 use super::watch_counts::{Counts, Order, Watched};
-use super::{Args, Job, check, environment};
+use super::{Args, Job, check, environment, lock};
 use anyhow::{Context, bail};
 use intact_fix::{Catalogue, Client, Measurement, Variant};
 use std::fmt::Write;
@@ -26,16 +25,20 @@ impl MeasuredClient {
         self.names.push(job.plain_name());
     }
 
-    /// Takes in that a variant could not be run, and prints why.
-    pub(super) fn note_failed(&mut self, job: &Job<'_>, error: &anyhow::Error) {
-        self.fail(job);
-        println!("{}: FAILED: {error:#}", job.name());
+    /// What a variant gave. One that could not be run is taken in as a failure, and its error
+    /// printed.
+    fn unless_failed<T>(&mut self, job: &Job<'_>, ran: anyhow::Result<T>) -> Option<T> {
+        ran.inspect_err(|error| {
+            self.fail(job);
+            println!("{}: FAILED: {error:#}", job.name());
+        })
+        .ok()
     }
 
     /// Takes in whether the loops of a variant close, and prints a row for each.
-    pub(super) fn note_loops(&mut self, job: &Job<'_>, loops: &[Loop]) {
+    pub(super) fn note_loops(&mut self, job: &Job<'_>, loops: anyhow::Result<Vec<Loop>>) {
         let name = job.name();
-        for one in loops {
+        for one in self.unless_failed(job, loops).unwrap_or_default() {
             let order = match one.order {
                 Order::InTurn => "in turn",
                 Order::AtOnce => "at once",
@@ -55,7 +58,10 @@ impl MeasuredClient {
     }
 
     /// Takes in the result of a variant under `intact watch`, and prints its rows.
-    pub(super) fn note_watched(&mut self, job: &Job<'_>, rows: &[Watched]) {
+    pub(super) fn note_watched(&mut self, job: &Job<'_>, rows: anyhow::Result<Vec<Watched>>) {
+        let Some(rows) = self.unless_failed(job, rows) else {
+            return;
+        };
         let name = job.name();
         for scheme in ["http", "https"] {
             let cell = |order: Order| {
@@ -135,19 +141,19 @@ impl CatalogueRun {
         measured: anyhow::Result<Measurement>,
         args: &Args,
     ) {
+        let taken = measured.and_then(|measured| self.take(job, measured, args));
+        let Some(differences) = self.done.unless_failed(job, taken) else {
+            return;
+        };
         let name = job.name();
-        match measured.and_then(|measured| self.take(job, measured, args)) {
-            Ok(differences) if differences.is_empty() => {
-                self.done.fine += 1;
-                println!("{name}: {}", if args.check { "holds" } else { "measured" });
+        if differences.is_empty() {
+            self.done.fine += 1;
+            println!("{name}: {}", if args.check { "holds" } else { "measured" });
+        } else {
+            self.done.fail(job);
+            for line in differences {
+                println!("{name}: {line}");
             }
-            Ok(differences) => {
-                self.done.fail(job);
-                for line in differences {
-                    println!("{name}: {line}");
-                }
-            }
-            Err(error) => self.done.note_failed(job, &error),
         }
     }
 
@@ -165,7 +171,7 @@ impl CatalogueRun {
             println!("{}", serde_json::to_string_pretty(&measured)?);
             return Ok(Vec::new());
         }
-        let _alone = Lock::take(Of::Measured)?;
+        let _alone = lock::take(lock::MEASURED)?;
         // another harness may have written meanwhile
         self.catalogue = read()?;
         if let Some(part) = args.only {
@@ -244,7 +250,7 @@ fn marked(text: &str) -> Vec<String> {
 /// Copies the snippets of the programs into the measured part, without measuring. For programs in
 /// which only the marks have moved; `--check` verifies others.
 pub(super) fn refresh_snippets() -> anyhow::Result<MeasuredClient> {
-    let _alone = Lock::take(Of::Measured)?;
+    let _alone = lock::take(lock::MEASURED)?;
     let mut catalogue = read()?;
     let mut done = MeasuredClient::default();
     let mut measured = std::mem::take(&mut catalogue.measured);

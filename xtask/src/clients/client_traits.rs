@@ -53,7 +53,12 @@ impl Bench<'_> {
         })?;
         let folder = tempfile::tempdir()?;
         let ledger = folder.path().join("ledger");
-        let mut program = Program::start(self.launch.watched(self.intact, &ledger).command()?)?;
+        let options = [
+            "--keys=off".to_owned(),
+            format!("--ledger={}", ledger.display()),
+        ];
+        let watched = self.launch.watched(self.intact, options.to_vec());
+        let mut program = Program::start(watched.command()?)?;
         let url = peer.plain() + PATH;
         program.run(&ProgramStep::get(&url))?;
         program.end()?;

@@ -8,7 +8,7 @@ use crate::peers::install_debian;
 use crate::tool;
 use anyhow::{Context, bail};
 use intact_fix::{Client, Language, Variant};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,21 +39,17 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// The same program under `intact watch`.
-    pub(crate) fn watched(&self, intact: &Path, ledger: &Path) -> Launch {
-        let mut words: Vec<OsString> = ["watch", "--quiet", "--keys", "off", "--ledger"]
-            .map(OsString::from)
-            .to_vec();
-        words.extend([ledger.into(), "--".into()]);
-        self.inside(intact, words)
+    /// The same program under `intact watch` with these options.
+    pub(crate) fn watched(&self, intact: &Path, options: Vec<String>) -> Launch {
+        let words = ["watch", "--quiet"].map(str::to_owned).into_iter();
+        self.inside(intact, words.chain(options).chain(["--".to_owned()]))
     }
 
     /// The same program as the last words of another.
-    pub(crate) fn inside(&self, outer: &Path, words: Vec<OsString>) -> Launch {
-        let words = words.into_iter().map(PathBuf::from);
+    pub(crate) fn inside(&self, outer: &Path, words: impl Iterator<Item = String>) -> Launch {
         Launch {
             words: std::iter::once(outer.to_owned())
-                .chain(words)
+                .chain(words.map(PathBuf::from))
                 .chain(self.words.iter().cloned())
                 .collect(),
             folder: self.folder.clone(),
@@ -122,33 +118,25 @@ impl Environment {
             (Language::Ruby, _) => "ruby".into(),
             _ => PathBuf::new(),
         };
-        environment.once(&packages, || match client.language {
+        // unless these very packages are there already
+        let (mark, wanted) = (
+            environment.folder.join("installed"),
+            format!("{packages:?}"),
+        );
+        if fs::read_to_string(&mark).is_ok_and(|there| there == wanted) {
+            return Ok(environment);
+        }
+        match client.language {
             Language::Node => npm(&environment.folder, &packages),
             Language::Python => pip(&environment.folder, &packages),
             Language::Go => go(&environment.folder, &packages),
-            // the system's own, by `cargo xtask test --install`
-            Language::Php | Language::Ruby | Language::Shell => Ok(()),
             Language::Java => maven(&environment.folder, &packages),
-            // its own manifest names what it needs
-            Language::Rust => Ok(()),
-        })?;
-        Ok(environment)
-    }
-
-    /// Runs `install` unless these very packages are there already.
-    fn once(
-        &self,
-        packages: &[(&str, &str)],
-        install: impl FnOnce() -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
-        let mark = self.folder.join("installed");
-        let wanted = format!("{packages:?}");
-        if fs::read_to_string(&mark).is_ok_and(|there| there == wanted) {
-            return Ok(());
-        }
-        install()?;
+            // the system's own, by `cargo xtask test --install`; Rust's own manifest names what it
+            // needs
+            Language::Php | Language::Ruby | Language::Shell | Language::Rust => Ok(()),
+        }?;
         fs::write(mark, wanted)?;
-        Ok(())
+        Ok(environment)
     }
 
     /// The program of a variant, built if it has to be.
@@ -171,7 +159,7 @@ impl Environment {
             Language::Go => vec![self.build_go(variant)?],
             Language::Java => {
                 let classes = self.build_java(variant)?;
-                let path = format!("{}:lib/*", classes.display());
+                let path = format!("{classes}:lib/*");
                 // two Java virtual machines can have the same process id in different namespaces,
                 // and would share a file of figures
                 let words = ["java", "-XX:-UsePerfData", "-cp", &path, "Driver"];
@@ -209,17 +197,10 @@ impl Environment {
     }
 
     /// Every program is a class of the same name, so each has a folder of classes of its own.
-    fn build_java(&self, variant: &Variant) -> anyhow::Result<PathBuf> {
-        let classes = PathBuf::from("classes").join(variant.program());
+    fn build_java(&self, variant: &Variant) -> anyhow::Result<String> {
+        let classes = format!("classes/{}", variant.program());
         let source = format!("{}.java", variant.program());
-        let words: [&OsStr; 6] = [
-            "-cp".as_ref(),
-            "lib/*".as_ref(),
-            "-d".as_ref(),
-            classes.as_ref(),
-            "Driver.java".as_ref(),
-            source.as_ref(),
-        ];
+        let words = ["-cp", "lib/*", "-d", &classes, "Driver.java", &source];
         tool::run(&self.folder, "javac", &words)?;
         Ok(classes)
     }

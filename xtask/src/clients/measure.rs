@@ -6,7 +6,7 @@
 use super::client_traits;
 use super::environment::Launch;
 use super::peer::{End, Peer, RACE, Script};
-use super::program::{About, Outcome, Program, ProgramStep, Skill};
+use super::program::{About, Outcome, Program, ProgramStep, SLOW, Skill, failed};
 use super::server::Server;
 use super::under_faults;
 use anyhow::Context;
@@ -21,8 +21,6 @@ use std::time::Duration;
 const SMALL: &str = "/bytes/100";
 const LARGE: &str = "/bytes/1000000";
 const MISSING: &str = "/status/404";
-/// Long enough that ten requests overlap even on a busy computer.
-const SLOW: &str = "/delay/100";
 const WARM: &str = "/warm/x";
 const NEXT: &str = "/next/x";
 const STALE: &str = "/stale/";
@@ -68,8 +66,9 @@ pub(crate) fn measure_part(bench: &Bench<'_>, part: Part) -> anyhow::Result<(Abo
 /// Measures all facts of one variant, except those of idle connections: they take long but no CPU.
 pub(crate) fn measure(bench: &Bench<'_>) -> anyhow::Result<(About, ClientFacts)> {
     let mut facts = ClientFacts::default();
-    let about = bench.plain(&mut facts).context("plain")?;
-    facts.tls = bench.tls().context("tls")?;
+    let (about, plain) = bench.load("http", &mut facts).context("plain")?;
+    facts.plain = plain;
+    facts.tls = bench.load("https", &mut facts).context("tls")?.1;
     if is_reused(&facts) && about.can.contains(&Skill::Pause) {
         facts.keep_alive_header = bench.hint().context("hint")?;
         facts.stale.fin = Some(bench.dead("fin").context("dead by FIN")?);
@@ -187,62 +186,35 @@ impl Bench<'_> {
         Program::start(command)
     }
 
-    fn plain(&self, facts: &mut ClientFacts) -> anyhow::Result<About> {
+    /// Requests in turn and at once over one scheme, if the client speaks it. Over plain HTTP it
+    /// also makes requests whose response is an error.
+    fn load(&self, scheme: &str, facts: &mut ClientFacts) -> anyhow::Result<(About, Option<Load>)> {
         let server = Server::start(self.intact, &[])?;
         let mut program = self.start(Some(&server))?;
-        let small = server.plain() + SMALL;
-        let missing = server.plain() + MISSING;
-        let in_turn = failed(&program.run(&ProgramStep::get(&small).times(10))?);
-        let not_found = program
-            .can(Skill::Status)
-            .then(|| program.run(&ProgramStep::get(&missing).times(10)))
-            .transpose()?;
-        let at_once = self.at_once(&mut program, &server.plain())?;
         let about = program.about.clone();
+        let is_secure = scheme == "https";
+        if is_secure && program.can(Skill::PlainOnly) {
+            return Ok((about, None));
+        }
+        let base = server.base(scheme);
+        let in_turn = failed(&program.run(&ProgramStep::get(&format!("{base}{SMALL}")).times(10))?);
+        let mut not_found = None;
+        if !is_secure && program.can(Skill::Status) {
+            let missing = format!("{base}{MISSING}");
+            not_found = Some(failed(&program.run(&ProgramStep::get(&missing).times(10))?));
+        }
+        let at_once = program.run_at_once(&base)?;
         program.end()?;
         let counts = server.end()?;
-        facts.not_found = not_found
-            .map(|outcomes| counts.count(MISSING, 10, failed(&outcomes)))
-            .transpose()?;
-        facts.plain = Some(Load {
+        if let Some(failed) = not_found {
+            facts.not_found = Some(counts.count(MISSING, 10, failed)?);
+        }
+        let concurrent = at_once.map(|failed| counts.count(SLOW, 30, failed));
+        let load = Load {
             sequential: counts.count(SMALL, 10, in_turn)?,
-            concurrent: at_once
-                .map(|failed| counts.count(SLOW, 30, failed))
-                .transpose()?,
-        });
-        Ok(about)
-    }
-
-    fn tls(&self) -> anyhow::Result<Option<Load>> {
-        let server = Server::start(self.intact, &[])?;
-        let mut program = self.start(Some(&server))?;
-        if program.can(Skill::PlainOnly) {
-            return Ok(None);
-        }
-        let small = server.secure() + SMALL;
-        let in_turn = failed(&program.run(&ProgramStep::get(&small).times(10))?);
-        let at_once = self.at_once(&mut program, &server.secure())?;
-        program.end()?;
-        let counts = server.end()?;
-        Ok(Some(Load {
-            sequential: counts.count(SMALL, 10, in_turn)?,
-            concurrent: at_once
-                .map(|failed| counts.count(SLOW, 30, failed))
-                .transpose()?,
-        }))
-    }
-
-    /// Three rounds of ten at once; how many failed, if the client can do that.
-    fn at_once(&self, program: &mut Program, base: &str) -> anyhow::Result<Option<u64>> {
-        if !program.can(Skill::Concurrent) {
-            return Ok(None);
-        }
-        let slow = format!("{base}{SLOW}");
-        let mut bad = 0;
-        for _ in 0..3 {
-            bad += failed(&program.run(&ProgramStep::get(&slow).times(10).at_once())?);
-        }
-        Ok(Some(bad))
+            concurrent: concurrent.transpose()?,
+        };
+        Ok((about, Some(load)))
     }
 
     fn unread(&self, facts: &mut ClientFacts) -> anyhow::Result<()> {
@@ -447,13 +419,6 @@ fn ask_each(
         outcomes.post = Some(ask(&ProgramStep::post(&format!("{server}{base}post")))?);
     }
     Ok(outcomes)
-}
-
-fn failed(outcomes: &[Outcome]) -> u64 {
-    outcomes
-        .iter()
-        .filter(|outcome| matches!(outcome, Outcome::Error(_)))
-        .count() as u64
 }
 
 fn only(outcomes: Vec<Outcome>) -> anyhow::Result<Outcome> {

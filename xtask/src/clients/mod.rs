@@ -28,9 +28,7 @@ use anyhow::{Context, bail};
 use catalogue_run::{CatalogueRun, read, refresh_snippets, snippet};
 use environment::{Environment, Launch};
 use intact_fix::{Catalogue, Client, Measurement, Variant};
-use lock::{Lock, Of};
 use measure::{Bench, Part, Watching};
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -94,26 +92,35 @@ impl Args {
         }
     }
 
-    /// The check of `intact watch` in CI.
-    pub(crate) fn watched_check() -> Args {
-        Args {
-            names: WATCHED.map(str::to_owned).to_vec(),
+    /// The checks in CI: what each compares, and its arguments.
+    pub(crate) fn checks() -> [(&'static str, Args); 3] {
+        let other = |names: &[&str]| Args {
+            names: names.iter().map(|&name| name.to_owned()).collect(),
             quick: true,
-            watched: true,
             jobs: 2,
             ..Args::default()
-        }
-    }
-
-    /// The check in CI that printed gates fail, and pass for the remedy.
-    pub(crate) fn loop_check() -> Args {
-        Args {
-            names: LOOPS.map(str::to_owned).to_vec(),
-            quick: true,
-            closes: true,
-            jobs: 2,
-            ..Args::default()
-        }
+        };
+        let (watched, closes) = (true, true);
+        [
+            (
+                "the catalogue of clients, compared with the clients:",
+                Args::quick_check(),
+            ),
+            (
+                "what `intact watch` counts, compared with servers and real clients:",
+                Args {
+                    watched,
+                    ..other(&WATCHED)
+                },
+            ),
+            (
+                "printed gates, on clients that waste connections and on their remedies:",
+                Args {
+                    closes,
+                    ..other(&LOOPS)
+                },
+            ),
+        ]
     }
 }
 
@@ -152,6 +159,7 @@ const WATCHED: [&str; 15] = [
 ];
 
 /// One variant on one runtime.
+#[derive(Clone, Copy)]
 struct Job<'a> {
     client: &'a Client,
     variant: &'a Variant,
@@ -169,6 +177,11 @@ impl<'a> Job<'a> {
     /// The name that the command line takes.
     fn plain_name(&self) -> String {
         format!("{}/{}", self.client.id, self.variant.id)
+    }
+
+    /// Whether the command line means it by this name.
+    fn is(&self, name: &str) -> bool {
+        name == self.client.id || name == self.plain_name()
     }
 
     fn name(&self) -> String {
@@ -224,12 +237,15 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
     if args.watched {
         println!("| client | scheme | in turn: connections, requests | at once |");
         println!("| --- | --- | --- | --- |");
-        let hold = |job: &Job<'_>, installing: &Mutex<()>| {
-            watch_counts::hold(&intact, &launch_of(job, installing)?)
+        let hold = |job: &Job<'_>| {
+            let watched = watch_counts::hold(&intact, &launch_of(job, None)?)?;
+            Ok(move || Ok(watched))
         };
+        let done = MeasuredClient::default();
         return Ok(for_each(
             &jobs,
             args.jobs,
+            done,
             hold,
             MeasuredClient::note_watched,
         ));
@@ -237,73 +253,49 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
     if args.closes {
         println!("| client | requests | connections | findings | printed gate | loop |");
         println!("| --- | --- | ---: | --- | --- | --- |");
-        let close = |job: &Job<'_>, installing: &Mutex<()>| {
-            let remedy = job.remedy().map(|remedy| launch_of(&remedy, installing));
-            let remedy = remedy.transpose()?;
-            closed_loop::close(&intact, &launch_of(job, installing)?, remedy.as_ref())
+        let close = |job: &Job<'_>| {
+            let remedy = job.remedy().map(|remedy| launch_of(&remedy, None));
+            let launch = launch_of(job, None)?;
+            let loops = closed_loop::close(&intact, &launch, remedy.transpose()?.as_ref())?;
+            Ok(move || Ok(loops))
         };
+        let done = MeasuredClient::default();
         return Ok(for_each(
             &jobs,
             args.jobs,
+            done,
             close,
             MeasuredClient::note_loops,
         ));
     }
-    let idle_for = args.idle_for();
-    let queue = Mutex::new(VecDeque::from(jobs));
-    // variants of one client share its folder
-    let installing = Mutex::new(());
-    let catalogue_run = Mutex::new(CatalogueRun {
+    let watching = Watching {
+        how_long: args.idle_for(),
+        only: args.only,
+        // CI confirms what takes no waiting
+        has_faults: !args.quick && matches!(args.only, None | Some(Part::Faults)),
+    };
+    let intact = &*intact;
+    let measure = |job: &Job<'_>| {
+        let launch = launch_of(job, None)?;
+        let mut measured = measure_one(job, &launch, intact, args)?;
+        Ok(move || {
+            let launch = &launch;
+            measure::watch(&Bench { intact, launch }, &mut measured.facts, watching)?;
+            Ok(measured)
+        })
+    };
+    let catalogue_run = CatalogueRun {
         catalogue: catalogue.clone(),
         done: MeasuredClient::default(),
-    });
-    let (queue, installing, catalogue_run) = (&queue, &installing, &catalogue_run);
-    let intact = &*intact;
-    std::thread::scope(|scope| {
-        for _ in 0..args.jobs.max(1) {
-            scope.spawn(move || {
-                loop {
-                    let next = queue.lock().map(|mut queue| queue.pop_front());
-                    let Ok(Some(job)) = next else { break };
-                    let launched = launch_of(&job, installing);
-                    let done = launched
-                        .and_then(|launch| Ok((measure_one(&job, &launch, intact, args)?, launch)));
-                    let note = move |done| {
-                        if let Ok(mut catalogue_run) = catalogue_run.lock() {
-                            catalogue_run.note(&job, done, args);
-                        }
-                    };
-                    match done {
-                        // waiting takes no CPU: the next is measured meanwhile
-                        Ok((measured, launch)) => {
-                            scope.spawn(move || {
-                                let watching = Watching {
-                                    how_long: idle_for,
-                                    only: args.only,
-                                    // CI confirms what takes no waiting
-                                    has_faults: !args.quick
-                                        && matches!(args.only, None | Some(Part::Faults)),
-                                };
-                                note(watch_one(measured, &launch, intact, watching));
-                            });
-                        }
-                        Err(error) => note(Err(error)),
-                    }
-                }
-            });
-        }
-    });
-    let mut catalogue_run = catalogue_run
-        .lock()
-        .map_err(|_| anyhow::anyhow!("a measurement panicked"))?;
-    Ok(std::mem::take(&mut catalogue_run.done))
+    };
+    let note = |run: &mut CatalogueRun, job: &Job<'_>, measured| run.note(job, measured, args);
+    Ok(for_each(&jobs, args.jobs, catalogue_run, measure, note).done)
 }
 
 /// Installs and builds each program, and prints how it is started.
 fn print_commands(jobs: &[Job<'_>]) -> anyhow::Result<MeasuredClient> {
-    let installing = Mutex::new(());
     for job in jobs {
-        let launch = launch_of(job, &installing)?;
+        let launch = launch_of(job, None)?;
         let mut line = serde_json::to_value(launch)?;
         line["name"] = job.name().into();
         println!("{line}");
@@ -321,14 +313,7 @@ fn survive_all(
     let mut done = MeasuredClient::default();
     for job in jobs {
         let idle = intact_fix::client_idle(server_idle).as_millis() as u64;
-        let launch = {
-            let _alone_in_the_tree = Lock::take(Of::Folders)?;
-            Environment::prepare(job.client, job.runtime)?.launch(
-                job.client,
-                job.variant,
-                Some(idle),
-            )?
-        };
+        let launch = launch_of(job, Some(idle))?;
         let survived = idle_survival::survive(intact, &launch, server_idle)?;
         let lost = survived.errors.len();
         println!(
@@ -351,41 +336,41 @@ fn survive_all(
     Ok(done)
 }
 
-/// Runs each variant, several concurrently, and takes in and prints what it gave.
-fn for_each<T: Send>(
+/// Runs each variant, several concurrently. `run` gives the part of the work that takes no CPU: the
+/// next variant runs meanwhile. `note` takes in and prints what that gives.
+fn for_each<State: Send, Rest: FnOnce() -> anyhow::Result<Done> + Send, Done>(
     jobs: &[Job<'_>],
     threads: usize,
-    run: impl Fn(&Job<'_>, &Mutex<()>) -> anyhow::Result<Vec<T>> + Sync,
-    note: impl Fn(&mut MeasuredClient, &Job<'_>, &[T]) + Sync,
-) -> MeasuredClient {
-    let queue = Mutex::new(jobs.iter().collect::<VecDeque<_>>());
-    let (installing, done) = (Mutex::new(()), Mutex::new(MeasuredClient::default()));
-    let next = || {
-        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.pop_front()
+    state: State,
+    run: impl Fn(&Job<'_>) -> anyhow::Result<Rest> + Sync,
+    note: impl Fn(&mut State, &Job<'_>, anyhow::Result<Done>) + Sync,
+) -> State {
+    let (queue, state) = (Mutex::new(jobs.iter()), Mutex::new(state));
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let take_in = |job, done| {
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        note(&mut state, job, done);
     };
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
                 while let Some(job) = next() {
-                    let ran = run(job, &installing);
-                    let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-                    match ran {
-                        Ok(ran) => note(&mut done, job, &ran),
-                        Err(error) => done.note_failed(job, &error),
-                    }
+                    let ran = run(job);
+                    let take_in = &take_in;
+                    scope.spawn(move || take_in(job, ran.and_then(|rest| rest())));
                 }
             });
         }
     });
-    done.into_inner().unwrap_or_else(PoisonError::into_inner)
+    state.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Installs and builds what a variant needs, one at a time.
-fn launch_of(job: &Job<'_>, installing: &Mutex<()>) -> anyhow::Result<Launch> {
-    let _alone = installing.lock().unwrap_or_else(PoisonError::into_inner);
-    let _alone_in_the_tree = Lock::take(Of::Folders)?;
-    Environment::prepare(job.client, job.runtime)?.launch(job.client, job.variant, None)
+/// Installs and builds what a variant needs, one at a time: variants of one client share its
+/// folder.
+/// `idle_ms`: the client's idle limit, if it is set.
+fn launch_of(job: &Job<'_>, idle_ms: Option<u64>) -> anyhow::Result<Launch> {
+    let _alone = lock::take(lock::FOLDERS)?;
+    Environment::prepare(job.client, job.runtime)?.launch(job.client, job.variant, idle_ms)
 }
 
 fn measure_one(
@@ -409,53 +394,33 @@ fn measure_one(
     })
 }
 
-fn watch_one(
-    mut measured: Measurement,
-    launch: &Launch,
-    intact: &Path,
-    watching: Watching,
-) -> anyhow::Result<Measurement> {
-    let bench = Bench { intact, launch };
-    measure::watch(&bench, &mut measured.facts, watching)?;
-    Ok(measured)
-}
-
 fn choose<'a>(catalogue: &'a Catalogue, args: &Args) -> anyhow::Result<Vec<Job<'a>>> {
-    let wanted = |client: &Client, variant: &Variant| {
-        let is_named =
-            |name: &String| *name == client.id || *name == format!("{}/{}", client.id, variant.id);
-        match args.names.is_empty() {
-            true => client.quick || !args.quick || catalogue.is_recommended(client, variant),
-            false => args.names.iter().any(is_named),
-        }
-    };
     let mut jobs = Vec::new();
     for client in &catalogue.clients {
-        for variant in client
-            .variants
-            .iter()
-            .filter(|variant| wanted(client, variant))
-        {
-            let runtimes = client.runtimes.iter().map(|version| Some(version.as_str()));
-            let runtimes: Vec<_> = if client.runtimes.is_empty() {
-                vec![None]
-            } else {
-                runtimes.collect()
-            };
-            // the newest is the last
-            let skipped = if args.quick { runtimes.len() - 1 } else { 0 };
-            jobs.extend(runtimes.into_iter().skip(skipped).map(|runtime| Job {
+        for variant in &client.variants {
+            let job = Job {
                 client,
                 variant,
-                runtime,
-            }));
+                runtime: None,
+            };
+            let is_wanted = match args.names.is_empty() {
+                true => client.quick || !args.quick || catalogue.is_recommended(client, variant),
+                false => args.names.iter().any(|name| job.is(name)),
+            };
+            let runtimes = client.runtimes.iter().map(|version| Some(version.as_str()));
+            let mut runtimes: Vec<_> = runtimes.collect();
+            if runtimes.is_empty() {
+                runtimes.push(None);
+            }
+            // the newest is the last
+            let skipped = if args.quick { runtimes.len() - 1 } else { 0 };
+            let each = runtimes.into_iter().skip(skipped);
+            let each = each.map(|runtime| Job { runtime, ..job });
+            jobs.extend(each.filter(|_| is_wanted));
         }
     }
     for name in &args.names {
-        let is_it = |job: &Job<'_>| {
-            *name == job.client.id || *name == format!("{}/{}", job.client.id, job.variant.id)
-        };
-        if !jobs.iter().any(is_it) {
+        if !jobs.iter().any(|job| job.is(name)) {
             bail!("clients/catalogue.toml has no {name}");
         }
     }

@@ -119,16 +119,17 @@ impl Namespace {
             bail!("measuring lookups needs a mount namespace, which this system forbids");
         }
         let folder = tempfile::tempdir()?;
-        let mut words: Vec<OsString> = vec!["namespace".into(), "--report".into()];
-        words.push(folder.path().join("report").into());
-        words.extend(["--ttl".into(), ttl_s.to_string().into()]);
-        if closes {
-            words.push("--closes".into());
-        }
-        words.push("--".into());
+        let report = folder.path().join("report");
+        let mut words = vec![
+            "namespace".to_owned(),
+            format!("--report={}", report.display()),
+            format!("--ttl={ttl_s}"),
+        ];
+        words.extend(closes.then(|| "--closes".to_owned()));
+        words.push("--".to_owned());
         // `xtask` next to `intact`: in a test the current program is another one
         let ours = intact.with_file_name("xtask");
-        let mut command = launch.inside(&ours, words).command()?;
+        let mut command = launch.inside(&ours, words.into_iter()).command()?;
         link.enter(LinkEnd::Client, &mut command);
         Ok(Namespace {
             program: Program::start(command)?,

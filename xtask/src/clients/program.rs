@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -18,11 +18,16 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// A virtual machine on a busy computer takes its time.
 const START: Duration = Duration::from_secs(60);
 
+/// Long enough that ten requests overlap even on a busy computer.
+pub(crate) const SLOW: &str = "/delay/100";
+
 /// A running client program.
 pub(crate) struct Program {
     child: Process,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
+    /// What it has printed.
+    printed: Vec<String>,
     pub(crate) about: About,
 }
 
@@ -139,6 +144,7 @@ impl Program {
             child: Process(child),
             input: Some(input),
             lines,
+            printed: Vec::new(),
             about: About::default(),
         };
         let ready = program.lines.recv_timeout(START).with_context(|| {
@@ -149,6 +155,7 @@ impl Program {
         })?;
         program.about = serde_json::from_str(&ready)
             .with_context(|| format!("{} said {ready:?}", line(&command)))?;
+        program.printed.push(ready);
         Ok(program)
     }
 
@@ -172,8 +179,12 @@ impl Program {
             .write_all(line.as_bytes())
             .context("the program has ended")?;
         match self.lines.recv_timeout(DEADLINE) {
-            Ok(line) => serde_json::from_str(&line)
-                .with_context(|| format!("the program answered {line:?}")),
+            Ok(line) => {
+                let outcomes = serde_json::from_str(&line);
+                let outcomes = outcomes.with_context(|| format!("the program answered {line:?}"));
+                self.printed.push(line);
+                outcomes
+            }
             Err(RecvTimeoutError::Timeout) => {
                 self.child.0.kill()?;
                 self.input = None;
@@ -188,17 +199,42 @@ impl Program {
         }
     }
 
-    /// Ends it by ending its input.
-    pub(crate) fn end(mut self) -> anyhow::Result<()> {
-        self.input = None;
-        // it has nothing more to say: the end of its output is its end
-        if !matches!(
-            self.lines.recv_timeout(DEADLINE),
-            Err(RecvTimeoutError::Disconnected)
-        ) {
-            self.child.0.kill()?;
+    /// Three rounds of ten requests at once, to a path that overlaps them; how many failed, if the
+    /// program can do that.
+    pub(crate) fn run_at_once(&mut self, base: &str) -> anyhow::Result<Option<u64>> {
+        if !self.can(Skill::Concurrent) {
+            return Ok(None);
         }
-        self.child.0.wait()?;
-        Ok(())
+        let url = format!("{base}{SLOW}");
+        let mut all = 0;
+        for _ in 0..3 {
+            all += failed(&self.run(&ProgramStep::get(&url).times(10).at_once())?);
+        }
+        Ok(Some(all))
     }
+
+    /// Ends it by ending its input.
+    pub(crate) fn end(self) -> anyhow::Result<()> {
+        self.finish().map(drop)
+    }
+
+    /// Ends it by ending its input. All lines that it printed, and its status.
+    pub(crate) fn finish(mut self) -> anyhow::Result<(Vec<String>, ExitStatus)> {
+        self.input = None;
+        // the end of its output is its end
+        loop {
+            match self.lines.recv_timeout(DEADLINE) {
+                Ok(line) => self.printed.push(line),
+                Err(RecvTimeoutError::Timeout) => self.child.0.kill()?,
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        Ok((self.printed, self.child.0.wait()?))
+    }
+}
+
+/// How many requests failed.
+pub(crate) fn failed(outcomes: &[Outcome]) -> u64 {
+    let is_error = |outcome: &&Outcome| matches!(outcome, Outcome::Error(_));
+    outcomes.iter().filter(is_error).count() as u64
 }

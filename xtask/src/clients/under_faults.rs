@@ -12,7 +12,6 @@ use intact_fix::{RequestOutcome, RequestOutcomes, SilentWait, UnderFaults, UserT
 use intact_ledger::Row;
 use intact_ledger::store::Reader;
 use serde_json::Value;
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
@@ -94,12 +93,13 @@ fn one(
         folder.path().join("card.json"),
         folder.path().join("ledger"),
     );
-    let mut words: Vec<OsString> = ["watch", "--quiet", "--fault", kind, "--fault-wait", WAIT]
-        .map(OsString::from)
-        .to_vec();
-    words.push(format!("--json={}", card.display()).into());
-    words.extend(["--ledger".into(), ledger.clone().into(), "--".into()]);
-    let mut command = bench.launch.inside(bench.intact, words).command()?;
+    let options = vec![
+        format!("--fault={kind}"),
+        format!("--fault-wait={WAIT}"),
+        format!("--json={}", card.display()),
+        format!("--ledger={}", ledger.display()),
+    ];
+    let mut command = bench.launch.watched(bench.intact, options).command()?;
     command.env("INTACT_TIMEOUT_MS", TIMEOUT_MS);
     trust(&mut command, &server);
     let mut program = Program::start(command)?;

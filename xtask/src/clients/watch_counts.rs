@@ -8,14 +8,11 @@
 
 use super::environment::Launch;
 use super::measure::trust;
-use super::program::{About, Skill};
+use super::program::{Program, ProgramStep, Skill};
 use super::server::{Server, ServerCounts};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use serde_json::Value;
-use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::Stdio;
 
 /// Rules that need a broken path, a limit or a shutdown of the server, or a program that leaks.
 const ABSENT_HERE: [&str; 6] = [
@@ -46,20 +43,18 @@ pub(super) enum Order {
 impl Order {
     pub(super) const ALL: [Order; 2] = [Order::InTurn, Order::AtOnce];
 
-    /// The commands of the program that it can follow.
-    fn steps(self, base: &str, about: &About) -> Vec<String> {
+    /// Has the program make the requests. `false`: it cannot make them in this order.
+    fn run(self, program: &mut Program, base: &str) -> anyhow::Result<bool> {
         match self {
             Order::InTurn => {
-                let mut steps = vec![format!("10 in-turn GET read {base}/bytes/100\n")];
-                if about.can.contains(&Skill::Post) {
-                    steps.push(format!("2 in-turn POST read {base}/bytes/100\n"));
+                let url = format!("{base}/bytes/100");
+                program.run(&ProgramStep::get(&url).times(10))?;
+                if program.can(Skill::Post) {
+                    program.run(&ProgramStep::post(&url).times(2))?;
                 }
-                steps
+                Ok(true)
             }
-            Order::AtOnce if about.can.contains(&Skill::Concurrent) => {
-                vec![format!("10 at-once GET read {base}/delay/100\n"); 3]
-            }
-            Order::AtOnce => Vec::new(),
+            Order::AtOnce => Ok(program.run_at_once(base)?.is_some()),
         }
     }
 }
@@ -98,10 +93,10 @@ impl Watched {
     }
 }
 
-/// The complete output of a program, in bytes.
+/// The complete output of a program.
 pub(super) struct Said {
-    output: Vec<u8>,
-    errors: Vec<u8>,
+    output: String,
+    errors: String,
     pub(super) status: Option<i32>,
 }
 
@@ -127,7 +122,7 @@ fn hold_one(
         return Ok(None);
     };
     drop(alone);
-    let watched = run_watched(intact, launch, scheme, order, &[])?
+    let watched = run_watched(intact, launch, &[], scheme, order, &[])?
         .context("under `intact watch` the program cannot make requests that it made without")?;
     let WatchedRun {
         base,
@@ -167,18 +162,17 @@ pub(super) struct WatchedRun {
 pub(super) fn run_watched(
     intact: &Path,
     launch: &Launch,
+    server: &[&str],
     scheme: &str,
     order: Order,
     options: &[String],
 ) -> anyhow::Result<Option<WatchedRun>> {
-    let server = Server::start(intact, &[])?;
+    let server = Server::start(intact, server)?;
     let folder = tempfile::tempdir()?;
     let document = folder.path().join("watch.json");
-    let mut words: Vec<OsString> = vec!["watch".into(), "--quiet".into()];
-    words.push(format!("--json={}", document.display()).into());
-    words.extend(options.iter().map(OsString::from));
-    words.push("--".into());
-    let Some(said) = converse(&launch.inside(intact, words), &server, scheme, order)? else {
+    let mut words = options.to_vec();
+    words.push(format!("--json={}", document.display()));
+    let Some(said) = converse(&launch.watched(intact, words), &server, scheme, order)? else {
         return Ok(None);
     };
     let text = std::fs::read(&document).context("`intact watch` wrote no document")?;
@@ -240,67 +234,24 @@ fn converse(
 ) -> anyhow::Result<Option<Said>> {
     let mut command = launch.command()?;
     trust(&mut command, server);
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let (Some(mut input), Some(output), Some(mut errors)) =
-        (child.stdin.take(), child.stdout.take(), child.stderr.take())
-    else {
-        bail!("the program has no input or output");
-    };
-    let errors = std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        errors.read_to_end(&mut bytes).map(|_| bytes)
-    });
-    let mut output = BufReader::new(output);
-    let mut said = Vec::new();
-    output.read_until(b'\n', &mut said)?;
-    let text = || String::from_utf8_lossy(&said).into_owned();
-    let about: About = serde_json::from_slice(&said).with_context(text)?;
-    let steps = order.steps(&server.base(scheme), &about);
-    if steps.is_empty() || scheme == "https" && about.can.contains(&Skill::PlainOnly) {
-        drop(input);
-        child.wait()?;
+    let errors = tempfile::NamedTempFile::new()?;
+    command.stderr(errors.reopen()?);
+    let mut program = Program::start(command)?;
+    let is_plain_only = program.can(Skill::PlainOnly);
+    if scheme == "https" && is_plain_only || !order.run(&mut program, &server.base(scheme))? {
+        program.end()?;
         return Ok(None);
     }
-    for step in &steps {
-        input.write_all(step.as_bytes())?;
-        let before = said.len();
-        output.read_until(b'\n', &mut said)?;
-        if said.len() == before {
-            bail!("the program ended instead of answering {step:?}");
-        }
-    }
-    drop(input);
-    output.read_to_end(&mut said)?;
-    let status = child.wait()?.code();
-    let errors = errors
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    let (output, status) = program.finish()?;
+    let errors = std::fs::read(errors.path())?;
+    // Node puts its process number before its warnings
+    let number = regex::Regex::new(r"(?m)^\(node:[0-9]+")?;
+    let errors = String::from_utf8_lossy(&errors);
     Ok(Some(Said {
-        output: said,
-        errors: without_number(&errors),
-        status,
+        output: output.join("\n"),
+        errors: number.replace_all(&errors, "(node:").into_owned(),
+        status: status.code(),
     }))
-}
-
-/// Without its process number, which Node puts before its warnings.
-fn without_number(errors: &[u8]) -> Vec<u8> {
-    const BEFORE: &[u8] = b"(node:";
-    let mut out = Vec::new();
-    for line in errors.split_inclusive(|&byte| byte == b'\n') {
-        match line.strip_prefix(BEFORE) {
-            Some(rest) => {
-                let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-                out.extend_from_slice(BEFORE);
-                out.extend_from_slice(&rest[digits..]);
-            }
-            None => out.extend_from_slice(line),
-        }
-    }
-    out
 }
 
 fn differences(unwatched: &Said, watched: &Said) -> Vec<String> {
@@ -316,8 +267,7 @@ fn differences(unwatched: &Said, watched: &Said) -> Vec<String> {
         ("errors", &unwatched.errors, &watched.errors),
     ] {
         if before != now {
-            let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-            changes.push(format!("{what}: {:?} became {:?}", text(before), text(now)));
+            changes.push(format!("{what}: {before:?} became {now:?}"));
         }
     }
     changes

@@ -11,13 +11,14 @@ pub(super) const MAGIC: &[u8; 8] = b"snoop\0\0\0";
 const VERSION: u32 = 2;
 const HEAD: usize = 16;
 const RECORD: usize = 24;
-/// Link types of RFC 1761 and RFC 3827, each with tcpdump's number.
-const LINKS: [(u32, u32); 2] = [(0, 1), (4, 1)];
+/// Ethernet in the link types of RFC 1761 and RFC 3827.
+const ETHERNET: [u32; 2] = [0, 4];
+/// Ethernet in tcpdump's link types.
+const LINK: u32 = 1;
 
 /// State of the reader.
 #[derive(Debug)]
 pub(super) struct Snoop {
-    link: u32,
     /// Number of packets that `snoop` dropped so far, according to the last record.
     dropped: u32,
 }
@@ -32,16 +33,12 @@ impl Snoop {
                 "version {version} of snoop's format is not known"
             )));
         }
-        let known = LINKS.iter().find(|(number, _)| *number == link);
-        let (_, link) = known.ok_or_else(|| {
-            End::Damaged(format!(
+        if !ETHERNET.contains(&link) {
+            return Err(End::Damaged(format!(
                 "snoop's link type {link} is not known: capture on an Ethernet interface"
-            ))
-        })?;
-        Ok(Snoop {
-            link: *link,
-            dropped: 0,
-        })
+            )));
+        }
+        Ok(Snoop { dropped: 0 })
     }
 
     /// The next packet.
@@ -62,7 +59,7 @@ impl Snoop {
         let record = pull(window, length as usize)?;
         Ok(Packet {
             at: u64::from(seconds) * 1_000_000_000 + u64::from(micros) * 1_000,
-            link: self.link,
+            link: LINK,
             bytes: &record[RECORD..RECORD + captured as usize],
             is_cut: captured < original,
         })

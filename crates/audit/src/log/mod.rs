@@ -24,6 +24,7 @@ use crate::event_writer::EventWriter;
 use crate::input::{Input, LONGEST_LINE};
 use crate::input_summary::{InputSummary, Unit};
 use connections::Evidence;
+use intact_ledger::{Evidence as Kind, EvidenceSet};
 use intact_units::plural::counted;
 
 /// The fields with times below a second, as the end of a sentence.
@@ -46,17 +47,23 @@ pub(crate) fn begins_at(prefix: &[u8], dialect: &LogFormat) -> Option<u64> {
     starts.min()
 }
 
-/// Whether the first lines have durations of requests, or hold no requests.
-pub(crate) fn shows_durations(prefix: &[u8], dialect: &LogFormat) -> bool {
+/// Whether the first lines have durations of requests, or hold no requests; and whether one has the
+/// version of TLS and the kind of its handshake.
+pub(crate) fn shows(prefix: &[u8], dialect: &LogFormat) -> EvidenceSet {
     let text = String::from_utf8_lossy(prefix);
     let lines = text.lines().filter_map(|text| dialect.read(text.trim()));
-    let timed =
-        |line: Line<'_>| line.took.is_some() || (line.start.is_some() && line.end.is_some());
-    let (mut requests, mut is_timed) = (false, false);
+    let (mut requests, mut is_timed, mut has_handshake) = (false, false, false);
     for line in lines.filter(Line::is_request) {
-        (requests, is_timed) = (true, is_timed || timed(line));
+        requests = true;
+        is_timed |= line.took.is_some() || (line.start.is_some() && line.end.is_some());
+        has_handshake |= line.tls.is_some() && line.resumed.is_some();
     }
-    is_timed || !requests
+    let shown = [
+        (Kind::Durations, is_timed || !requests),
+        (Kind::Handshakes, has_handshake),
+    ];
+    let shown = shown.into_iter().filter(|(_, is_shown)| *is_shown);
+    shown.map(|(kind, _)| kind).collect()
 }
 
 /// Whether one of the first lines has a time in whole seconds. The last line of the prefix may be

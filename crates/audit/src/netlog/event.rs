@@ -32,6 +32,7 @@ pub(super) struct RawEvent<'a> {
 /// The source that an event belongs to.
 #[derive(Clone, Copy, Debug, Default, serde::Deserialize)]
 pub(super) struct RawSource {
+    #[serde(deserialize_with = "source_id")]
     pub(super) id: u64,
     #[serde(rename = "type", default)]
     pub(super) kind: u64,
@@ -94,6 +95,12 @@ where
     Ok(serde_json::from_str(raw.get()).unwrap_or_default())
 }
 
+/// Reads the number of an event's own source. Chromium has negative ones for what is shared, such
+/// as certificates and the state of the network.
+fn source_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    i64::deserialize(deserializer).map(i64::cast_unsigned)
+}
+
 /// Reads the number of a source; `None` for another value.
 fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let source: Dependency = or_default(deserializer)?;
@@ -149,5 +156,11 @@ mod tests {
                 .is_some()
         );
         assert!(RawEvent::read(b"{\"params\"").is_none());
+    }
+
+    #[test]
+    fn a_source_that_is_shared_has_a_negative_number() {
+        let event = br#"{"phase":2,"source":{"id":-2147483646,"type":25},"time":"1","type":497}"#;
+        assert!(RawEvent::read(event).is_some());
     }
 }

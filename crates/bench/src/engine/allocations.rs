@@ -6,15 +6,16 @@
 
 use super::{Engine, Gauge, RoundTask, WarmUp};
 use crate::closed_loop::ClosedLoop;
-use crate::config::{Coalesce, Config, Length, Target};
+use crate::config::{Coalesce, Config, Length};
 use crate::io_backend::{IoBackend, IoChoice};
 use crate::pace::Pace;
 use crate::recorder::{Recorder, RowPolicy};
+use intact_client::Clock;
 use intact_client::tls::{Credentials, Trust, Verify};
-use intact_client::{Clock, ConnectOverride};
-use intact_experiment::{Axes, AxisValues, ConnectionAxes, Load, NameLookup, TlsChoice, Variation};
+use intact_experiment::{Axes, AxisValues, TlsChoice};
 use intact_ledger::{Protocol, TlsVersion};
-use intact_serve::{CertificateAuthority, TestServer, TlsConfig};
+use intact_serve::{CertificateAuthority, TlsConfig};
+use intact_test_servers::TestServer;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
@@ -42,49 +43,25 @@ fn config(server: &TestServer, roots: &[u8], trial: Trial) -> Config {
         true => TlsChoice::Version(TlsVersion::Tls13),
         false => TlsChoice::None,
     };
+    let axes = Axes {
+        keepalive: vec![trial.keepalive],
+        http: vec![trial.http],
+        tls: vec![tls],
+        concurrency: vec![CONNECTIONS as u32],
+        ..Axes::default()
+    };
     Config {
-        target: Target {
-            url,
-            plain_port: None,
-            tls_port: None,
-        },
-        axes: Axes {
-            keepalive: vec![trial.keepalive],
-            http: vec![trial.http],
-            tls: vec![tls],
-            resume: vec![false],
-            early_data: vec![false],
-            dns: vec![NameLookup::System],
-            concurrency: vec![CONNECTIONS as u32],
-            streams: vec![1],
-            connection: ConnectionAxes::default(),
-            load: Load::default(),
-            variation: Variation::default(),
-        },
         length: Length::Exchanges(EXCHANGES),
         rounds: Some(1),
-        threads: 1,
         seed: 7,
-        opening_per_s: None,
-        requests_per_s: None,
-        most: None,
         timeout: Duration::from_secs(60),
-        method: "GET".to_owned(),
-        headers: Vec::new(),
-        body: Vec::new(),
-        user_agent: "intact/test".to_owned(),
-        expect: None,
         credentials: Credentials {
             verify: Verify::Roots(roots.into()),
             certificate: None,
         },
-        route: ConnectOverride::default(),
         coalesce: Coalesce::Never,
-        proxy: None,
-        unix_socket: None,
         io: IoChoice::Epoll,
-        keep: RowPolicy::First,
-        server_pid: None,
+        ..Config::new(url, axes)
     }
 }
 

@@ -140,6 +140,11 @@ impl Engine {
         })
     }
 
+    /// Lets the ids of this thread begin above these.
+    pub(crate) fn count_ids_from(&mut self, first: u64) {
+        self.state.next_id |= first;
+    }
+
     /// Runs until the pace starts nothing more and nothing is in flight.
     pub(crate) fn run(&mut self, task: RoundTask) -> io::Result<RoundResult> {
         match self.io {

@@ -7,7 +7,7 @@ use crate::config::{Config, ConfigError};
 use crate::default_length::{REMOTE_OPENING_PER_S, REMOTE_REQUESTS};
 use crate::machine;
 use crate::validation::OTHER_DESCRIPTORS;
-use intact_scenario::{Plan, Problem};
+use intact_scenario::Plan;
 
 /// Clients at once where none arrive by phases.
 const CLOSED_CLIENTS: u32 = 10;
@@ -52,14 +52,11 @@ pub(super) fn check_ends(
     }
     let endless = picked(plan).find(|session| session.requests().is_none());
     endless.map_or(Ok(()), |session| {
-        let problem = Problem {
-            line: Some(session.line),
-            words: format!(
-                "the session {:?} repeats without an end, and there are no arrival phases: set the time with -z",
-                session.name
-            ),
-        };
-        Err(ScenarioConfigError::scenario(file, problem))
+        let words = format!(
+            "the session {:?} repeats without an end, and there are no arrival phases: set the time with -z",
+            session.name
+        );
+        Err(ScenarioConfigError::at(file, session.line, words))
     })
 }
 

@@ -39,8 +39,10 @@ pub enum ScenarioConfigError {
 }
 
 impl ScenarioConfigError {
-    pub(super) fn scenario(file: &str, problem: Problem) -> ScenarioConfigError {
-        ScenarioConfigError::Scenario(ScenarioError::new(file, vec![problem]))
+    /// A problem at a line of the definition.
+    pub(super) fn at(file: &str, line: usize, words: String) -> ScenarioConfigError {
+        let line = Some(line);
+        ScenarioConfigError::Scenario(ScenarioError::new(file, vec![Problem { line, words }]))
     }
 }
 
@@ -100,11 +102,7 @@ impl Scenario {
         io_backend::check_scenario(config.io)?;
         let target = config.address().map_err(|error| match &plan.target {
             Some(target) => {
-                let problem = Problem {
-                    line: Some(target.line),
-                    words: format!("the target: {error}"),
-                };
-                ScenarioConfigError::scenario(file, problem)
+                ScenarioConfigError::at(file, target.line, format!("the target: {error}"))
             }
             None => error.into(),
         })?;
@@ -194,7 +192,7 @@ impl Scenario {
         let (io, at_once) = (IoBackend::Readiness, self.at_once as usize);
         let recording = Recording::new(&self.config, at_once, io, clock, &self.gauge, observer);
         let mut recording = recording?;
-        let threads = recording.threads();
+        let threads = recording.crew.len();
         for note in &self.plan.notes {
             let words = format!("{}:{}: {}", self.file, note.line, note.words);
             recording.caveat("scenario-note", words);
@@ -231,10 +229,9 @@ impl Scenario {
         let at_once = of_thread(self.at_once.into()) as usize;
         let is_open = !self.plan.phases.is_empty();
         let seed = self.config.seed.wrapping_add((thread.0 as u64) << 48);
-        let mut limits = ClosedLoop::new(None, None);
-        if let Some(per_second) = self.config.opening_per_s {
-            limits = limits.limit_opening(per_second / thread.1 as f64, clock.now());
-        }
+        let opening = self.config.opening_per_s;
+        let opening = opening.map(|per_second| per_second / thread.1 as f64);
+        let limits = ClosedLoop::new(None, None).limited(opening, None, clock.now());
         let clients = Clients::new(
             self.script.clone(),
             seed,
@@ -335,11 +332,7 @@ impl Scenario {
 }
 
 /// The bounds and the clients of each session.
-fn record_sessions(
-    round: &Round,
-    counts: &[ClientCounts],
-    recording: &mut Recording<'_, dyn BenchObserver + '_>,
-) {
+fn record_sessions(round: &Round, counts: &[ClientCounts], recording: &mut Recording<'_>) {
     for (variant, counts) in counts.iter().enumerate() {
         let variant = variant as u32;
         let of_session = Round {

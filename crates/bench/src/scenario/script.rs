@@ -5,7 +5,7 @@ use crate::config::{Config, ConfigError};
 use crate::variant_plan::VariantPlan;
 use intact_client::ServerUrl;
 use intact_experiment::AxisValues;
-use intact_scenario::{Plan, Problem, Request, Step, Wait};
+use intact_scenario::{Plan, Request, Step, Wait};
 use std::sync::Arc;
 
 /// One step of a client.
@@ -93,13 +93,7 @@ impl ScriptWriter<'_> {
         variant: u32,
         request: &Request,
     ) -> Result<VariantPlan, ScenarioConfigError> {
-        let wrong = |words: String| {
-            let problem = Problem {
-                line: Some(request.line),
-                words,
-            };
-            ScenarioConfigError::scenario(self.file, problem)
-        };
+        let wrong = |words| ScenarioConfigError::at(self.file, request.line, words);
         let address = self.address(&request.url).map_err(wrong)?;
         let headers = request.headers.iter();
         let mut config = self.config.clone();

@@ -12,7 +12,8 @@ use intact_ledger::{
     Connection, Event, Exchange, Handshake, Method, Nanos, Outcome, Protocol, Reuse, Row, Sink,
     TlsVersion,
 };
-use intact_serve::{CertificateAuthority, TestServer, TlsConfig, Totals};
+use intact_serve::{CertificateAuthority, TlsConfig, Totals};
+use intact_test_servers::TestServer;
 use std::net::SocketAddr;
 use std::sync::Arc;
 

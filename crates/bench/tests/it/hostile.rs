@@ -5,8 +5,8 @@ use crate::rig::{Record, config, run};
 use intact_bench::Length;
 use intact_experiment::TlsChoice;
 use intact_ledger::{Outcome, Protocol};
-use intact_serve::hostile::{Hostile, in_parallel};
-use intact_serve::{TestServer, Totals};
+use intact_serve::Totals;
+use intact_test_servers::{Hostile, TestServer, in_parallel};
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -14,9 +14,8 @@ use intact_ledger::{
     CloseKind, Connection, EndedBy, Event, Exchange, Handshake, Method, Nanos, Outcome, Protocol,
     Reuse, Row, Sink, TlsVersion, Transport,
 };
-use intact_serve::{
-    CertificateAuthority, Close, Fault, NamedVariants, TestServer, TlsConfig, Totals,
-};
+use intact_serve::{CertificateAuthority, Close, Fault, NamedVariants, TlsConfig, Totals};
+use intact_test_servers::TestServer;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::thread;

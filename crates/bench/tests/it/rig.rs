@@ -1,12 +1,9 @@
 //! Scripted servers on loopback, and a bench in a few words.
 
-use intact_bench::{
-    Bench, BenchObserver, Coalesce, Config, IoChoice, Length, Position, RowPolicy, Target,
-};
-use intact_client::tls::Credentials;
-use intact_client::{Clock, ConnectOverride};
-use intact_experiment::{Axes, ConnectionAxes, Load, NameLookup, TlsChoice, Variation};
-use intact_ledger::{Group, Protocol, Row, Rows, Tally};
+use intact_bench::{Bench, BenchObserver, Coalesce, Config, IoChoice, Length, Position, RowPolicy};
+use intact_client::Clock;
+use intact_experiment::Axes;
+use intact_ledger::{Group, Row, Rows, Tally};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -24,8 +21,6 @@ impl BenchObserver for Everything {
     fn rows(&mut self, rows: &[Row]) {
         self.rows.extend_from_slice(rows);
     }
-    fn round_over(&mut self, _: &Tally) {}
-    fn warn(&mut self, _: &str) {}
     fn tick(&mut self, _: Position) {}
 }
 
@@ -48,45 +43,14 @@ pub(crate) const PATIENCE: Duration =
 /// A small bench of one URL: keep-alive on, 20 requests in 2 rounds.
 pub(crate) fn config(url: &str) -> Config {
     Config {
-        target: Target {
-            url: url.to_owned(),
-            plain_port: None,
-            tls_port: None,
-        },
-        axes: Axes {
-            keepalive: vec![true],
-            http: vec![Protocol::Http11],
-            tls: vec![TlsChoice::None],
-            resume: vec![false],
-            early_data: vec![false],
-            dns: vec![NameLookup::System],
-            concurrency: vec![1],
-            streams: vec![1],
-            connection: ConnectionAxes::default(),
-            load: Load::default(),
-            variation: Variation::default(),
-        },
         length: Length::Exchanges(20),
         rounds: Some(2),
-        threads: 1,
         seed: 7,
-        opening_per_s: None,
-        requests_per_s: None,
-        most: None,
         timeout: PATIENCE,
-        method: "GET".to_owned(),
-        headers: Vec::new(),
-        body: Vec::new(),
-        user_agent: "intact/test".to_owned(),
-        expect: None,
-        credentials: Credentials::default(),
-        route: ConnectOverride::default(),
         coalesce: Coalesce::Always,
-        proxy: None,
-        unix_socket: None,
         io: io(),
         keep: RowPolicy::Ledger(Rows::All),
-        server_pid: None,
+        ..Config::new(url.to_owned(), Axes::default())
     }
 }
 

@@ -41,6 +41,9 @@ pub enum CaptureError {
     Own(#[from] io::Error),
 }
 
+/// The local address of a connection, and that of its peer, where they are known.
+pub(crate) type ConnectionEnds = (Option<SocketAddr>, Option<SocketAddr>);
+
 /// A capture of the connections that a probe opens.
 #[derive(Debug)]
 pub struct Capture {
@@ -48,7 +51,10 @@ pub struct Capture {
     secrets: Arc<Secrets>,
     packets: Vec<Packet>,
     bytes: usize,
-    lost: u64,
+    /// The connections whose packets are kept, in order.
+    pub(crate) names: Vec<String>,
+    /// Packets that did not fit into the kernel's buffer or into ours.
+    pub(crate) lost: u64,
 }
 
 impl Capture {
@@ -59,6 +65,7 @@ impl Capture {
             secrets: Arc::default(),
             packets: Vec::new(),
             bytes: 0,
+            names: Vec::new(),
             lost: 0,
         })
     }
@@ -78,14 +85,11 @@ impl Capture {
         self.secrets.clone()
     }
 
-    /// Reads the packets that the kernel holds and stores those of this connection under this name.
-    /// Returns their number.
-    pub(crate) fn keep(
-        &mut self,
-        local: SocketAddr,
-        peer: SocketAddr,
-        name: &str,
-    ) -> io::Result<usize> {
+    /// Reads the packets that the kernel holds and stores those between these ends under this name.
+    pub(crate) fn keep(&mut self, ends: ConnectionEnds, name: &str) -> io::Result<()> {
+        let (Some(local), Some(peer)) = ends else {
+            return Ok(());
+        };
         let before = self.packets.len();
         let mut device = None;
         while let Some(mut packet) = self.socket.next()? {
@@ -109,12 +113,10 @@ impl Capture {
             self.packets.push(packet);
         }
         self.lost += self.socket.lost()?;
-        Ok(self.packets.len() - before)
-    }
-
-    /// Packets that did not fit into the kernel's buffer or into ours.
-    pub(crate) fn lost(&self) -> u64 {
-        self.lost
+        if self.packets.len() > before {
+            self.names.push(name.to_owned());
+        }
+        Ok(())
     }
 
     /// The capture as a pcapng file that contains the secrets.

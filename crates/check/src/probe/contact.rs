@@ -3,7 +3,7 @@
 use super::ProbeContext;
 use crate::alt_svc;
 use crate::line::{Answered, refused};
-use crate::prober::StopReason;
+use crate::prober::{Probed, StopReason};
 use intact_client::tls::{Client, Settings, Trust, Verify};
 use intact_client::{RequestSpec, ServerUrl, is_redirect};
 use intact_ledger::server_profile::{FirstRequest, Http3Seen, Redirect};
@@ -15,7 +15,7 @@ const MOST_HOPS: usize = 10;
 /// The body size from which later probes use HEAD, in bytes.
 const LARGE: u64 = 64 * 1024;
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     let mut followed = Vec::new();
     loop {
         let met = meet(context)?;
@@ -70,7 +70,7 @@ enum FirstResponse {
 
 /// Sends one request: over the configured version, else HTTP/1.1, or HTTP/2 if the server supports
 /// no other version.
-fn meet(context: &mut ProbeContext<'_>) -> Result<FirstResponse, StopReason> {
+fn meet(context: &mut ProbeContext<'_>) -> Probed<FirstResponse> {
     let met = ask(context, context.http)?;
     let no_http1 = match &met {
         FirstResponse::Refused(connection) => connection
@@ -86,17 +86,15 @@ fn meet(context: &mut ProbeContext<'_>) -> Result<FirstResponse, StopReason> {
     Ok(met)
 }
 
-fn ask(context: &mut ProbeContext<'_>, http: Protocol) -> Result<FirstResponse, StopReason> {
-    let plan = context.plans.plan(http, None, false)?;
-    match context.prober.open(&plan)? {
+fn ask(context: &mut ProbeContext<'_>, http: Protocol) -> Probed<FirstResponse> {
+    match context.dial(http, None)? {
         Err(failed) => Ok(FirstResponse::Refused(failed)),
-        Ok(mut line) => {
+        Ok(line) => {
             context.peer = line.connection().peer;
             let config = context.config;
             let request = context.request.expecting(config.expect, config.follow);
-            let answered = context.prober.ask(&mut line, &request, None);
-            context.prober.close(line);
-            Ok(FirstResponse::Answered(Box::new(answered?)))
+            let answered = context.prober.ask_once(line, &request)?;
+            Ok(FirstResponse::Answered(Box::new(answered)))
         }
     }
 }
@@ -199,14 +197,14 @@ fn may_be_the_other(contact: &FirstRequest) -> bool {
 
 /// Whether the port expects TLS although plain HTTP was requested, or the reverse; absent if
 /// unknown.
-fn other_scheme(context: &mut ProbeContext<'_>) -> Result<Option<bool>, StopReason> {
+fn other_scheme(context: &mut ProbeContext<'_>) -> Probed<Option<bool>> {
     if context.plans.is_secure() {
         return speaks_plain(context);
     }
     speaks_tls(context)
 }
 
-fn speaks_tls(context: &mut ProbeContext<'_>) -> Result<Option<bool>, StopReason> {
+fn speaks_tls(context: &mut ProbeContext<'_>) -> Probed<Option<bool>> {
     let settings = Settings {
         version: None,
         protocol: Protocol::Http11,
@@ -227,18 +225,16 @@ fn speaks_tls(context: &mut ProbeContext<'_>) -> Result<Option<bool>, StopReason
     }
 }
 
-fn speaks_plain(context: &mut ProbeContext<'_>) -> Result<Option<bool>, StopReason> {
+fn speaks_plain(context: &mut ProbeContext<'_>) -> Probed<Option<bool>> {
     let plan = context.plans.with_client(Protocol::Http11, None)?;
-    let Ok(mut line) = context.prober.open(&Arc::new(plan))? else {
+    let Ok(line) = context.prober.open(&Arc::new(plan))? else {
         return Ok(None);
     };
     let bare: RequestSpec = context.request.led_to(&ServerUrl {
         scheme: Scheme::Http,
         ..context.plans.address.clone()
     });
-    let answered = context.prober.ask(&mut line, &bare, None);
-    context.prober.close(line);
-    match answered {
+    match context.prober.ask_once(line, &bare) {
         Ok(answered) => Ok(Some(answered.is_ok())),
         Err(StopReason::Spent) => Ok(None),
         Err(halt) => Err(halt),

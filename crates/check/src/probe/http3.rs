@@ -5,7 +5,7 @@
 use super::ProbeContext;
 use crate::line::{Answered, Line, refused};
 use crate::plans::Plans;
-use crate::prober::StopReason;
+use crate::prober::Probed;
 use intact_client::tls::Client;
 use intact_client::{HAS_HTTP3, Plan};
 use intact_ledger::server_profile::{
@@ -20,7 +20,7 @@ const DROPPED: Duration = Duration::from_secs(3);
 /// Requests on the first connection.
 const REQUESTS: u32 = 3;
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     let Some(seen) = context.profile.h3.clone().filter(|_| HAS_HTTP3) else {
         return Ok(());
     };
@@ -29,10 +29,9 @@ pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
         wanted: REQUESTS,
         ..Http3Result::default()
     };
-    let usual = context.prober.patience();
-    context.prober.be_patient_for(usual.min(DROPPED));
-    let done = try_all(context, &seen, &client, &mut tried);
-    context.prober.be_patient_for(usual);
+    let done = context.with_patience(DROPPED, |context| {
+        try_all(context, &seen, &client, &mut tried)
+    });
     // results from before an early end count; without a connection there are none
     let is_result = done.is_ok() || !tried.connections.is_empty();
     context.profile.h3 = Some(Http3Seen {
@@ -43,16 +42,12 @@ pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
 }
 
 /// A TLS client that resumes its sessions.
-pub(super) fn client(plans: &Plans<'_>) -> Result<Client, StopReason> {
+pub(super) fn client(plans: &Plans<'_>) -> Probed<Client> {
     Ok(plans.client(Protocol::Http3, None, true)?)
 }
 
 /// To the alternative, with the name of the origin.
-pub(super) fn plan(
-    plans: &Plans<'_>,
-    seen: &Http3Seen,
-    client: &Client,
-) -> Result<Arc<Plan>, StopReason> {
+pub(super) fn plan(plans: &Plans<'_>, seen: &Http3Seen, client: &Client) -> Probed<Arc<Plan>> {
     let mut plan = plans.with_client(Protocol::Http3, Some(client.clone()))?;
     let host = seen.host.as_deref().unwrap_or(&plans.address.host);
     plan.endpoint = plans.endpoint(host, seen.port)?;
@@ -64,7 +59,7 @@ fn try_all(
     seen: &Http3Seen,
     client: &Client,
     tried: &mut Http3Result,
-) -> Result<(), StopReason> {
+) -> Probed {
     let usual = plan(&context.plans, seen, client)?;
     match context.prober.open(&usual)? {
         Ok(line) => converse(context, line, REQUESTS, tried)?,
@@ -106,7 +101,7 @@ fn converse(
     mut line: Line,
     requests: u32,
     tried: &mut Http3Result,
-) -> Result<(), StopReason> {
+) -> Probed {
     let is_first = tried.connections.is_empty();
     let request = context.light_request();
     let mut first = None;
@@ -178,7 +173,7 @@ pub(super) fn working(context: &ProbeContext<'_>) -> Option<Http3Seen> {
 }
 
 /// A connection that has carried one request, for the idle probe; `None` if HTTP/3 did not work.
-pub(super) fn open_idle(context: &mut ProbeContext<'_>) -> Result<Option<Line>, StopReason> {
+pub(super) fn open_idle(context: &mut ProbeContext<'_>) -> Probed<Option<Line>> {
     let Some(seen) = working(context) else {
         return Ok(None);
     };

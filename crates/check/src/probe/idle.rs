@@ -9,7 +9,7 @@
 
 use super::{ProbeContext, close_all, http3, next_request, race};
 use crate::line::{Answered, Line};
-use crate::prober::StopReason;
+use crate::prober::Probed;
 use intact_ledger::server_profile::{Ended, IdleLimits, IdleWait};
 use intact_ledger::{Failure, Nanos, Outcome, Span};
 use std::time::Duration;
@@ -26,7 +26,7 @@ const STAGGER: [Duration; 3] = [
 /// A close this soon after a response is no idle timeout: the connection was not kept.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     context.profile.idle = Some(IdleLimits {
         http: context.http,
         ..IdleLimits::default()
@@ -50,7 +50,7 @@ fn limits<'a>(context: &'a mut ProbeContext<'_>) -> Option<&'a mut IdleLimits> {
 }
 
 /// A connection that has carried one request.
-fn open_used(context: &mut ProbeContext<'_>) -> Result<Option<Line>, StopReason> {
+fn open_used(context: &mut ProbeContext<'_>) -> Probed<Option<Line>> {
     let Some(mut line) = context.open(context.http)? else {
         return Ok(None);
     };
@@ -79,7 +79,7 @@ fn announced_s(line: &Line, answered: &Answered) -> Option<u32> {
     answered.exchange.terms.timeout_s.or_else(in_handshake)
 }
 
-fn measure(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), StopReason> {
+fn measure(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Probed {
     lines.extend(open_used(context)?);
     // a connection that is closed immediately blocks no other
     let soon = context.prober.clock.now().after(AT_ONCE.as_nanos() as u64);
@@ -116,7 +116,7 @@ fn measure(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), 
 }
 
 /// Opens the other connections, with one request each, while the first ones idle.
-fn open_samples(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), StopReason> {
+fn open_samples(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Probed {
     let kept =
         |line: &&Line| line.http.exchanges() > 0 && !line.is_secondary && line.ended().is_none();
     let Some(from) = lines.first().filter(kept).map(|line| line.active_at) else {
@@ -143,21 +143,17 @@ fn note_others(context: &mut ProbeContext<'_>, others: Option<bool>) {
 
 /// Whether the server responds now on a further connection. Only silence shows that it is blocked:
 /// after any other failure it is unknown.
-fn answers_another(context: &mut ProbeContext<'_>) -> Result<Option<bool>, StopReason> {
-    let plan = context.plans.plan(context.http, None, false)?;
+fn answers_another(context: &mut ProbeContext<'_>) -> Probed<Option<bool>> {
     let request = context.keeping_request();
-    let usual = context.prober.patience();
-    context.prober.be_patient_for(usual.min(BLOCKED));
-    let failure = match context.prober.open(&plan) {
-        Ok(Ok(mut line)) => {
-            let answered = context.prober.ask(&mut line, &request, None);
-            context.prober.close(line);
-            answered.map(|answered| answered.exchange.outcome.failure())
-        }
-        Ok(Err(refused)) => Ok(refused.failed.map(|failed| failed.kind)),
-        Err(halt) => Err(halt),
-    };
-    context.prober.be_patient_for(usual);
+    let failure = context.with_patience(BLOCKED, |context| {
+        Ok(match context.dial(context.http, None)? {
+            Ok(line) => {
+                let answered = context.prober.ask_once(line, &request)?;
+                answered.exchange.outcome.failure()
+            }
+            Err(refused) => refused.failed.map(|failed| failed.kind),
+        })
+    });
     Ok(match failure? {
         None => Some(true),
         Some(Failure::Timeout | Failure::ConnectTimeout) => Some(false),
@@ -167,13 +163,13 @@ fn answers_another(context: &mut ProbeContext<'_>) -> Result<Option<bool>, StopR
 
 /// Waits until all connections have ended or the limit is reached. Then it sends a request on those
 /// that are left. Records the result, also after Ctrl-C.
-fn wait(context: &mut ProbeContext<'_>, lines: &mut [Line]) -> Result<(), StopReason> {
+fn wait(context: &mut ProbeContext<'_>, lines: &mut [Line]) -> Probed {
     let limit = context.config.idle_limit.as_nanos() as u64;
     let own = lines.iter().filter(|line| !line.is_secondary);
     let Some(latest) = own.map(|line| line.active_at).max() else {
         return Ok(());
     };
-    let mut done: Result<(), StopReason> = context.prober.listen(lines, latest.after(limit));
+    let mut done: Probed = context.prober.listen(lines, latest.after(limit));
     let now = context.prober.clock.now();
     let used: Vec<bool> = lines.iter().map(|line| line.http.exchanges() > 0).collect();
     let mut waits: Vec<IdleWait> = lines.iter().map(|line| waited(line, now)).collect();
@@ -221,7 +217,7 @@ pub(super) fn confirm(
     context: &mut ProbeContext<'_>,
     lines: &mut [Line],
     waits: &mut [IdleWait],
-) -> Result<(), StopReason> {
+) -> Probed {
     let results = next_request::ask_all(context, lines)?;
     for ((line, waited), next) in lines.iter().zip(waits).zip(results) {
         let crossed = |outcome| {

@@ -3,22 +3,21 @@
 
 use super::{ProbeContext, close_all, idle};
 use crate::line::Line;
-use crate::prober::StopReason;
+use crate::prober::Probed;
 use intact_ledger::server_profile::IdleUnderLoad;
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     let mut lines = Vec::new();
     let done = hold(context, &mut lines);
     close_all(context, &mut lines);
     done
 }
 
-fn hold(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Result<(), StopReason> {
-    let plan = context.plans.plan(context.http, None, false)?;
+fn hold(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Probed {
     let request = context.keeping_request();
     // the last connection is the one to measure
     for _ in 0..=context.config.hold {
-        let Ok(line) = context.prober.open(&plan)? else {
+        let Some(line) = context.open(context.http)? else {
             break;
         };
         lines.push(line);

@@ -6,7 +6,7 @@
 use super::ProbeContext;
 use crate::budget::{AGE, age_requests};
 use crate::line::Line;
-use crate::prober::StopReason;
+use crate::prober::Probed;
 use intact_ledger::server_profile::{MaxAge, ServerProfile};
 use intact_ledger::{Side, Span};
 
@@ -28,7 +28,7 @@ fn last_after_idle(profile: &ServerProfile) -> Option<u64> {
     last.map(|one| one.span.nanos()).max()
 }
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     let Some(mut line) = context.open(context.http)? else {
         return Ok(());
     };
@@ -40,7 +40,7 @@ pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     let age = MaxAge {
         span: Span::new(from, ended.map_or(now, |(at, _)| at)),
         answered,
-        last_announced: line.http.announced_by() == Some(Side::Server),
+        last_announced: line.http.life().announced_by == Some(Side::Server),
         ended: ended.map(|(_, ended)| ended),
     };
     // the short probe shows only whether an age is the limit
@@ -49,11 +49,7 @@ pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     done
 }
 
-fn use_now_and_then(
-    context: &mut ProbeContext<'_>,
-    line: &mut Line,
-    answered: &mut u32,
-) -> Result<(), StopReason> {
+fn use_now_and_then(context: &mut ProbeContext<'_>, line: &mut Line, answered: &mut u32) -> Probed {
     let request = context.keeping_request();
     let (whole, most) = plan(context);
     let pause = pause(context, whole, most);

@@ -4,7 +4,7 @@
 
 use super::ProbeContext;
 use crate::line::Line;
-use crate::prober::StopReason;
+use crate::prober::Probed;
 use intact_client::RequestSpec;
 use intact_ledger::Method;
 use intact_ledger::server_profile::MethodResult;
@@ -12,7 +12,7 @@ use intact_ledger::server_profile::MethodResult;
 /// A path that is expected to give 404.
 const NOT_THERE: &str = "/intact-check-a-path-that-is-not-there";
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     let head = context.request.by(Method::HEAD).saying("keep-alive");
     try_one(context, "HEAD", &head)?;
     if context.config.thorough {
@@ -46,11 +46,7 @@ fn thorough(request: &RequestSpec) -> [(&'static str, RequestSpec); 4] {
     ]
 }
 
-fn try_one(
-    context: &mut ProbeContext<'_>,
-    what: &str,
-    request: &RequestSpec,
-) -> Result<(), StopReason> {
+fn try_one(context: &mut ProbeContext<'_>, what: &str, request: &RequestSpec) -> Probed {
     let Some(mut line) = context.open(context.http)? else {
         return Ok(());
     };
@@ -66,7 +62,7 @@ fn ask_both(
     line: &mut Line,
     what: &str,
     request: &RequestSpec,
-) -> Result<MethodResult, StopReason> {
+) -> Probed<MethodResult> {
     let first = context.prober.ask(line, request, None)?.exchange;
     let mut tried = MethodResult {
         what: what.to_owned(),

@@ -26,11 +26,11 @@ use crate::capture::Capture;
 use crate::config::{Config, ConfigError, ExtraRequest};
 use crate::line::Line;
 use crate::plans::Plans;
-use crate::prober::{Prober, StopReason};
+use crate::prober::{Opened, Probed, Prober, StopReason};
 use crate::server_process::ServerProcess;
 use intact_client::{CONNECTION_FIELDS, Clock, HAS_HTTP3, RequestSpec};
 use intact_ledger::server_profile::{ServerProfile, Skipped};
-use intact_ledger::{Event, Method, Protocol, kinds};
+use intact_ledger::{Event, Method, Protocol, TlsVersion, kinds};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -153,7 +153,7 @@ impl Check {
         if http == Protocol::Http3 && !HAS_HTTP3 {
             return Err(ConfigError::Http3("this build has no HTTP/3"));
         }
-        Plans::new(&config)?.plan(http, None, false)?;
+        Plans::new(&config)?.plan(http, None)?;
         request_of(&config)?;
         let budget = Budget::of(&config);
         Ok(Check { config, budget })
@@ -293,7 +293,7 @@ pub(crate) struct ProbeContext<'a> {
 }
 
 impl ProbeContext<'_> {
-    fn probe(&mut self, stage: ProbeKind) -> Result<(), StopReason> {
+    fn probe(&mut self, stage: ProbeKind) -> Probed {
         match stage {
             ProbeKind::Names => names::probe(self),
             ProbeKind::Contact => contact::probe(self),
@@ -330,14 +330,12 @@ impl ProbeContext<'_> {
 
     /// Sends a request on a new connection, where an end without an announcement may be the end of
     /// the server: a refused dial shows that.
-    fn look_for_outage(&mut self) -> Result<(), StopReason> {
+    fn look_for_outage(&mut self) -> Probed {
         self.let_end()?;
-        let Some(mut line) = self.open(self.http)? else {
+        let Some(line) = self.open(self.http)? else {
             return Ok(());
         };
-        let asked = self.prober.ask(&mut line, &self.light_request(), None);
-        self.prober.close(line);
-        match asked {
+        match self.prober.ask_once(line, &self.light_request()) {
             // the dial was accepted, and that is enough
             Ok(_) | Err(StopReason::Spent) => Ok(()),
             Err(stopped) => Err(stopped),
@@ -345,13 +343,31 @@ impl ProbeContext<'_> {
     }
 
     /// Opens a connection of this version; `None`: the dial failed, which is recorded.
-    fn open(&mut self, http: Protocol) -> Result<Option<Line>, StopReason> {
-        let plan = self.plans.plan(http, None, false)?;
-        Ok(self.prober.open(&plan)?.ok())
+    fn open(&mut self, http: Protocol) -> Probed<Option<Line>> {
+        Ok(self.dial(http, None)?.ok())
+    }
+
+    /// Opens a connection with this TLS version, or with any.
+    fn dial(&mut self, http: Protocol, tls: Option<TlsVersion>) -> Probed<Opened> {
+        let plan = self.plans.plan(http, tls)?;
+        self.prober.open(&plan)
+    }
+
+    /// Runs a part of a probe in which the server has at most this time for each reaction.
+    fn with_patience<T>(
+        &mut self,
+        most: Duration,
+        part: impl FnOnce(&mut Self) -> Probed<T>,
+    ) -> Probed<T> {
+        let usual = self.prober.patience;
+        self.prober.patience = usual.min(most);
+        let done = part(self);
+        self.prober.patience = usual;
+        done
     }
 
     /// Waits for [`ENDING`].
-    fn let_end(&mut self) -> Result<(), StopReason> {
+    fn let_end(&mut self) -> Probed {
         let until = self.prober.clock.now().after(ENDING.as_nanos() as u64);
         self.prober.pause(&mut [], until)
     }

@@ -1,7 +1,7 @@
 //! Names: the duration of a lookup, the addresses of both families, their TTL, and the aliases.
 
 use super::ProbeContext;
-use crate::prober::StopReason;
+use crate::prober::Probed;
 use intact_client::Endpoint;
 use intact_client::dns::{self, NameServers, Patience};
 use intact_ledger::server_profile::{DnsQuery, Found, Names};
@@ -15,7 +15,7 @@ const PATIENCE: Patience = Patience {
     tries: 2,
 };
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     let address = &context.plans.address;
     let endpoint = context
         .config
@@ -87,8 +87,6 @@ fn record(
     ttl_s: Option<u32>,
 ) {
     let lookup = Lookup {
-        variant: None,
-        round: None,
         name: Some(host.into()),
         span,
         answer: Some(match addresses {
@@ -97,7 +95,7 @@ fn record(
         }),
         ttl_s,
         resolver: Some(resolver.into()),
-        owner: None,
+        ..Lookup::default()
     };
     context.prober.observer.event(Event::Lookup(&lookup));
 }

@@ -2,15 +2,15 @@
 
 use super::ProbeContext;
 use crate::old_tls;
-use crate::prober::StopReason;
-use intact_ledger::server_profile::OldTlsResult;
+use crate::prober::Probed;
+use intact_ledger::server_profile::OldTls;
 use intact_ledger::{
     Connection, ConnectionId, DialFailure, Event, Failure, SetupPhase, Span, Tls, TlsVersion,
 };
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     let Some(peer) = context.peer.filter(|_| context.plans.is_secure()) else {
         return Ok(());
     };
@@ -24,7 +24,7 @@ pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
 }
 
 /// Offers a version. The ledger records a dial that failed in TLS, because no handshake follows.
-fn try_one(context: &mut ProbeContext<'_>, peer: SocketAddr, version: TlsVersion) -> OldTlsResult {
+fn try_one(context: &mut ProbeContext<'_>, peer: SocketAddr, version: TlsVersion) -> OldTls {
     let address = &context.plans.address;
     let name = address
         .host
@@ -40,7 +40,7 @@ fn try_one(context: &mut ProbeContext<'_>, peer: SocketAddr, version: TlsVersion
     connection.setup.connect = Some(Span::new(connection.at, connected));
     let (offered, phase, kind) = match stream {
         Err(error) => {
-            let offered = OldTlsResult {
+            let offered = OldTls {
                 version,
                 accepted: None,
                 detail: Some(error.to_string()),

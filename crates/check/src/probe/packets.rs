@@ -4,7 +4,7 @@
 use super::{ProbeContext, http3};
 use crate::capture::Capture;
 use crate::line::Line;
-use crate::prober::StopReason;
+use crate::prober::Probed;
 use intact_ledger::server_profile::VersionResult;
 use intact_ledger::{Handshake, Protocol, TlsVersion};
 use std::sync::Arc;
@@ -29,26 +29,25 @@ pub(super) fn reason_to_skip(context: &ProbeContext<'_>) -> Option<&'static str>
     context.peer.is_none().then_some("no TCP")
 }
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     let (Some(mut capture), Some(peer)) = (context.capture.take(), context.peer) else {
         return Ok(());
     };
     capture.begin_tcp(peer.port())?;
-    let mut spoken = Vec::new();
     let mut done = Ok(());
     for tried in wanted(context) {
-        done = record(context, &mut capture, &tried, &mut spoken);
+        done = record(context, &mut capture, &tried);
         if done.is_err() {
             break;
         }
     }
     if done.is_ok() {
-        done = record_http3(context, &mut capture, &mut spoken);
+        done = record_http3(context, &mut capture);
     }
     context.prober.observer.packets(&Packets {
         file: capture.file(),
-        spoken,
-        lost: capture.lost(),
+        lost: capture.lost,
+        spoken: capture.names,
     });
     done
 }
@@ -73,12 +72,7 @@ fn wanted(context: &ProbeContext<'_>) -> Vec<VersionResult> {
     spoken().filter(is_wanted).cloned().collect()
 }
 
-fn record(
-    context: &mut ProbeContext<'_>,
-    capture: &mut Capture,
-    tried: &VersionResult,
-    spoken: &mut Vec<String>,
-) -> Result<(), StopReason> {
+fn record(context: &mut ProbeContext<'_>, capture: &mut Capture, tried: &VersionResult) -> Probed {
     let client = match tried.tls {
         Some(_) => {
             let client = context.plans.client(tried.http, tried.tls, false)?;
@@ -92,22 +86,13 @@ fn record(
     };
     let ends = (line.connection().local, line.connection().peer);
     let done = ask_once(context, line, tried);
-    if let (Some(local), Some(peer)) = ends {
-        let name = name(tried.http, tried.tls);
-        if capture.keep(local, peer, &name)? > 0 {
-            spoken.push(name);
-        }
-    }
+    capture.keep(ends, &name(tried.http, tried.tls))?;
     done
 }
 
 /// Captures a new HTTP/3 connection, and a resumed one that sends its request as early data if the
 /// session allows this.
-fn record_http3(
-    context: &mut ProbeContext<'_>,
-    capture: &mut Capture,
-    spoken: &mut Vec<String>,
-) -> Result<(), StopReason> {
+fn record_http3(context: &mut ProbeContext<'_>, capture: &mut Capture) -> Probed {
     let Some(seen) = http3::working(context) else {
         return Ok(());
     };
@@ -131,35 +116,25 @@ fn record_http3(
         context.prober.close(line);
         answered?;
         await_last(context)?;
-        if let (Some(local), Some(peer)) = ends
-            && capture.keep(local, peer, name)? > 0
-        {
-            spoken.push(name.to_owned());
-        }
+        capture.keep(ends, name)?;
     }
     Ok(())
 }
 
 /// Waits for the last packets.
-fn await_last(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+fn await_last(context: &mut ProbeContext<'_>) -> Probed {
     let until = context.prober.clock.now().after(LINGER.as_nanos() as u64);
     context.prober.pause(&mut [], until)
 }
 
 /// One exchange, the close of its connection, and a wait for the last packets.
-fn ask_once(
-    context: &mut ProbeContext<'_>,
-    mut line: Line,
-    tried: &VersionResult,
-) -> Result<(), StopReason> {
+fn ask_once(context: &mut ProbeContext<'_>, line: Line, tried: &VersionResult) -> Probed {
     let request = if tried.asks {
         context.keeping_request()
     } else {
         context.light_request()
     };
-    let answered = context.prober.ask(&mut line, &request, None);
-    context.prober.close(line);
-    answered?;
+    context.prober.ask_once(line, &request)?;
     await_last(context)
 }
 

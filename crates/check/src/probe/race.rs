@@ -2,7 +2,7 @@
 
 use super::ProbeContext;
 use crate::line::Line;
-use crate::prober::StopReason;
+use crate::prober::Probed;
 use intact_ledger::CloseKind;
 use intact_ledger::server_profile::{IdleWait, Race, RaceAttempt};
 use std::time::Duration;
@@ -38,7 +38,7 @@ fn limit(context: &ProbeContext<'_>) -> Option<(u64, CloseKind)> {
     ended.map(|ended| (span.nanos(), ended.how))
 }
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     let Some((limit, _)) = limit(context) else {
         return Ok(());
     };
@@ -66,15 +66,10 @@ pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     done
 }
 
-fn open_all(
-    context: &mut ProbeContext<'_>,
-    lines: &mut Vec<Line>,
-    many: usize,
-) -> Result<(), StopReason> {
-    let plan = context.plans.plan(context.http, None, false)?;
+fn open_all(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>, many: usize) -> Probed {
     let request = context.keeping_request();
     for _ in 0..many {
-        let Ok(line) = context.prober.open(&plan)? else {
+        let Some(line) = context.open(context.http)? else {
             return Ok(());
         };
         lines.push(line);
@@ -91,7 +86,7 @@ fn run(
     lines: &mut [Line],
     after: &[u64],
     race: &mut Race,
-) -> Result<(), StopReason> {
+) -> Probed {
     let request = context.keeping_request();
     for (nth, &idle) in after.iter().enumerate().take(lines.len()) {
         let due = lines[nth].active_at.after(idle);

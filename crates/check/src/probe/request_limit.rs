@@ -3,11 +3,11 @@
 
 use super::ProbeContext;
 use crate::line::Line;
-use crate::prober::StopReason;
+use crate::prober::Probed;
 use intact_ledger::server_profile::RequestLimit;
 use intact_ledger::{Side, Span};
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     let Some(mut line) = context.open(context.http)? else {
         return Ok(());
     };
@@ -30,11 +30,7 @@ pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     Ok(())
 }
 
-fn ask_all(
-    context: &mut ProbeContext<'_>,
-    line: &mut Line,
-    tried: &mut RequestLimit,
-) -> Result<(), StopReason> {
+fn ask_all(context: &mut ProbeContext<'_>, line: &mut Line, tried: &mut RequestLimit) -> Probed {
     let request = context.keeping_request();
     while tried.answered < tried.wanted && line.is_usable() {
         let answered = context.prober.ask(line, &request, None)?;
@@ -54,7 +50,7 @@ fn ask_all(
         tried.answered += 1;
     }
     if !line.is_usable() {
-        tried.last_announced = line.http.announced_by() == Some(Side::Server);
+        tried.last_announced = line.http.life().announced_by == Some(Side::Server);
         context.prober.linger(line)?;
     }
     Ok(())

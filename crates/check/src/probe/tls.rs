@@ -1,14 +1,14 @@
 //! TLS: the full handshake, tickets, and whether the server accepts resumption and early data.
 
 use super::ProbeContext;
-use crate::line::{Answered, Line};
-use crate::prober::StopReason;
+use crate::line::Line;
+use crate::prober::Probed;
 use intact_client::tls::Client;
 use intact_ledger::server_profile::{EarlyData, TlsResult};
 use intact_ledger::{Handshake, Protocol, Span, TlsVersion};
 use std::sync::Arc;
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
         let spoken = context
             .profile
@@ -32,16 +32,13 @@ pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     Ok(())
 }
 
-fn look_at(
-    context: &mut ProbeContext<'_>,
-    version: TlsVersion,
-    http: Protocol,
-) -> Result<(), StopReason> {
+fn look_at(context: &mut ProbeContext<'_>, version: TlsVersion, http: Protocol) -> Probed {
     let client = context.plans.client(http, Some(version), true)?;
     let Some((mut line, full)) = open(context, http, &client)? else {
         return Ok(());
     };
-    let answered = ask(context, &mut line);
+    let request = context.light_request();
+    let answered = context.prober.ask(&mut line, &request, None);
     let session = line.http.session();
     let chain = session.and_then(|session| session.peer_certificates());
     let chain = chain.unwrap_or_default();
@@ -77,19 +74,17 @@ fn again(
     http: Protocol,
     client: &Client,
     seen: &mut TlsResult,
-) -> Result<(), StopReason> {
-    let Some((mut line, ssl)) = open(context, http, client)? else {
+) -> Probed {
+    let Some((line, ssl)) = open(context, http, client)? else {
         return Ok(());
     };
     let resumed = handshake_of(&line) == Some(Handshake::Resumed);
     seen.second = Some((ssl, resumed));
-    let answered = ask(context, &mut line);
-    context.prober.close(line);
-    answered?;
+    let request = context.light_request();
+    context.prober.ask_once(line, &request)?;
     if seen.version != TlsVersion::Tls13 || !resumed || http == Protocol::Http2 {
         return Ok(());
     }
-    let request = context.light_request();
     let early = client.with_early_data(request.format(Protocol::Http11).http1_bytes());
     let Some((mut line, _)) = open(context, http, &early)? else {
         return Ok(());
@@ -112,18 +107,13 @@ fn open(
     context: &mut ProbeContext<'_>,
     http: Protocol,
     client: &Client,
-) -> Result<Option<(Line, Span)>, StopReason> {
+) -> Probed<Option<(Line, Span)>> {
     let plan = context.plans.with_client(http, Some(client.clone()))?;
     let Ok(line) = context.prober.open(&Arc::new(plan))? else {
         return Ok(None);
     };
     let ssl = line.connection().setup.ssl;
     Ok(ssl.map(|ssl| (line, ssl)))
-}
-
-fn ask(context: &mut ProbeContext<'_>, line: &mut Line) -> Result<Answered, StopReason> {
-    let request = context.light_request();
-    context.prober.ask(line, &request, None)
 }
 
 fn handshake_of(line: &Line) -> Option<Handshake> {

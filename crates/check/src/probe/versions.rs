@@ -4,7 +4,7 @@
 
 use super::ProbeContext;
 use crate::line::{Answered, Line, refused};
-use crate::prober::StopReason;
+use crate::prober::Probed;
 use intact_client::{CONNECTION_FIELDS, RequestSpec};
 use intact_ledger::server_profile::{Http2Seen, VersionResult};
 use intact_ledger::{Protocol, TlsVersion};
@@ -22,7 +22,7 @@ const TRIED: [(Protocol, bool); 4] = [
 /// The number of requests if a later header block is compared with the first.
 const HTTP2_REQUESTS: usize = 3;
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     let tls: &[Option<TlsVersion>] = if context.plans.is_secure() {
         &[Some(TlsVersion::Tls12), Some(TlsVersion::Tls13)]
     } else {
@@ -57,28 +57,24 @@ fn try_one(
     http: Protocol,
     tls: Option<TlsVersion>,
     asks: bool,
-) -> Result<VersionResult, StopReason> {
+) -> Probed<VersionResult> {
     let mut tried = VersionResult {
         http,
         tls,
         asks,
         ..VersionResult::default()
     };
-    let plan = context.plans.plan(http, tls, false)?;
-    let usual = context.prober.patience();
-    if http == Protocol::Http2 && tls.is_none() {
-        context.prober.be_patient_for(usual.min(H2C));
-    }
-    let done = match context.prober.open(&plan) {
-        Ok(Ok(line)) => converse(context, line, asks, &mut tried),
-        Ok(Err(failed)) => {
-            (tried.outcome, tried.detail) = refused(&failed);
-            Ok(())
-        }
-        Err(halt) => Err(halt),
+    let patience = match (http, tls) {
+        (Protocol::Http2, None) => H2C,
+        _ => Duration::MAX,
     };
-    context.prober.be_patient_for(usual);
-    done.map(|()| tried)
+    context.with_patience(patience, |context| {
+        match context.dial(http, tls)? {
+            Ok(line) => converse(context, line, asks, &mut tried)?,
+            Err(failed) => (tried.outcome, tried.detail) = refused(&failed),
+        }
+        Ok(tried)
+    })
 }
 
 fn converse(
@@ -86,7 +82,7 @@ fn converse(
     mut line: Line,
     asks: bool,
     tried: &mut VersionResult,
-) -> Result<(), StopReason> {
+) -> Probed {
     if let Some(tls) = &line.connection().tls {
         tried.cipher = tls.cipher.as_deref().map(str::to_owned);
         tried.alpn = tls.alpn_chosen.as_deref().map(str::to_owned);
@@ -106,7 +102,7 @@ fn ask_all(
     line: &mut Line,
     request: &RequestSpec,
     tried: &mut VersionResult,
-) -> Result<(), StopReason> {
+) -> Probed {
     let first = context.prober.ask(line, request, None)?;
     describe(&first, tried);
     if !first.is_ok() {
@@ -124,7 +120,7 @@ fn ask_all(
             break;
         }
     }
-    tried.excess = Some(line.http.excess()).filter(|&bytes| bytes > 0);
+    tried.excess = Some(line.http.life().excess).filter(|&bytes| bytes > 0);
     tried.reused = Some(answers.get(1).is_some_and(Answered::is_ok));
     if is_h2 {
         context.profile.h2 = Some(seen(line, &answers));
@@ -170,7 +166,8 @@ fn seen(line: &Line, answers: &[Answered]) -> Http2Seen {
     Http2Seen {
         settings: line
             .http
-            .settings()
+            .life()
+            .settings
             .iter()
             .map(|&(id, value)| (setting_name(id), value))
             .collect(),

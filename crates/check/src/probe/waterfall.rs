@@ -4,7 +4,7 @@
 
 use super::{ProbeContext, state};
 use crate::line::{Answered, Line};
-use crate::prober::StopReason;
+use crate::prober::Probed;
 use intact_ledger::server_profile::WATERFALL;
 
 /// Connections.
@@ -12,12 +12,11 @@ const CONNECTIONS: usize = 5;
 /// Requests on each.
 const REQUESTS: usize = 3;
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
-    let plan = context.plans.plan(context.http, None, false)?;
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     let mut answers: Vec<Vec<Answered>> = Vec::new();
     let mut done = Ok(());
     for _ in 0..CONNECTIONS {
-        let Ok(mut line) = context.prober.open(&plan)? else {
+        let Some(mut line) = context.open(context.http)? else {
             continue;
         };
         let mut on_this = Vec::new();
@@ -32,11 +31,7 @@ pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
     done
 }
 
-fn ask_all(
-    context: &mut ProbeContext<'_>,
-    line: &mut Line,
-    answers: &mut Vec<Answered>,
-) -> Result<(), StopReason> {
+fn ask_all(context: &mut ProbeContext<'_>, line: &mut Line, answers: &mut Vec<Answered>) -> Probed {
     let request = context.keeping_request();
     while answers.len() < REQUESTS && line.is_usable() {
         let answered = context.prober.ask(line, &request, Some(WATERFALL))?;

@@ -1,7 +1,7 @@
 //! Dials: a single one that blocks the caller, and several that progress while other connections
 //! carry requests.
 
-use super::{Prober, StopReason};
+use super::{Probed, Prober, StopReason};
 use crate::line::Line;
 use crate::plans::is_local;
 use intact_client::{Plan, Progress};
@@ -29,7 +29,7 @@ pub(crate) struct PendingDial {
 impl Prober<'_> {
     /// Opens a connection. The inner error is a failed dial. If a server that has responded refuses
     /// the dial, it is tried again for [`RETURN`], and then the check ends.
-    pub(crate) fn open(&mut self, plan: &Arc<Plan>) -> Result<Opened, StopReason> {
+    pub(crate) fn open(&mut self, plan: &Arc<Plan>) -> Probed<Opened> {
         let opened = self.open_once(plan)?;
         if self.listener != Some(is_quic(plan)) {
             return Ok(opened);
@@ -56,7 +56,7 @@ impl Prober<'_> {
     }
 
     /// Dials again after a refusal, and records the outage.
-    fn open_again(&mut self, plan: &Arc<Plan>, refused: &Connection) -> Result<Opened, StopReason> {
+    fn open_again(&mut self, plan: &Arc<Plan>, refused: &Connection) -> Probed<Opened> {
         let now = self.clock.now();
         if let Some(failed) = refusal(refused) {
             self.outages.push(Outage {
@@ -87,7 +87,7 @@ impl Prober<'_> {
         Err(StopReason::Gone)
     }
 
-    fn open_once(&mut self, plan: &Arc<Plan>) -> Result<Opened, StopReason> {
+    fn open_once(&mut self, plan: &Arc<Plan>) -> Probed<Opened> {
         self.wait_for_turn(is_local(&plan.endpoint))?;
         let mut pending = self.dial(plan);
         loop {
@@ -113,7 +113,7 @@ impl Prober<'_> {
     pub(crate) fn dial(&mut self, plan: &Arc<Plan>) -> PendingDial {
         let id = self.id();
         PendingDial {
-            deadline: self.clock.now().after(self.timeout),
+            deadline: self.deadline(self.clock.now()),
             dial: self.event_loop.dial(plan, id),
             protocol: plan.protocol,
         }
@@ -148,7 +148,7 @@ impl Prober<'_> {
 
     /// Abandons a dial, and returns its record.
     pub(crate) fn give_up_dial(&mut self, pending: PendingDial, kind: Failure) -> Box<Connection> {
-        let connection = pending.dial.give_up(&self.clock, kind);
+        let connection = pending.dial.give_up(kind);
         self.observer.event(Event::Opened(&connection));
         connection
     }

@@ -10,7 +10,8 @@ use intact_check::{
 use intact_client::Clock;
 use intact_ledger::server_profile::{Drain, DrainConnection, DrainRequest, DrainRole};
 use intact_ledger::{Event, Failure, Outcome, Protocol};
-use intact_serve::{TestServer, Totals};
+use intact_serve::Totals;
+use intact_test_servers::TestServer;
 use std::io;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};

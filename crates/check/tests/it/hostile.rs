@@ -8,8 +8,8 @@ use intact_client::tls::Verify;
 use intact_ledger::{
     Connection, ConnectionId, Event, Exchange, Method, Outcome, Protocol, SetupPhase,
 };
-use intact_serve::hostile::{Expect, Hostile, in_parallel};
-use intact_serve::{TestServer, Totals};
+use intact_serve::Totals;
+use intact_test_servers::{Expect, Hostile, TestServer, in_parallel};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::time::{Duration, Instant};

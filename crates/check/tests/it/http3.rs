@@ -7,7 +7,8 @@ use intact_ledger::server_profile::{EarlyData, Http3Seen};
 use intact_ledger::{
     CloseKind, Event, Failure, Handshake, Outcome, Protocol, TlsVersion, Transport,
 };
-use intact_serve::{CertificateAuthority, TestServer, TlsConfig, Totals};
+use intact_serve::{CertificateAuthority, TlsConfig, Totals};
+use intact_test_servers::TestServer;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;

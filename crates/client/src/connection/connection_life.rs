@@ -9,7 +9,7 @@ use intact_ledger::{ClosePoint, Nanos, Side};
 
 /// The life of a connection, up to now.
 #[derive(Default)]
-pub(super) struct ConnectionLife {
+pub struct ConnectionLife {
     /// Exchanges that have begun.
     pub(super) begun: u64,
     /// Exchanges that the server refused to process.
@@ -17,21 +17,23 @@ pub(super) struct ConnectionLife {
     /// No exchange may begin any more.
     pub(super) over: bool,
     /// The side that announced the end.
-    pub(super) announced_by: Option<Side>,
+    pub announced_by: Option<Side>,
     /// When GOAWAY arrived.
-    pub(super) goaway_at: Option<Nanos>,
-    /// The last stream of the last GOAWAY (HTTP/2).
-    pub(super) goaway_stream: Option<u32>,
+    pub goaway_at: Option<Nanos>,
+    /// The last stream that the server may have processed, according to its last GOAWAY (HTTP/2).
+    pub goaway_stream: Option<u32>,
     /// The point in the connection's life, for its close.
     pub(super) moment: ClosePoint,
     /// The status of a response without a request (HTTP/1).
-    pub(super) unsolicited_status: Option<u16>,
-    /// Number of bytes after a response that belong to no response (HTTP/1).
-    pub(super) excess: u64,
+    pub unsolicited_status: Option<u16>,
+    /// Number of bytes that the server sent after a complete response and that begin no response
+    /// (HTTP/1). No exchange may begin after them.
+    pub excess: u64,
     /// The last response, with [`Detail::Fields`].
     pub(super) response: Option<Box<ResponseInfo>>,
-    /// The server's HTTP/2 settings as sent, with [`Detail::Fields`].
-    pub(super) settings: Vec<(u16, u32)>,
+    /// The server's HTTP/2 settings as sent, as identifier and value; empty without
+    /// [`Detail::Fields`].
+    pub settings: Vec<(u16, u32)>,
     /// The content of responses of HTTP/2, where the caller keeps it.
     pub(super) content: Option<Box<KeptContent>>,
 }

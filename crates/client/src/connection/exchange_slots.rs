@@ -10,6 +10,7 @@ use super::transport_end::TransportEnd;
 use crate::{Arrival, Request, ResponseError, Stopwatch, judge};
 use intact_ledger::{ClosePoint, Event, Exchange, Failure, Nanos, Side, Sink};
 use intact_wire::h2::ResponseFields;
+use intact_wire::h3::ErrorCode;
 use intact_wire::http1::Kind;
 use std::sync::Arc;
 
@@ -198,6 +199,33 @@ impl<S: Default> ExchangeSlots<S> {
         }
         slot.watch.head(arrival);
         Ok(false)
+    }
+
+    /// Takes a part of a body, which has the `length` with its framing.
+    #[inline]
+    pub(super) fn take_body(
+        &mut self,
+        place: usize,
+        bytes: &[u8],
+        length: usize,
+        arrival: Arrival,
+    ) -> Result<(), ResponseError> {
+        let slot = &mut self.slots[place];
+        let exchange = &mut slot.exchange;
+        if exchange.status.is_none() {
+            let words = "DATA before the header section";
+            let code = ErrorCode::H3_FRAME_UNEXPECTED;
+            return Err(ResponseError::with_code(words, code));
+        }
+        if !bytes.is_empty() {
+            slot.watch.body(arrival);
+        }
+        if let Some(content) = &mut self.life.content {
+            content.take(bytes)?;
+        }
+        *exchange.body.read.get_or_insert(0) += bytes.len() as u64;
+        exchange.bytes.body += length as u64;
+        Ok(())
     }
 
     /// Records the end of a response.

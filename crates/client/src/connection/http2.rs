@@ -188,7 +188,7 @@ impl Http2 {
 
     /// See [`super::stream_connection::HttpState::break_off`].
     pub(super) fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink) {
-        self.broken = Some(broken.code);
+        self.broken = Some(broken.h2);
         self.exchanges.break_off(broken, at, sink);
     }
 

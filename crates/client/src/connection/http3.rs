@@ -13,15 +13,14 @@ use super::exchange_record::NewExchange;
 use super::open_record::OpenRecord;
 use super::{Detail, Ended, Received};
 use crate::clock::TimestampConverter;
-use crate::quic::{LostConnection, QuicConnection, QuicEvent, StreamEnd};
+use crate::quic::{LostConnection, QuicConnection, QuicEvent, StreamEnd, Streams};
 use crate::{Arrival, Clock, Due, Request, ResponseError};
 use bytes::Bytes;
 use exchanges::Http3;
 use intact_ledger::{
     CloseKind, Closed, Connection, Exchange, Failure, Nanos, SetupPhase, Side, Sink,
 };
-use intact_wire::h2;
-use intact_wire::h3::{self, ErrorCode};
+use intact_wire::h3::ErrorCode;
 use intact_wire::quic::TransportParameters;
 use std::io;
 use std::sync::Arc;
@@ -29,82 +28,8 @@ use std::sync::Arc;
 /// Reads of the socket in one turn of the caller's loop. Then the other connections have theirs.
 const READS_PER_TURN: u32 = 64;
 
-/// The streams of a connection, as HTTP/3 uses them.
-trait Streams {
-    /// Opens a stream for a request; `None` if the server allows no more now.
-    fn open_request(&mut self) -> Option<u64>;
-    /// Appends bytes to a stream. Returns the number that it takes now.
-    fn write(&mut self, stream: u64, bytes: &[u8]) -> usize;
-    /// Ends our side of a stream.
-    fn finish(&mut self, stream: u64);
-}
-
-impl Streams for QuicConnection {
-    #[inline]
-    fn open_request(&mut self) -> Option<u64> {
-        QuicConnection::open_request(self)
-    }
-
-    #[inline]
-    fn write(&mut self, stream: u64, bytes: &[u8]) -> usize {
-        QuicConnection::write(self, stream, bytes)
-    }
-
-    #[inline]
-    fn finish(&mut self, stream: u64) {
-        QuicConnection::finish(self, stream);
-    }
-}
-
-/// How the server violated HTTP/3: the kind for the ledger, and the code for the server.
-#[derive(Clone, Debug)]
-struct Violation {
-    error: ResponseError,
-    code: ErrorCode,
-}
-
-impl Violation {
-    fn new(words: &str, code: ErrorCode) -> Violation {
-        let error = ResponseError::malformed(words);
-        Violation { error, code }
-    }
-
-    /// A malformed message.
-    fn message(words: &str) -> Violation {
-        Violation::new(words, ErrorCode::H3_MESSAGE_ERROR)
-    }
-}
-
-impl From<h3::Error> for Violation {
-    fn from(error: h3::Error) -> Violation {
-        let code = error.code();
-        let words = error.to_string();
-        let error = match error {
-            _ if code == ErrorCode::H3_EXCESSIVE_LOAD => ResponseError::too_large(words),
-            h3::Error::Truncated => ResponseError::truncated(&words),
-            _ => ResponseError::malformed(&words),
-        };
-        Violation { error, code }
-    }
-}
-
-/// The rules for the fields of a response are those of HTTP/2.
-impl From<h2::Error> for Violation {
-    fn from(error: h2::Error) -> Violation {
-        ResponseError::from(error).into()
-    }
-}
-
-/// A response that breaks the rules of all versions with streams.
-impl From<ResponseError> for Violation {
-    fn from(error: ResponseError) -> Violation {
-        let code = match error.code {
-            h2::ErrorCode::ENHANCE_YOUR_CALM => ErrorCode::H3_EXCESSIVE_LOAD,
-            _ => ErrorCode::H3_MESSAGE_ERROR,
-        };
-        Violation { error, code }
-    }
-}
+/// What bytes of the server lead to, unless they violate HTTP/3.
+type Checked<T = ()> = Result<T, ResponseError>;
 
 /// A server that allows no control stream breaks the protocol, which will show.
 fn open_control_stream(http: &Http3, quic: &mut QuicConnection) {
@@ -200,7 +125,7 @@ impl Http3Connection {
 
     /// Ends the use of a connection whose server violated the protocol.
     pub(super) fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink) {
-        self.http.break_off(&broken.clone().into(), at, sink);
+        self.http.break_off(broken, at, sink);
     }
 
     /// See [`super::HttpConnection::receive`].
@@ -302,7 +227,7 @@ impl Http3Connection {
     }
 
     /// Takes the streams that the server opened.
-    fn accept(&mut self, arrival: Arrival, sink: &mut impl Sink) -> Result<(), Violation> {
+    fn accept(&mut self, arrival: Arrival, sink: &mut impl Sink) -> Checked {
         while let Some(stream) = self.quic.accept_uni() {
             self.http.add_server_stream(stream);
             self.read(stream, arrival, sink)?;
@@ -311,12 +236,7 @@ impl Http3Connection {
     }
 
     #[inline]
-    fn read(
-        &mut self,
-        stream: u64,
-        arrival: Arrival,
-        sink: &mut impl Sink,
-    ) -> Result<(), Violation> {
+    fn read(&mut self, stream: u64, arrival: Arrival, sink: &mut impl Sink) -> Checked {
         let mut chunks = std::mem::take(&mut self.chunks);
         let end = self.quic.read(stream, &mut chunks);
         let read = self.http.receive(stream, &chunks, end, arrival, sink);
@@ -331,7 +251,8 @@ impl Http3Connection {
         self.record.note_end(ended, arrival.read);
         let failed = self.record.fail_handshake(lost.setup, &lost.words, sink);
         if failed.is_none() && lost.by == Side::Client {
-            let violation = Violation::new(&lost.words, ErrorCode::H3_GENERAL_PROTOCOL_ERROR);
+            let violation =
+                ResponseError::with_code(&lost.words, ErrorCode::H3_GENERAL_PROTOCOL_ERROR);
             self.http.break_off(&violation, arrival.read, sink);
         } else {
             self.end_exchanges(failed.or(lost.failure), arrival.read, sink);

@@ -13,7 +13,7 @@ use super::http2::Http2;
 use super::open_record::OpenRecord;
 use super::transport_end::TransportEnd;
 use super::{Detail, Ended, Received, State};
-use crate::channel::{Channel, ReadResult};
+use crate::channel::Channel;
 use crate::clock::TimestampConverter;
 use crate::connection::heartbeat::{Beat, Heartbeat};
 use crate::{Arrival, Clock, Due, Request, ResponseError, failure, tls};
@@ -184,14 +184,14 @@ impl StreamConnection {
         let result = self.channel.receive(buffer);
         let read = clock.now();
         match result {
-            Ok(ReadResult::Bytes(count, stamp)) => {
-                let at = stamp.and_then(|stamp| timestamps.convert(stamp, read));
-                self.take_read(&buffer[..count], Arrival::new(at, read), sink)
-            }
-            Ok(ReadResult::Nothing) => Received::Nothing,
-            Ok(ReadResult::End) => {
+            Ok(None) => Received::Nothing,
+            Ok(Some((0, _))) => {
                 self.end_by_fin(read, sink);
                 Received::Ended
+            }
+            Ok(Some((count, stamp))) => {
+                let at = stamp.and_then(|stamp| timestamps.convert(stamp, read));
+                self.take_read(&buffer[..count], Arrival::new(at, read), sink)
             }
             Err(_) => {
                 self.end_by_reset(read, sink);

@@ -30,12 +30,7 @@ impl QuicDial {
 
 impl Dial {
     /// Sends the first packet to the next address.
-    pub(super) fn connect_quic(
-        &mut self,
-        registry: Option<&Registry>,
-        clock: &Clock,
-        since: Nanos,
-    ) -> Progress {
+    pub(super) fn connect_quic(&mut self, registry: Option<&Registry>, since: Nanos) -> Progress {
         self.connection.transport = LedgerTransport::Quic;
         self.stage = DialStage::Connecting { since };
         let plan = self.plan.clone();
@@ -54,7 +49,8 @@ impl Dial {
             let words = "QUIC needs a poll: its caller has none".to_owned();
             return self.fail(SetupPhase::Connect, Failure::Unreachable, words);
         };
-        let quic = QuicConnection::connect(tls, address, plan.stamps, listed, self.token, clock);
+        let quic =
+            QuicConnection::connect(tls, address, plan.stamps, listed, self.token, &self.clock);
         match quic {
             Ok(connection) => {
                 let is_early = connection.may_send_early();
@@ -65,41 +61,36 @@ impl Dial {
                 });
                 match is_early {
                     // the first request goes with the first packet
-                    true => self.establish_quic(since, clock),
-                    false => self.drive_quic(since, registry, clock),
+                    true => self.establish_quic(since),
+                    false => self.drive_quic(since, registry),
                 }
             }
-            Err(error) => self.next_or_fail(&error, since, registry, clock),
+            Err(error) => self.next_or_fail(&error, since, registry),
         }
     }
 
     /// Reads, lets the handshake progress, and sends.
-    pub(super) fn drive_quic(
-        &mut self,
-        since: Nanos,
-        registry: Option<&Registry>,
-        clock: &Clock,
-    ) -> Progress {
+    pub(super) fn drive_quic(&mut self, since: Nanos, registry: Option<&Registry>) -> Progress {
         let Some(dial) = &mut self.quic else {
             return Progress::Pending;
         };
-        let driven = dial.drive(&mut self.handshake.first_at, clock);
+        let driven = dial.drive(&mut self.handshake.first_at, &self.clock);
         let bytes = dial.connection.bytes();
         self.handshake.received = bytes.received;
         self.handshake.sent = bytes.sent;
         match driven {
             Ok(None) => Progress::Pending,
-            Ok(Some(Ok(()))) => self.establish_quic(since, clock),
+            Ok(Some(Ok(()))) => self.establish_quic(since),
             Ok(Some(Err(lost))) => {
                 let (phase, kind) = lost.setup;
-                self.connection.setup.connect = Some(Span::new(since, clock.now()));
+                self.connection.setup.connect = Some(Span::new(since, self.clock.now()));
                 self.fail(phase, kind, lost.words)
             }
-            Err(error) => self.next_or_fail(&error, since, registry, clock),
+            Err(error) => self.next_or_fail(&error, since, registry),
         }
     }
 
-    fn establish_quic(&mut self, since: Nanos, clock: &Clock) -> Progress {
+    fn establish_quic(&mut self, since: Nanos) -> Progress {
         let Some(QuicDial {
             connection,
             first_flight,
@@ -109,7 +100,7 @@ impl Dial {
             return Progress::Pending;
         };
         self.stage = DialStage::Over;
-        self.connection.setup.connect = Some(Span::new(since, clock.now()));
+        self.connection.setup.connect = Some(Span::new(since, self.clock.now()));
         if connection.is_connected() {
             self.connection.tls = Some(connection.describe(false));
             self.handshake.round_trips = first_flight.map(|sent| connection.round_trips(sent));

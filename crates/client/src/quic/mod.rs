@@ -15,14 +15,13 @@ use crate::Clock;
 use crate::stream::without_waiting;
 use crate::tls;
 use bytes::{Bytes, BytesMut};
-use intact_ledger::{ConnectionBytes, Nanos, Tls};
+use intact_ledger::{ConnectionBytes, Handshake, Nanos, Tls};
 use intact_wire::quic::TransportParameters;
 use mio::{Registry, Token};
 use quinn_proto::{
     ClientConfig, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ReadError,
     StreamEvent, StreamId, TransportConfig, VarInt, WriteError,
 };
-use rustls::HandshakeKind;
 use session::QuicClientTls;
 use socket::UdpSocket;
 use std::io::{self, ErrorKind};
@@ -193,8 +192,11 @@ impl QuicConnection {
 
     /// The facts of the TLS session, which used early data or not.
     pub(crate) fn describe(&self, used_early_data: bool) -> Tls {
-        self.client
-            .describe_quic(&self.handshake(), used_early_data)
+        let mut tls = self.handshake().tls;
+        if used_early_data && tls.handshake == Some(Handshake::Resumed) {
+            tls.handshake = Some(Handshake::EarlyData);
+        }
+        self.client.with_offer(tls)
     }
 
     /// What the server announced; `None` before the handshake is complete.
@@ -208,10 +210,9 @@ impl QuicConnection {
     /// the client (RFC 9000 section 8.1).
     pub(crate) fn round_trips(&self, first_flight: u64) -> u32 {
         let handshake = self.handshake();
-        let is_hello_repeated = handshake.kind == Some(HandshakeKind::FullWithHelloRetryRequest);
         let is_retried = handshake.parameters.is_some_and(|sent| sent.is_retried);
         let has_waited = self.bytes.received > AMPLIFICATION * first_flight;
-        1 + u32::from(is_hello_repeated) + u32::from(is_retried || has_waited)
+        1 + u32::from(handshake.is_hello_repeated) + u32::from(is_retried || has_waited)
     }
 
     /// Packets that were declared lost so far.
@@ -347,12 +348,6 @@ impl QuicConnection {
         }
     }
 
-    /// Opens a stream for a request; `None` if the server allows no more.
-    #[inline]
-    pub(crate) fn open_request(&mut self) -> Option<u64> {
-        self.inner.streams().open(Dir::Bi).map(u64::from)
-    }
-
     /// Opens a unidirectional stream; `None` if the server allows no more.
     pub(crate) fn open_uni(&mut self) -> Option<u64> {
         self.inner.streams().open(Dir::Uni).map(u64::from)
@@ -361,28 +356,6 @@ impl QuicConnection {
     /// The next unidirectional stream of the server.
     pub(crate) fn accept_uni(&mut self) -> Option<u64> {
         self.inner.streams().accept(Dir::Uni).map(u64::from)
-    }
-
-    /// Appends bytes to a stream. Returns the number that it takes now.
-    #[inline]
-    pub(crate) fn write(&mut self, stream: u64, bytes: &[u8]) -> usize {
-        let Ok(id) = VarInt::from_u64(stream) else {
-            return 0;
-        };
-        match self.inner.send_stream(StreamId::from(id)).write(bytes) {
-            Ok(written) => written,
-            Err(WriteError::Blocked) => 0,
-            // stopped or gone: the response shows why, and the rest is not wanted
-            Err(WriteError::Stopped(_) | WriteError::ClosedStream) => bytes.len(),
-        }
-    }
-
-    /// Ends our side of a stream.
-    #[inline]
-    pub(crate) fn finish(&mut self, stream: u64) {
-        if let Ok(id) = VarInt::from_u64(stream) {
-            let _ = self.inner.send_stream(StreamId::from(id)).finish();
-        }
     }
 
     /// Reads all bytes that a stream has now.
@@ -414,6 +387,43 @@ impl QuicConnection {
         let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
         self.inner.close(now, code, Bytes::new());
         let _ = self.transmit();
+    }
+}
+
+/// The streams of requests, as HTTP/3 uses them.
+pub(crate) trait Streams {
+    /// Opens a stream for a request; `None` if the server allows no more now.
+    fn open_request(&mut self) -> Option<u64>;
+    /// Appends bytes to a stream. Returns the number that it takes now.
+    fn write(&mut self, stream: u64, bytes: &[u8]) -> usize;
+    /// Ends our side of a stream.
+    fn finish(&mut self, stream: u64);
+}
+
+impl Streams for QuicConnection {
+    #[inline]
+    fn open_request(&mut self) -> Option<u64> {
+        self.inner.streams().open(Dir::Bi).map(u64::from)
+    }
+
+    #[inline]
+    fn write(&mut self, stream: u64, bytes: &[u8]) -> usize {
+        let Ok(id) = VarInt::from_u64(stream) else {
+            return 0;
+        };
+        match self.inner.send_stream(StreamId::from(id)).write(bytes) {
+            Ok(written) => written,
+            Err(WriteError::Blocked) => 0,
+            // stopped or gone: the response shows why, and the rest is not wanted
+            Err(WriteError::Stopped(_) | WriteError::ClosedStream) => bytes.len(),
+        }
+    }
+
+    #[inline]
+    fn finish(&mut self, stream: u64) {
+        if let Ok(id) = VarInt::from_u64(stream) {
+            let _ = self.inner.send_stream(StreamId::from(id)).finish();
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 //! The session of the library hides the kind of handshake and the cipher suite. This one passes on
 //! the keys of rustls and reports both. The only computation of its own is the check of a Retry.
 
+use crate::tls::describe;
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use intact_ledger::{Tls, TlsVersion};
 use intact_wire::quic;
 use quinn_proto::crypto::rustls::QuicServerConfig;
 use quinn_proto::crypto::{
@@ -28,18 +30,14 @@ const RETRY_NONCE: [u8; 12] = [
 /// What a handshake has led to so far: the `handshake_data` of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct QuicHandshake {
-    /// The protocol that ALPN chose.
-    pub protocol: Option<Vec<u8>>,
-    /// The cipher suite.
-    pub cipher: Option<CipherSuite>,
-    /// Full or resumed.
-    pub kind: Option<HandshakeKind>,
+    /// The facts for the ledger, without early data, and without what a client offered.
+    pub tls: Tls,
+    /// The client had to repeat its hello.
+    pub is_hello_repeated: bool,
     /// The server accepted early data; also true if the client sent none.
     pub early_data: bool,
     /// Tickets for later sessions that a client has received.
     pub tickets: u32,
-    /// The name that the client asked for; known to the server only.
-    pub server_name: Option<String>,
     /// What the peer announced, once its handshake messages were read. Before that, a client that
     /// sends early data has those of the session's first connection.
     pub parameters: Option<quic::TransportParameters>,
@@ -186,19 +184,19 @@ impl crypto::Session for TlsSession {
             Connection::Server(server) => (
                 server.zero_rtt_keys().is_some(),
                 0,
-                server.server_name().map(str::to_owned),
+                server.server_name().map(Into::into),
             ),
         };
         Some(Box::new(QuicHandshake {
-            protocol: self.inner.alpn_protocol().map(<[u8]>::to_vec),
-            cipher: self
-                .inner
-                .negotiated_cipher_suite()
-                .map(|suite| suite.suite()),
-            kind: self.inner.handshake_kind(),
+            tls: Tls {
+                version: Some(TlsVersion::Tls13),
+                server_name,
+                ..describe(&self.inner, false)
+            },
+            is_hello_repeated: self.inner.handshake_kind()
+                == Some(HandshakeKind::FullWithHelloRetryRequest),
             early_data,
             tickets,
-            server_name,
             parameters: self
                 .inner
                 .quic_transport_parameters()

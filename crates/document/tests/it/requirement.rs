@@ -4,8 +4,7 @@ use intact_document::requirement::{
     Dimension, DocumentKind, FIGURES, Op, Outcome, ParseError, ParseErrorKind, Requirement,
     SELECTORS, Unit,
 };
-use intact_document::{Claims, Facts, Finding, RuleState, Subject, Unobserved};
-use intact_ledger::Caveat;
+use intact_document::{Claims, Conclusions, Facts, RuleState, Subject, Unobserved};
 use intact_reading::{Reading, Why};
 use proptest::prelude::*;
 use std::num::NonZero;
@@ -278,17 +277,9 @@ impl Facts for Bench {
         subjects.split_off(2 - self.0)
     }
 
-    fn verdict(&self) -> &Claims {
+    fn conclusions(&self) -> Conclusions<'_> {
         static NONE: LazyLock<Claims> = LazyLock::new(Claims::default);
-        &NONE
-    }
-
-    fn findings(&self) -> &[Finding] {
-        &[]
-    }
-
-    fn caveats(&self) -> &[Caveat] {
-        &[]
+        Conclusions::new(&NONE, &[], &[])
     }
 
     fn rules(&self) -> Vec<RuleState> {

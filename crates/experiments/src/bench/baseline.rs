@@ -8,8 +8,7 @@ use intact_units::number::{signed_percent, time};
 use serde::Serialize;
 
 /// This run compared with an earlier one.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Baseline {
     /// The earlier run's id.
     pub run: String,
@@ -22,8 +21,7 @@ pub struct Baseline {
 }
 
 /// One variant then and now.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BaselineChange {
     /// Its name.
     pub name: String,

@@ -10,7 +10,6 @@ use intact_statistics::{ChangePoint, Interval, change_point, mean, paired_differ
 use intact_traffic::DestinationKey;
 use intact_traffic::timeline::{Timeline, TimelineGroup};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// A change of level is marked when chance shows as good a one this rarely.
 const LEVEL: f64 = 0.01;
@@ -19,8 +18,7 @@ const LEVEL: f64 = 0.01;
 const CLASSES: [u64; 8] = [1, 2, 5, 10, 30, 100, 300, 1000];
 
 /// Everything that the page draws.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Charts {
     /// Latency, fresh against reused; one for each combination of the axes but keep-alive.
     pub latency: Vec<LatencyPanel>,
@@ -36,8 +34,7 @@ pub struct Charts {
 }
 
 /// Latencies that differ in nothing but the connection.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LatencyPanel {
     /// The axes that it stands for; empty when nothing but keep-alive was varied.
     pub name: String,
@@ -46,8 +43,7 @@ pub struct LatencyPanel {
 }
 
 /// How steady a variant was.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Level {
     /// The variant.
     pub name: String,
@@ -60,8 +56,7 @@ pub struct Level {
 }
 
 /// One curve over concurrency.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Sweep {
     /// The other axes.
     pub name: String,
@@ -72,8 +67,7 @@ pub struct Sweep {
 }
 
 /// One concurrency.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SweepPoint {
     /// Connections at once.
     pub concurrency: u64,
@@ -99,8 +93,7 @@ pub struct SweepPoint {
 }
 
 /// How many exchanges connections carried.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PerConnection {
     /// The variant.
     pub name: String,
@@ -202,49 +195,45 @@ fn sweeps(run: &Run, variants: &[VariantFacts]) -> Vec<Sweep> {
     if !run.varied.iter().any(|axis| axis == "c") {
         return Vec::new();
     }
-    let mut curves: BTreeMap<usize, Sweep> = BTreeMap::new();
-    let mut names: Vec<String> = Vec::new();
-    for variant in variants {
+    let named = variants.iter().map(|variant| {
         let name = rest(run, variant.index as usize, "c");
-        let place = names
-            .iter()
-            .position(|other| *other == name)
-            .unwrap_or_else(|| {
-                names.push(name.clone());
-                names.len() - 1
-            });
-        let per_thousand =
-            |round: &RoundFigures| Some(1000.0 / round.rate_per_s.filter(|rate| *rate > 0.0)?);
-        let seconds: Vec<f64> = variant.rounds.iter().filter_map(per_thousand).collect();
-        let Some(mean) = mean(&seconds) else {
-            continue;
-        };
-        let curve = curves.entry(place).or_insert_with(|| Sweep {
+        (name, variant)
+    });
+    let curves = grouped(named).into_iter();
+    let curves = curves.filter_map(|(name, variants)| {
+        let points = variants.iter().filter_map(|variant| point(variant));
+        let mut points: Vec<SweepPoint> = points.collect();
+        points.sort_by_key(|point| point.concurrency);
+        let keepalive = variants.first()?.keepalive;
+        (!points.is_empty()).then_some(Sweep {
             name,
-            keepalive: variant.keepalive,
-            points: Vec::new(),
-        });
-        let rounds = variant.rounds.iter();
-        let typical: Vec<f64> = rounds.filter_map(|round| round.typical_ms).collect();
-        curve.points.push(SweepPoint {
-            concurrency: variant.concurrency,
-            seconds: mean,
-            interval: around_mean(&seconds),
-            // as in the table: all requests in all the time
-            rate_per_s: (variant.rate_per_s.value()).unwrap_or_else(|| 1000.0 / mean),
-            typical_ms: variant.typical_ms.value(),
-            typical_interval: around_mean(&typical),
-            p99_ms: variant.latency_ms.p99.value(),
-            client_cpu_us: variant.cpu_us_per_request.value(),
-            server_cpu_us: variant.server_cpu_us_per_request.value(),
-            sockets: variant.sockets,
-        });
-    }
-    let mut curves: Vec<Sweep> = curves.into_values().collect();
-    for curve in &mut curves {
-        curve.points.sort_by_key(|point| point.concurrency);
-    }
-    curves
+            keepalive,
+            points,
+        })
+    });
+    curves.collect()
+}
+
+fn point(variant: &VariantFacts) -> Option<SweepPoint> {
+    let per_thousand =
+        |round: &RoundFigures| Some(1000.0 / round.rate_per_s.filter(|rate| *rate > 0.0)?);
+    let seconds: Vec<f64> = variant.rounds.iter().filter_map(per_thousand).collect();
+    let mean = mean(&seconds)?;
+    let rounds = variant.rounds.iter();
+    let typical: Vec<f64> = rounds.filter_map(|round| round.typical_ms).collect();
+    Some(SweepPoint {
+        concurrency: variant.concurrency,
+        seconds: mean,
+        interval: around_mean(&seconds),
+        // as in the table: all requests in all the time
+        rate_per_s: (variant.rate_per_s.value()).unwrap_or_else(|| 1000.0 / mean),
+        typical_ms: variant.typical_ms.value(),
+        typical_interval: around_mean(&typical),
+        p99_ms: variant.latency_ms.p99.value(),
+        client_cpu_us: variant.cpu_us_per_request.value(),
+        server_cpu_us: variant.server_cpu_us_per_request.value(),
+        sockets: variant.sockets,
+    })
 }
 
 fn classes(exchanges: &Histogram) -> Vec<(String, u64)> {

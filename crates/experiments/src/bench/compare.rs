@@ -4,6 +4,7 @@ use super::remedies;
 use super::variant::{RoundFigures, VariantFacts};
 use crate::time_difference::{self, ByRound, Pair, TimeDifference, TimeStatistic};
 use intact_document::{Claim, ClaimKind};
+use intact_experiment::{Reference, reference_of};
 use intact_ledger::Run;
 use intact_statistics::{Interval, MIN_ROUNDS, requests_until_alike};
 use intact_units::number::{per_second, signed_time, time, whole_percent};
@@ -71,23 +72,9 @@ fn partners(run: &Run) -> Vec<Partners> {
             let family: Vec<usize> = (0..run.variants.len())
                 .filter(|index| *index == b || same_rest(index))
                 .collect();
-            // keep-alive and resumption are remedies: they are compared with doing without
-            let off = matches!(
-                axis.as_str(),
-                "keepalive"
-                    | "resume"
-                    | "early-data"
-                    | "tcp-fastopen"
-                    | "tcp-keepalive"
-                    | "ping"
-                    | "cache"
-            )
-            .then(|| {
-                family
-                    .iter()
-                    .find(|&&index| value(index).as_deref() == Some("off"))
-            })
-            .flatten();
+            let mut others = family.iter();
+            let off = others.find(|&&index| value(index).as_deref() == Some("off"));
+            let off = off.filter(|_| reference_of(axis) != Reference::First);
             let reference = *off.unwrap_or(&family[0]);
             if reference == b {
                 continue;
@@ -365,13 +352,10 @@ pub(super) fn setting(run: &Run, compared: &TimeDifference) -> String {
         axes.get(axis).map_or("", String::as_str)
     };
     let (of_a, of_b) = compared.indices;
-    match axis {
+    match reference_of(axis) {
         _ if value(of_a) == value(of_b) => format!("{axis} against itself"),
-        "keepalive" => "keep-alive".to_owned(),
-        "resume" => "resuming TLS sessions".to_owned(),
-        "early-data" => "sending early data (0-RTT)".to_owned(),
-        "tcp-fastopen" => "TCP Fast Open".to_owned(),
-        axis => format!("{axis}={} instead of {}", value(of_b), value(of_a)),
+        Reference::OffOf(setting) => setting.to_owned(),
+        _ => format!("{axis}={} instead of {}", value(of_b), value(of_a)),
     }
 }
 

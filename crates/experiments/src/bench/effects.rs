@@ -16,8 +16,7 @@ use std::collections::BTreeMap;
 const SENTENCES: usize = 3;
 
 /// What one setting saves per request where the other settings are the same.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
     /// The setting, such as `keep-alive` or `http=2 instead of 1.1`; of a remedy what it has that
     /// the baseline has not, such as `keep-alive + HTTP/2`.
@@ -45,8 +44,7 @@ pub struct Effect {
 }
 
 /// Whether a setting was shown to save time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EffectResult {
     /// It saves time.

@@ -4,8 +4,7 @@ use super::RULES;
 use super::variant::{NOT_MODIFIED, VariantFacts, no_success};
 use intact_advice::{ServerLimit, server_line};
 use intact_document::error_responses::{ErrorResponses, ONLY_ERRORS};
-use intact_document::failure_remedy::BODY_LENGTH;
-use intact_document::failure_remedy::{failure_remedy, failure_words};
+use intact_document::failure_remedy::{BODY_LENGTH, failure_remedy, failure_words};
 use intact_document::figures::{TrafficCounts, add_counts};
 use intact_document::finding::{Finding, Severity};
 use intact_document::reuse_delay::{Arrivals, FIX, ReuseDelay};
@@ -76,16 +75,9 @@ fn slower_when_reused(variants: &[VariantFacts], tally: &Tally) -> Vec<Finding> 
             _ => Arrivals::Several,
         };
         let delay = ReuseDelay::of_groups(&all, &reused, arrivals)?;
-        Some(Finding {
-            evidence: delay.evidence(),
-            fix: FIX.into(),
-            ..Finding::new(
-                "slower-when-reused",
-                Severity::Warning,
-                variant.name.clone(),
-                delay.claim(),
-            )
-        })
+        let (name, claim) = (variant.name.clone(), delay.claim());
+        let found = Finding::new("slower-when-reused", Severity::Warning, name, claim);
+        Some(found.evidence(delay.evidence()).fix(FIX))
     });
     found.collect()
 }
@@ -194,13 +186,10 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
             },
         ),
     };
-    Some(Finding {
-        evidence: ended.then(", ", manner).and(needed),
-        cost_ms,
-        cost_share,
-        fix: Statement::text(fix),
-        ..Finding::new("server-closes-early", severity, variant.name.clone(), claim)
-    })
+    let found = Finding::new("server-closes-early", severity, variant.name.clone(), claim)
+        .evidence(ended.then(", ", manner).and(needed))
+        .costing(cost_ms, cost_share);
+    Some(found.fix(fix))
 }
 
 /// A remedy with the settings of common servers: which one it is, a bench does not know.
@@ -228,22 +217,17 @@ fn bytes_after_response(variant: &VariantFacts) -> Option<Finding> {
         true => cost_in_vain(variant),
         false => (None, None),
     };
-    Some(Finding {
-        evidence: statement!(
-            "the client closed {closed} of {opened} for that",
-            closed = Value::Number(closed),
-            opened = connections(variant.counted.connections.opened)
-        ),
-        cost_ms,
-        cost_share,
-        fix: BODY_LENGTH.into(),
-        ..Finding::new(
-            "bytes-after-response",
-            Severity::Warning,
-            variant.name.clone(),
-            "the server sends bytes after a response that belong to no response: a client has to close the connection",
-        )
-    })
+    let claim = "the server sends bytes after a response that belong to no response: a client has to close the connection";
+    let evidence = statement!(
+        "the client closed {closed} of {opened} for that",
+        closed = Value::Number(closed),
+        opened = connections(variant.counted.connections.opened)
+    );
+    let name = variant.name.clone();
+    let found = Finding::new("bytes-after-response", Severity::Warning, name, claim)
+        .evidence(evidence)
+        .costing(cost_ms, cost_share);
+    Some(found.fix(BODY_LENGTH))
 }
 
 /// What the connections cost that our client or the server did not keep: in milliseconds, and as
@@ -300,24 +284,14 @@ fn failures(variant: &VariantFacts) -> Option<Finding> {
         evidence = evidence.then("; ", words);
     }
     let fix = "Look at them before the figures: a percentile counts timeouts as longer than all other requests, and the other failures are in no latency";
-    Some(Finding {
-        evidence,
-        fix: fix.into(),
-        ..Finding::new(
-            "failed-requests",
-            Severity::Error,
-            variant.name.clone(),
-            claim,
-        )
-    })
+    let name = variant.name.clone();
+    let found = Finding::new("failed-requests", Severity::Error, name, claim);
+    Some(found.evidence(evidence).fix(fix))
 }
 
 /// Failures by kind, with what each kind means.
 pub(crate) fn failure_kinds(failed: &BTreeMap<&'static str, u64>) -> Statement {
-    let meaning = |kind: &str| {
-        let of_kind = Failure::ALL.iter().find(|failure| failure.id() == kind);
-        of_kind.map_or("", |failure| failure.words())
-    };
+    let meaning = |kind: &str| kind.parse().map_or("", Failure::words);
     let kinds: Vec<String> = failed
         .iter()
         .map(|(kind, seen)| format!("{} {kind} ({})", count(*seen), meaning(kind)))
@@ -331,10 +305,7 @@ fn statuses(variant: &VariantFacts, run: &Run) -> Option<Finding> {
     if run.expect.is_some() {
         return None;
     }
-    let severity = match variant.no_success.is_some() {
-        true => Severity::Error,
-        false => Severity::Warning,
-    };
+    let severity = Severity::Warning.unless(variant.no_success.is_some(), Severity::Error);
     let mut status = variant.counted.requests.status.clone();
     // the status that a revalidation is for
     if variant.not_modified_share.is_some() {
@@ -361,16 +332,10 @@ pub(crate) fn not_2xx(
         .iter()
         .map(|(status, seen)| format!("{} x {status}", count(*seen)));
     let each = each.collect::<Vec<_>>().join(", ");
-    Some(Finding {
-        evidence: Statement::written(each, vec![("statuses", counts(others))]),
-        fix: "check URL, method and credentials; --expect 2xx counts them as failed".into(),
-        ..Finding::new(
-            "not-2xx",
-            severity,
-            subject.to_owned(),
-            "not all responses are 2xx",
-        )
-    })
+    let claim = "not all responses are 2xx";
+    let found = Finding::new("not-2xx", severity, subject.to_owned(), claim)
+        .evidence(Statement::written(each, vec![("statuses", counts(others))]));
+    Some(found.fix("check URL, method and credentials; --expect 2xx counts them as failed"))
 }
 
 /// At this rate of connections that we close first a real network would run out of ports.
@@ -387,24 +352,23 @@ fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
     if churn * 60.0 <= ports {
         return None;
     }
-    Some(Finding {
-        evidence: statement!(
-            "60 s of TIME_WAIT hold {held}, {ports} are available; loopback reuses them after a second, a network does not",
-            held = Value::Count((churn * 60.0).round() as u64, "port"),
-            ports = Value::Number(ports as u64)
-        ),
-        fix: "reuse connections first; more source addresses or a wider ip_local_port_range only after that".into(),
-        ..Finding::new(
-            "ports-running-out",
-            Severity::Info,
-            variant.name.clone(),
-            statement!(
-                "{opened} new connections/s, {share} closed by the client first, are more than one client address can sustain to one server address",
-                opened = Value::Rate(opened),
-                share = Value::Share(share)
-            ),
-        )
-    })
+    let claim = statement!(
+        "{opened} new connections/s, {share} closed by the client first, are more than one client address can sustain to one server address",
+        opened = Value::Rate(opened),
+        share = Value::Share(share)
+    );
+    let evidence = statement!(
+        "60 s of TIME_WAIT hold {held}, {ports} are available; loopback reuses them after a second, a network does not",
+        held = Value::Count((churn * 60.0).round() as u64, "port"),
+        ports = Value::Number(ports as u64)
+    );
+    let found = Finding::new(
+        "ports-running-out",
+        Severity::Info,
+        variant.name.clone(),
+        claim,
+    );
+    Some(found.evidence(evidence).fix("reuse connections first; more source addresses or a wider ip_local_port_range only after that"))
 }
 
 /// The claims about errors next to other responses: their share, and the variants that had nothing

@@ -32,8 +32,7 @@ pub(crate) const SHARED: &str = "client, server and other processes share its pr
 
 /// What all processes of the client's machine did with its processors. A share is of all
 /// processors, unless it says otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MachineFacts {
     /// Number of processors.
     pub cpus: u32,

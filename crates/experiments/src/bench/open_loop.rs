@@ -14,8 +14,7 @@ const REACHED: f64 = 0.98;
 const LATE: f64 = 0.25;
 
 /// The schedule of a variant, and how requests kept to it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OpenLoopFacts {
     /// The rate as requested, such as `500/s` or `100/s..2000/s`.
     pub rate: String,

@@ -5,7 +5,7 @@ use super::variant::Mode;
 use intact_document::figures::NANOS_PER_MS;
 use intact_document::population::buckets_ms;
 use intact_ledger::{Cell, Reuse};
-use intact_statistics::{Bin, Modes, modes_of_bins};
+use intact_statistics::two_modes;
 
 /// Fresh and reused where both occur; else the two modes that the histogram shows, if it shows two.
 pub(crate) fn modes(all: &Cell) -> Vec<Mode> {
@@ -25,21 +25,14 @@ pub(crate) fn modes(all: &Cell) -> Vec<Mode> {
                 .collect()
         }
         (Some(group), None) | (None, Some(group)) => {
-            let bins: Vec<Bin> = buckets_ms(&group.latency)
-                .into_iter()
-                .map(|(low, high, count)| Bin { low, high, count })
-                .collect();
-            match modes_of_bins(&bins, 1) {
-                Modes::Two { parts, .. } => [("fast", parts.fast), ("slow", parts.slow)]
-                    .into_iter()
-                    .map(|(name, part)| Mode {
-                        name,
-                        share: part.share,
-                        mean_ms: part.mean,
-                    })
-                    .collect(),
-                Modes::One(_) => Vec::new(),
-            }
+            let parts = two_modes(&buckets_ms(&group.latency), 1);
+            let parts = parts.map(|two| [("fast", two.fast), ("slow", two.slow)]);
+            let modes = parts.into_iter().flatten().map(|(name, part)| Mode {
+                name,
+                share: part.share,
+                mean_ms: part.mean,
+            });
+            modes.collect()
         }
         (None, None) => Vec::new(),
     }

@@ -11,8 +11,7 @@ const TIME_WAIT_S: f64 = 60.0;
 const LOOPBACK_S: f64 = 1.0;
 
 /// The ephemeral ports of the client's machine, and the rates at which they run out.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PortLimit {
     /// Ephemeral ports of one address.
     pub ports: u64,

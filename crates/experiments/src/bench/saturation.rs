@@ -18,8 +18,7 @@ const QUEUEING: f64 = 3.0;
 
 kinds! {
     /// The side that limits the throughput of a variant.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum Saturation, words {
         /// The client used its threads' processors to the full, or was late for the schedule of an

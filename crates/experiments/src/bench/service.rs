@@ -38,8 +38,7 @@ fn has_one_for_each(round: &OutgoingRound, variant: &VariantFacts) -> bool {
 
 /// What a service did while it was benched: its outgoing traffic, over all rounds, warm-up
 /// included.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ServiceFacts {
     /// The variant that benched it.
     pub variant: String,

@@ -8,8 +8,7 @@ use intact_document::facts::{add_findings, rules_alike};
 use intact_document::figures::{NANOS_PER_MS, PhaseTime};
 use intact_document::requirement::SIDE;
 use intact_document::unobserved::Unobserved;
-use intact_document::{Claims, Facts, Finding, Readings, RuleState, Subject};
-use intact_ledger::Caveat;
+use intact_document::{Conclusions, Facts, Readings, RuleState, Subject};
 use intact_reading::{Reading, Why};
 
 const NANOS_PER_US: f64 = 1e3;
@@ -51,16 +50,8 @@ impl Facts for BenchFacts {
         self.variants.iter().map(subject).chain(outgoing).collect()
     }
 
-    fn verdict(&self) -> &Claims {
-        &self.verdict
-    }
-
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn caveats(&self) -> &[Caveat] {
-        &self.caveats
+    fn conclusions(&self) -> Conclusions<'_> {
+        Conclusions::new(&self.verdict, &self.findings, &self.caveats)
     }
 
     fn rules(&self) -> Vec<RuleState> {

@@ -35,8 +35,7 @@ const NO_TIMESTAMPS: Why = Why::cannot_see("the kernel gave no receive timestamp
 const NO_SERVER: Why = Why::not_measured("name the server with --server-pid");
 
 /// How long responses waited in the kernel before the client read them.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ClientDelay {
     /// Median, in milliseconds.
     pub p50: Option<f64>,
@@ -47,8 +46,7 @@ pub struct ClientDelay {
 }
 
 /// What was done before measuring.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Warmup {
     /// Exchanges: the preflight, and the first on each connection opened at a round's start.
     pub requests: u64,
@@ -86,8 +84,7 @@ impl Warmup {
 }
 
 /// One round of one variant.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RoundFigures {
     /// The round, from 1.
     pub round: u32,
@@ -109,8 +106,7 @@ pub struct RoundFigures {
 }
 
 /// One population of latencies.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Mode {
     /// `fresh`, `reused`, `fast` or `slow`.
     pub name: &'static str,
@@ -121,8 +117,7 @@ pub struct Mode {
 }
 
 /// One of the first exchanges, for the scatter.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FirstCall {
     /// Latency with setup, in milliseconds.
     pub ms: f64,
@@ -144,8 +139,7 @@ fn not_modified_share(status: &BTreeMap<u16, u64>) -> Option<f64> {
 }
 
 /// Mean bytes of an exchange on the wire, framing included, without TLS and TCP.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BytesPerRequest {
     /// Request head.
     pub request_head: f64,
@@ -178,8 +172,7 @@ impl BytesPerRequest {
 }
 
 /// Everything about one variant.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariantFacts {
     /// Its name.
     pub name: String,

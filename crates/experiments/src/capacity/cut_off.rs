@@ -1,8 +1,8 @@
 //! What the steps of a search show that ended before fresh runs confirmed a rate. Must not judge a
 //! step.
 
-use super::{CapacityInterval, StepFigures, ceiling};
-use intact_experiment::StepOutcome;
+use super::{CapacityInterval, StepFigures};
+use intact_experiment::{Ceiling, StepOutcome};
 
 /// What the steps of a search that ended early show: the highest rate that met the conditions below
 /// all that missed them.
@@ -34,5 +34,5 @@ pub(super) fn limit(
         let rates = a.rate_per_s.total_cmp(&b.rate_per_s);
         rates.then(other(a).is_some().cmp(&other(b).is_some()))
     })?;
-    other(lowest).map(ceiling)
+    other(lowest).map(Ceiling::as_str)
 }

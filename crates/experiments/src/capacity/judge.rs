@@ -22,8 +22,7 @@ const GROWTH: f64 = 1.5;
 const GROWTH_SHARE: f64 = 0.01;
 
 /// The figures of one step, or of one of its windows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StepFigures {
     /// The number of the step in the run, from 1.
     pub step: u32,
@@ -70,12 +69,7 @@ pub struct StepFigures {
 impl StepFigures {
     /// The outcome, for a search.
     pub fn step_outcome(&self) -> StepOutcome {
-        match self.outcome {
-            "met" => StepOutcome::Met,
-            "client-limit" => StepOutcome::ClientLimit,
-            "machine-limit" => StepOutcome::MachineLimit,
-            _ => StepOutcome::Missed,
-        }
+        self.outcome.parse().unwrap_or(StepOutcome::Missed)
     }
 
     /// Whether more requests failed, or had an error status, than any condition allows.
@@ -125,17 +119,17 @@ pub(super) fn figures(
     let variant = facts.variants.first()?;
     let reason = missed(&facts, variant, conditions, run);
     let outcome = match &reason {
-        None => "met",
+        None => StepOutcome::Met,
         // no processor is to blame for error pages alone
-        Some(_) if variant.has_only_errors() => "missed",
-        Some(_) => other_limit(variant).unwrap_or("missed"),
+        Some(_) if variant.has_only_errors() => StepOutcome::Missed,
+        Some(_) => other_limit(variant).unwrap_or(StepOutcome::Missed),
     };
     let open = variant.open_loop.as_ref();
     Some(StepFigures {
         step: load.step,
         purpose: load.purpose,
         rate_per_s: load.rate,
-        outcome,
+        outcome: outcome.as_str(),
         reason,
         requests: variant.counted.requests.total,
         failed: variant.counted.requests.failures(),
@@ -238,14 +232,15 @@ fn growth(variant: &VariantFacts) -> Option<String> {
 
 /// The limit of a step that missed, if it was not the server. Processors that others use explain a
 /// late client, not one that is busy itself.
-fn other_limit(variant: &VariantFacts) -> Option<&'static str> {
+fn other_limit(variant: &VariantFacts) -> Option<StepOutcome> {
     let open = variant.open_loop.as_ref();
     if variant.client_is_busy() {
-        return Some("client-limit");
+        return Some(StepOutcome::ClientLimit);
     }
     if variant.machine_is_limit() {
-        return Some("machine-limit");
+        return Some(StepOutcome::MachineLimit);
     }
     let is_late = open.is_some_and(|open| open.client_is_late());
-    (is_late || variant.saturation == Some(Saturation::Client)).then_some("client-limit")
+    let is_client = is_late || variant.saturation == Some(Saturation::Client);
+    is_client.then_some(StepOutcome::ClientLimit)
 }

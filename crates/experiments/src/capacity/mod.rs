@@ -38,8 +38,7 @@ const QUEUED: f64 = 0.01;
 
 /// Everything that a report of a capacity lays out. Times are in milliseconds where the name says
 /// so.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CapacityFacts {
     /// The capacities, their ratio, and the recoveries.
     pub verdict: Claims,
@@ -89,8 +88,7 @@ pub struct CapacityInterval {
 }
 
 /// Fresh runs at an end of the interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FreshRuns {
     /// Those in which the conditions held.
     pub met: u32,
@@ -99,8 +97,7 @@ pub struct FreshRuns {
 }
 
 /// The capacity of one variant.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariantCapacity {
     /// Its name.
     pub name: String,
@@ -146,8 +143,7 @@ pub struct VariantCapacity {
 }
 
 /// A capacity as a multiple of another.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CapacityRatio {
     /// The variant that is divided by.
     pub a: String,
@@ -350,17 +346,7 @@ impl VariantCapacity {
 }
 
 fn bound(found: RateInterval) -> &'static str {
-    found.ceiling.map_or("unknown", ceiling)
-}
-
-/// The word for what bounds a rate from above.
-fn ceiling(of: Ceiling) -> &'static str {
-    match of {
-        Ceiling::Missed => "server",
-        Ceiling::Client => "client",
-        Ceiling::Machine => "machine",
-        Ceiling::Most => "most-rate",
-    }
+    found.ceiling.map_or("unknown", Ceiling::as_str)
 }
 
 /// Each capacity as a multiple of the lowest one.
@@ -391,28 +377,18 @@ fn ratios(variants: &[VariantCapacity]) -> Vec<CapacityRatio> {
 }
 
 fn findings(variants: &[VariantCapacity]) -> Vec<Finding> {
-    let mut found = Vec::new();
-    for one in variants {
-        let Some(recovery) = &one.recovery else {
-            continue;
-        };
-        if recovery.is_lost() {
-            found.push(Finding {
-                fix: "let less work queue: bound the requests that the server accepts at once, time out outgoing calls, and retry them at most once with a budget (and reuse their connections)".into(),
-                ..Finding::new(
-                    "did-not-recover",
-                    Severity::Error,
-                    one.name.clone(),
-                    statement!(
-                        "did not recover from {overload} requests/s within {watched} at {rate} requests/s, until the traffic stopped",
-                        overload = Value::Rate(recovery.overload_per_s),
-                        watched = Value::Duration(recovery.watched_s * 1e3),
-                        rate = Value::Rate(recovery.rate_per_s)
-                    ),
-                )
-            });
-        }
-    }
+    let found = variants.iter().filter_map(|one| {
+        let recovery = one.recovery.as_ref().filter(|one| one.is_lost())?;
+        let claim = statement!(
+            "did not recover from {overload} requests/s within {watched} at {rate} requests/s, until the traffic stopped",
+            overload = Value::Rate(recovery.overload_per_s),
+            watched = Value::Duration(recovery.watched_s * 1e3),
+            rate = Value::Rate(recovery.rate_per_s)
+        );
+        let lost = Finding::new("did-not-recover", Severity::Error, one.name.clone(), claim);
+        Some(lost.fix("let less work queue: bound the requests that the server accepts at once, time out outgoing calls, and retry them at most once with a budget (and reuse their connections)"))
+    });
+    let found: Vec<Finding> = found.collect();
     debug_assert!(
         found.iter().all(|one| RULES.contains(&one.rule)),
         "a finding is missing in RULES"

@@ -1,8 +1,9 @@
 //! What an overload did: whether the conditions held before it, and how long after it they held
 //! again. Must not compare variants.
 
+use super::Conditions;
 use super::judge::{StepFigures, figures, judge, load};
-use super::{Conditions, ceiling};
+use intact_experiment::Ceiling;
 use intact_ledger::{Cell, LoadPurpose, Run, Tally};
 use intact_reading::{Reading, Why};
 use serde::Serialize;
@@ -16,8 +17,7 @@ const NOT_THE_SERVER: Why =
     Why::cannot_see("the client or its machine was the limit after the overload");
 
 /// A part of the overload's step.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RecoveryWindow {
     /// Its begin, in seconds after the end of the overload; negative before that.
     pub from_s: f64,
@@ -29,8 +29,7 @@ pub struct RecoveryWindow {
 }
 
 /// An overload and what followed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Recovery {
     /// Requests a second during the overload.
     pub overload_per_s: f64,
@@ -137,7 +136,7 @@ impl Recovery {
             broke,
             recovered_after_s,
             held_again_s,
-            limited_by: limited_by.map(ceiling),
+            limited_by: limited_by.map(Ceiling::as_str),
             watched_s,
             held_after_pause,
             windows,

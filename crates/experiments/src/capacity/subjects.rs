@@ -5,8 +5,7 @@ use crate::traffic::missing;
 use intact_document::facts::{add_findings, rules_alike};
 use intact_document::figures::NANOS_PER_S;
 use intact_document::unobserved::Unobserved;
-use intact_document::{Claims, Facts, Finding, Readings, RuleState, Subject};
-use intact_ledger::Caveat;
+use intact_document::{Conclusions, Facts, Readings, RuleState, Subject};
 use intact_reading::{Reading, Why};
 
 impl Facts for CapacityFacts {
@@ -36,16 +35,8 @@ impl Facts for CapacityFacts {
         self.variants.iter().map(subject).collect()
     }
 
-    fn verdict(&self) -> &Claims {
-        &self.verdict
-    }
-
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn caveats(&self) -> &[Caveat] {
-        &self.caveats
+    fn conclusions(&self) -> Conclusions<'_> {
+        Conclusions::new(&self.verdict, &self.findings, &self.caveats)
     }
 
     fn rules(&self) -> Vec<RuleState> {

@@ -9,8 +9,7 @@ use serde::Serialize;
 
 kinds! {
     /// What is counted in a round.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum CountStatistic, words {
         /// Connections opened.
@@ -31,8 +30,7 @@ kinds! {
 }
 
 /// A count of a program against the baseline's, for one run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CountDifference {
     /// The baseline.
     pub a: String,

@@ -5,8 +5,7 @@ use intact_document::finding::Finding;
 use serde::Serialize;
 
 /// The state of a finding in another program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingState {
     /// In more than half of the program's rounds, and in none of the baseline's.
@@ -21,8 +20,7 @@ pub enum FindingState {
 }
 
 /// A finding of the baseline or of another program, and its state.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FindingChange {
     /// The baseline.
     pub a: String,

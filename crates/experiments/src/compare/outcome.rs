@@ -15,8 +15,7 @@ use serde::Serialize;
 const ALIKE: (f64, f64) = (0.01, 0.05);
 
 /// A figure that programs are compared by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ComparedFigure {
     /// A time, in milliseconds.
@@ -26,8 +25,7 @@ pub enum ComparedFigure {
 }
 
 /// A figure of a program against the baseline's, for one run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FigureChange {
     /// Which figure.
     pub figure: ComparedFigure,
@@ -43,8 +41,7 @@ pub struct FigureChange {
 }
 
 /// What was shown of one program.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outcome {
     /// The baseline.
     pub a: String,

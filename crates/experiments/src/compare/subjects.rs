@@ -9,8 +9,7 @@ use intact_document::facts::{add_findings, rule_states};
 use intact_document::figures::NANOS_PER_MS;
 use intact_document::requirement::{DocumentKind, FIGURES};
 use intact_document::unobserved::Unobserved;
-use intact_document::{Claims, Facts, Finding, Readings, RuleState, Subject};
-use intact_ledger::Caveat;
+use intact_document::{Conclusions, Facts, Readings, RuleState, Subject};
 use intact_reading::{Reading, Why};
 use intact_traffic::rules;
 
@@ -44,16 +43,8 @@ impl Facts for CompareFacts {
         Some(self.variants.len().saturating_sub(1).max(1))
     }
 
-    fn verdict(&self) -> &Claims {
-        &self.verdict
-    }
-
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn caveats(&self) -> &[Caveat] {
-        &self.caveats
+    fn conclusions(&self) -> Conclusions<'_> {
+        Conclusions::new(&self.verdict, &self.findings, &self.caveats)
     }
 
     fn rules(&self) -> Vec<RuleState> {

@@ -14,8 +14,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// TLS handshakes of one run by kind: means.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Handshakes {
     /// Full ones.
     pub full: Reading,
@@ -47,8 +46,7 @@ impl SeenHandshakes {
 }
 
 /// Mean and extremes over rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Spread {
     /// Mean.
     pub mean: f64,
@@ -59,8 +57,7 @@ pub struct Spread {
 }
 
 /// The figures of one run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RoundFigures {
     /// The round, from 1.
     pub round: u32,
@@ -87,8 +84,7 @@ pub struct RoundFigures {
 }
 
 /// What is known of one program.
-#[derive(Clone, Debug, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct ProgramFacts {
     /// What it is called.
     pub name: String,
@@ -128,8 +124,7 @@ pub struct ProgramFacts {
 embeds!(ProgramFacts, observed: ObservedTraffic);
 
 /// A finding and how often it was made.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Found {
     /// The finding of the last round that had it.
     #[serde(flatten)]

@@ -35,17 +35,15 @@ pub(super) fn states(unobserved: &Unobserved) -> Vec<RuleState> {
 pub(super) fn of_variant(variant: &VariantFacts) -> Vec<Finding> {
     let has_died = variant.died_in_freeze() > 0;
     let observed = variant.observed.iter().flat_map(|facts| &facts.findings);
-    let observed = observed.cloned().map(|mut finding| {
-        if has_died && OF_IDLE_LIMITS.contains(&finding.rule) {
-            finding.fix = Statement::text(FIX);
-            finding.risk = Some(Statement::text(RISK));
-        }
-        finding
-    });
-    failed_on_dead(variant)
-        .into_iter()
-        .chain(observed)
-        .collect()
+    let observed =
+        observed.cloned().map(
+            |finding| match has_died && OF_IDLE_LIMITS.contains(&finding.rule) {
+                true => finding.fix(FIX).risk(RISK),
+                false => finding,
+            },
+        );
+    let failed = failed_on_dead(variant).into_iter();
+    failed.chain(observed).collect()
 }
 
 /// The invocations that failed because of a connection that had died in a freeze.
@@ -63,19 +61,11 @@ fn failed_on_dead(variant: &VariantFacts) -> Option<Finding> {
             )
         }
     };
-    Some(Finding {
-        rule: DIED_IN_FREEZE,
-        severity: Severity::Error,
-        subject: "the function".to_owned(),
-        also: Vec::new(),
-        claim: statement!(
-            "{invocations} failed after the server had closed a kept connection while the function was frozen",
-            invocations = invocations
-        ),
-        evidence,
-        cost_ms: None,
-        cost_share: None,
-        fix: Statement::text(FIX),
-        risk: Some(Statement::text(RISK)),
-    })
+    let claim = statement!(
+        "{invocations} failed after the server had closed a kept connection while the function was frozen",
+        invocations = invocations
+    );
+    let subject = "the function".to_owned();
+    let found = Finding::new(DIED_IN_FREEZE, Severity::Error, subject, claim);
+    Some(found.evidence(evidence).fix(FIX).risk(RISK))
 }

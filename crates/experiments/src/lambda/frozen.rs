@@ -10,8 +10,7 @@ use intact_units::plural::counted;
 use serde::Serialize;
 
 /// The state of one connection after a freeze.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrozenConnection {
     /// It carried a response afterwards.
@@ -69,8 +68,7 @@ impl FrozenConnection {
 
 kinds! {
     /// What an invocation after a freeze saw.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum FreezeEffect, id {
         /// No connection had died.
@@ -83,8 +81,7 @@ kinds! {
 }
 
 /// How an invocation that failed used a connection that had died in the freeze before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeadUse {
     /// A request or a part of one was sent onto it, and failed.
@@ -95,8 +92,7 @@ pub enum DeadUse {
 }
 
 /// One freeze.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Freeze {
     /// The case of each connection that was open when it began.
     pub connection_states: Vec<FrozenConnection>,
@@ -112,7 +108,10 @@ pub(super) fn pause(traffic: &Traffic, one: &Invocation, until: Nanos) -> Option
     let open = |held: &&TrackedConnection| {
         held.opened
             && held.at < frozen.start
-            && held.closed.is_none_or(|end| end.at >= frozen.start)
+            && held
+                .closed
+                .as_ref()
+                .is_none_or(|end| end.at >= frozen.start)
     };
     let all = traffic.of(one.environment);
     let held = all.iter().filter(open);
@@ -164,7 +163,7 @@ fn dead_use(
 }
 
 fn case(held: &TrackedConnection, thaw: Nanos, answered: Nanos, until: Nanos) -> FrozenConnection {
-    let ended = held.closed.filter(|end| end.at < until);
+    let ended = held.closed.as_ref().filter(|end| end.at < until);
     let by_server = ended.filter(|end| end.by == Some(Side::Server));
     if by_server.is_some_and(|end| end.at <= thaw) {
         return FrozenConnection::FinSeen;

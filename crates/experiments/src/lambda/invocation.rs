@@ -6,8 +6,7 @@ use intact_ledger::Invocation;
 use serde::Serialize;
 
 /// One invocation. Times in milliseconds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct InvocationFacts {
     /// Index into the run's variants.
     pub variant: usize,

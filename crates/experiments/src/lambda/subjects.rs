@@ -8,8 +8,7 @@ use intact_document::facts::add_findings;
 use intact_document::figures::NANOS_PER_MS;
 use intact_document::requirement::{DocumentKind, FIGURES};
 use intact_document::unobserved::Unobserved;
-use intact_document::{Claims, Facts, Finding, Readings, RuleState, Subject};
-use intact_ledger::Caveat;
+use intact_document::{Conclusions, Facts, Readings, RuleState, Subject};
 use intact_reading::{Reading, Why};
 
 pub(super) const NOT_WATCHED: &str = "its connections were not watched (--watch off)";
@@ -24,16 +23,8 @@ impl Facts for LambdaFacts {
         variants.map(|variant| self.subject(variant)).collect()
     }
 
-    fn verdict(&self) -> &Claims {
-        &self.verdict
-    }
-
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn caveats(&self) -> &[Caveat] {
-        &self.caveats
+    fn conclusions(&self) -> Conclusions<'_> {
+        Conclusions::new(&self.verdict, &self.findings, &self.caveats)
     }
 
     fn rules(&self) -> Vec<RuleState> {

@@ -2,8 +2,8 @@
 //! conclude.
 
 use intact_ledger::{
-    CloseKind, Closed, Connection, ConnectionId, Event, Exchange, Invocation, Nanos, Origin, Reuse,
-    Side, Sink,
+    Close, Closed, Connection, ConnectionId, Event, Exchange, Invocation, Nanos, Origin, Reuse,
+    Sink,
 };
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,17 +16,9 @@ pub(super) struct TrackedConnection {
     pub(super) origin: Option<Origin>,
     pub(super) at: Nanos,
     pub(super) opened: bool,
-    pub(super) closed: Option<End>,
+    pub(super) closed: Option<Close>,
     /// In the order of their ends.
     pub(super) exchanges: Vec<Use>,
-}
-
-/// How a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct End {
-    pub(super) at: Nanos,
-    pub(super) by: Option<Side>,
-    pub(super) how: Option<CloseKind>,
 }
 
 /// An exchange.
@@ -122,11 +114,7 @@ impl Traffic {
 
     fn closed(&mut self, one: &Closed) {
         if let Some(held) = self.held(one.connection) {
-            held.closed = Some(End {
-                at: one.close.at,
-                by: one.close.by,
-                how: one.close.how,
-            });
+            held.closed = Some(one.close.clone());
         }
     }
 }

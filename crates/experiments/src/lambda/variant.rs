@@ -1,8 +1,7 @@
 //! One variant of a function: its kinds of invocations, its rounds, what it sent, what freezes did
 //! to it.
 
-use super::frozen;
-use super::frozen::{DeadUse, FreezeEffect, FrozenConnection};
+use super::frozen::{self, DeadUse, FreezeEffect, FrozenConnection};
 use super::invocation::InvocationFacts;
 use crate::compare::is_fewer;
 use intact_document::figures::{Latency, NANOS_PER_MS};
@@ -16,8 +15,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Invocations that have something in common.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Kind {
     /// `cold`, `warm`, or `frozen 30 s`.
     pub name: String,
@@ -43,8 +41,7 @@ pub struct Kind {
 }
 
 /// What freezes of one length did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Freezes {
     /// Connections that were open when they began.
     pub open: u64,
@@ -59,8 +56,7 @@ pub struct Freezes {
 }
 
 /// One round of a variant.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RoundMean {
     /// From 1.
     pub round: u32,
@@ -69,8 +65,7 @@ pub struct RoundMean {
 }
 
 /// What a variant sent.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Sent {
     /// Requests.
     pub requests: Reading,
@@ -93,8 +88,7 @@ pub struct Sent {
 }
 
 /// One variant.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariantFacts {
     /// Its name.
     pub name: String,

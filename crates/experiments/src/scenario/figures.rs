@@ -60,8 +60,7 @@ pub(super) fn traffic(counts: &TrafficCounts, missing: &Unobserved) -> TrafficRe
 }
 
 /// One tag of one session.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TagFacts {
     /// The tag; without one, method and path.
     pub tag: String,
@@ -106,8 +105,7 @@ impl TagFacts {
 }
 
 /// One session.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SessionFacts {
     /// Its name.
     pub name: String,

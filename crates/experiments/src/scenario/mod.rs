@@ -25,7 +25,7 @@ use intact_ledger::{
     Caveat, Cell, ClientCounts, Exchange, OpenLoopTimes, Round, Run, Sockets, Tally,
 };
 use intact_reading::{Reading, Why};
-use intact_statistics::{Bin, Modes, modes_of_bins};
+use intact_statistics::two_modes;
 use serde::Serialize;
 
 /// The ids of the findings that a scenario can have.
@@ -40,8 +40,7 @@ const QUEUED: f64 = 0.01;
 
 /// Everything that a report of a scenario lays out. Times are in milliseconds where the name says
 /// so.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ScenarioFacts {
     /// What the clients did, and the modes of the latency.
     pub verdict: Claims,
@@ -261,14 +260,8 @@ fn client_busy(round: &Round) -> Option<f64> {
 
 /// Whether the latencies of complete requests are two populations that stand apart.
 fn is_bimodal(cell: &Cell) -> bool {
-    let Some(ok) = cell.merged(|key| key.outcome.is_ok()) else {
-        return false;
-    };
-    let bins = buckets_ms(&ok.latency).into_iter();
-    let bins: Vec<Bin> = bins
-        .map(|(low, high, count)| Bin { low, high, count })
-        .collect();
-    matches!(modes_of_bins(&bins, 1), Modes::Two { .. })
+    let ok = cell.merged(|key| key.outcome.is_ok());
+    ok.is_some_and(|ok| two_modes(&buckets_ms(&ok.latency), 1).is_some())
 }
 
 fn findings(sessions: &[SessionFacts], run: &Run) -> Vec<Finding> {
@@ -277,10 +270,8 @@ fn findings(sessions: &[SessionFacts], run: &Run) -> Vec<Finding> {
         let (name, requests) = (&session.name, &session.counted.requests);
         found.extend(failures(name, requests));
         if run.expect.is_none() {
-            let severity = match requests.status.keys().any(|status| *status < 400) {
-                true => Severity::Warning,
-                false => Severity::Error,
-            };
+            let is_any_fine = requests.status.keys().any(|status| *status < 400);
+            let severity = Severity::Error.unless(is_any_fine, Severity::Warning);
             found.extend(not_2xx(name, &requests.status, severity));
         }
     }
@@ -293,19 +284,15 @@ fn findings(sessions: &[SessionFacts], run: &Run) -> Vec<Finding> {
 
 fn failures(session: &str, all: &Requests) -> Option<Finding> {
     let failed = all.failures();
-    (failed > 0).then(|| Finding {
-        evidence: failure_kinds(&all.failed),
-        fix: "a percentile counts timeouts as longer than all other requests; the other failures are in no latency".into(),
-        ..Finding::new(
-            "failed-requests",
-            Severity::Error,
-            session.to_owned(),
-            statement!(
-                "{failed} of {requests} failed",
-                failed = Value::Number(failed),
-                requests = requests(all.total)
-            ),
-        )
+    let claim = statement!(
+        "{failed} of {requests} failed",
+        failed = Value::Number(failed),
+        requests = requests(all.total)
+    );
+    (failed > 0).then(|| {
+        Finding::new("failed-requests", Severity::Error, session.to_owned(), claim)
+            .evidence(failure_kinds(&all.failed))
+            .fix("a percentile counts timeouts as longer than all other requests; the other failures are in no latency")
     })
 }
 

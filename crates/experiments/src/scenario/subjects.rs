@@ -6,8 +6,8 @@ use crate::traffic::missing;
 use intact_document::facts::{add_findings, rules_alike};
 use intact_document::figures::{Latency, NANOS_PER_MS, PhaseTime};
 use intact_document::unobserved::Unobserved;
-use intact_document::{Claims, Facts, Finding, Readings, RuleState, Subject};
-use intact_ledger::{Caveat, Phase};
+use intact_document::{Conclusions, Facts, Finding, Readings, RuleState, Subject};
+use intact_ledger::Phase;
 use intact_reading::{Reading, Why};
 
 /// Connections belong to clients, not to tags.
@@ -57,16 +57,8 @@ impl Facts for ScenarioFacts {
         Some(1)
     }
 
-    fn verdict(&self) -> &Claims {
-        &self.verdict
-    }
-
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn caveats(&self) -> &[Caveat] {
-        &self.caveats
+    fn conclusions(&self) -> Conclusions<'_> {
+        Conclusions::new(&self.verdict, &self.findings, &self.caveats)
     }
 
     fn rules(&self) -> Vec<RuleState> {

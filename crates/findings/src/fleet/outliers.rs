@@ -22,8 +22,7 @@ pub struct Measured {
 }
 
 /// A worker whose figures are far from those of the others.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outlier {
     /// The worker.
     pub worker: String,

@@ -30,8 +30,7 @@ pub struct ProfileMerge {
 }
 
 /// What many profiles say together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CardsFacts {
     /// Checks with a result.
     #[serde(rename = "cards")]
@@ -67,8 +66,7 @@ pub struct CardsFacts {
 }
 
 /// A figure over the profiles that have it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Spread {
     /// The smallest.
     pub min: f64,
@@ -82,8 +80,7 @@ pub struct Spread {
 }
 
 /// A finding of some profiles.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CommonFinding {
     /// The rule's stable id.
     pub rule: &'static str,

@@ -222,7 +222,7 @@ fn a_maximum_age_is_not_called_a_limit_of_requests() {
             "neither",
             "because the server ended the last one, as it had announced",
             "after 5 to 15 requests; the connections were 2 s to 6 s old",
-            "Find out which limit",
+            "Find out what ends them",
         ),
     ] {
         let name = format!("server-closes-early/{kind}.jsonl");

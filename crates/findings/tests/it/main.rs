@@ -11,6 +11,7 @@ mod kinds;
 mod observe;
 mod openings;
 mod pools;
+mod server_ends;
 mod streams;
 mod traffic_rules;
 mod verdict;

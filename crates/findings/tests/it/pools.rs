@@ -88,6 +88,25 @@ fn the_order_of_rows_decides_no_cause() {
 }
 
 #[test]
+fn what_a_fast_program_keeps_to_its_end_is_not_closed_after_use() {
+    let calls = |end: &dyn Fn(u64) -> u64| {
+        let mut rows: Vec<Value> = Vec::new();
+        for id in 0..12 {
+            let at = id * 900;
+            rows.push(opened(id, at, SERVER, "api.example"));
+            rows.push(sent(id, at, at + 700, 1));
+        }
+        rows.extend((0..12).map(|id| closed(id, end(id), 1)));
+        outcome(&rows)
+    };
+    let found = |rule| (12.0, 1.0, 11.0, vec![rule]);
+    let all_at_the_end = calls(&|id| 11_000 + id);
+    assert_eq!(all_at_the_end, found("new-client-per-request"));
+    let each_late = calls(&|id| id * 900 + 1_700);
+    assert_eq!(each_late, found("new-connection-per-request"));
+}
+
+#[test]
 fn requests_name_a_destination_and_the_dialled_address_decides_it() {
     // a balancer in front of five servers, which has one connection to each
     let mut rows = Vec::new();
@@ -207,6 +226,48 @@ fn a_connection_in_the_hand_of_a_thread_is_not_idle() {
     assert_eq!(outcome(&rows), (8.0, 8.0, 0.0, vec![]));
 }
 
+#[test]
+fn a_few_connections_that_no_request_took_are_a_habit_and_many_are_not() {
+    let with_unused = |unused: u64| {
+        let mut rows = Vec::new();
+        for id in 0..8 {
+            rows.push(opened(id, id * 1_000, SERVER, "api.example"));
+            rows.push(sent(id, id * 1_000, 30_000, 1));
+            rows.push(sent(id, 40_000 + id * 1_000, 42_000 + id * 1_000, 2));
+        }
+        for id in 8..8 + unused {
+            rows.push(opened(id, 20_000, SERVER, "api.example"));
+            let mut end = closed(id, 60_000, 0);
+            end["moment"] = json!("unused");
+            rows.push(end);
+        }
+        outcome(&rows)
+    };
+    assert_eq!(with_unused(2), (10.0, 10.0, 0.0, vec![]));
+    let rule = vec!["new-connection-per-request"];
+    assert_eq!(with_unused(6), (14.0, 8.0, 6.0, rule));
+}
+
+#[test]
+fn clients_in_turn_are_no_full_pool() {
+    let mut rows = Vec::new();
+    for id in 0..8 {
+        let at = id * 10_000;
+        rows.push(opened(id, at, SERVER, "api.example"));
+        for nth in 1..4 {
+            let from = at + (nth - 1) * 3_000;
+            rows.push(sent(id, from, from + 2_000, nth));
+        }
+        rows.push(closed(id, at + 9_900, 3));
+    }
+    let rule = vec!["new-connection-per-request"];
+    assert_eq!(outcome(&rows), (8.0, 1.0, 7.0, rule));
+    let found = facts(&rows);
+    let found = of_rule(&found, "new-connection-per-request");
+    let said = found[0].evidence.to_string();
+    assert!(said.contains("it closes each after 3 requests"), "{said}");
+}
+
 /// Bursts of ten requests through a pool that keeps four idle connections.
 fn bursts(count: u64) -> Vec<Value> {
     let mut rows = Vec::new();
@@ -258,6 +319,41 @@ fn a_client_per_call_next_to_a_shared_one_is_no_full_pool() {
     }
     let (_, needed, avoidable, warned) = outcome(&rows);
     assert_eq!((needed, avoidable), (2.0, 19.0));
+    assert_eq!(warned, ["new-connection-per-request"]);
+}
+
+/// Four workers share a client, whose connection each gets back; three of ten calls have their own
+/// client. Rows in the order of their times.
+fn next_to_a_pool(calls: u64) -> Vec<Value> {
+    let mut rows: Vec<(u64, Value)> = Vec::new();
+    let mut carried = [0; 4];
+    let mut free = [0, 2_600, 5_200, 7_800];
+    for nth in 0..calls {
+        let worker = (0..4).min_by_key(|worker| free[*worker]).unwrap();
+        let at = free[worker];
+        let takes = 6_000 + nth * 7_919 % 13 * 700;
+        free[worker] += takes + 1_000;
+        let is_own = nth * 31 % 10 < 3;
+        let id = if is_own { 10 + nth } else { worker as u64 };
+        let ordinal = if is_own { 1 } else { carried[worker] + 1 };
+        if ordinal == 1 {
+            rows.push((at, opened(id, at, SERVER, "api.example")));
+        }
+        rows.push((at + 1, sent(id, at, at + takes, ordinal)));
+        if is_own {
+            rows.push((at + takes + 500, closed(id, at + takes + 500, 1)));
+        } else {
+            carried[worker] += 1;
+        }
+    }
+    rows.sort_by_key(|(at, _)| *at);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+#[test]
+fn a_client_now_and_then_next_to_a_pool_of_many_is_no_full_pool() {
+    let (opened, needed, _, warned) = outcome(&next_to_a_pool(100));
+    assert_eq!((opened, needed), (34.0, 4.0));
     assert_eq!(warned, ["new-connection-per-request"]);
 }
 

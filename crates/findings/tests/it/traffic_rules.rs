@@ -415,7 +415,7 @@ fn a_graceful_drain_is_no_request_limit() {
     // the same number on each, at one age: either may be the limit
     let both = drained(&[10, 10, 10, 10], |_| 5_000);
     assert_eq!(both[0].severity, Severity::Info);
-    let limit = drained(&[10, 10, 10, 10], |id| 400 + 60 * id);
+    let limit = drained(&[10, 10, 10, 10], |id| 200 + 15 * id);
     assert_eq!(limit[0].severity, Severity::Warning, "{limit:?}");
     assert!(limit[0].fix.contains("keepalive_requests"));
     // different moments are no drain

@@ -2,8 +2,8 @@
 
 use super::{Kind, Limits, Plan, Target, id_of};
 use crate::message::FORMAT;
-use intact_experiment::{Axes, ConnectionAxes, Load, NameLookup, TlsChoice, Variation};
-use intact_ledger::{Protocol, TlsVersion, Variant};
+use intact_experiment::{Axes, NameLookup, TlsChoice};
+use intact_ledger::{Protocol, TlsVersion, UnknownKind, Variant};
 use intact_units::duration::with_unit;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -54,34 +54,25 @@ struct Source {
     name: String,
     repetitions: u32,
     duration: String,
-    #[serde(default)]
     slice: Option<String>,
     #[serde(default)]
     labels: Vec<String>,
     limits: Limits,
     #[serde(rename = "target")]
     targets: Vec<Target>,
-    #[serde(default)]
     axes: Option<SourceAxes>,
 }
 
 /// Values by axis: texts, numbers and booleans.
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 struct SourceAxes {
-    #[serde(default)]
     http: Vec<Word>,
-    #[serde(default)]
     tls: Vec<Word>,
-    #[serde(default)]
     keepalive: Vec<Word>,
-    #[serde(default)]
     resume: Vec<Word>,
-    #[serde(default)]
     dns: Vec<Word>,
-    #[serde(default)]
     c: Vec<Word>,
-    #[serde(default)]
     streams: Vec<Word>,
 }
 
@@ -327,16 +318,13 @@ fn variants(source: &SourceAxes, tls: TlsChoice) -> Result<(Vec<Variant>, Vec<St
         })?,
         tls: values("tls", &source.tls, tls, |text| one_of(TLS, text))?,
         resume: values("resume", &source.resume, false, |text| one_of(ON_OFF, text))?,
-        early_data: vec![false],
         dns: values("dns", &source.dns, NameLookup::System, |text| {
-            let known = NameLookup::ALL.map(|one| (one.as_str(), one));
-            one_of(&known, text)
+            let known = text.parse();
+            known.map_err(|unknown: UnknownKind| format!("{text:?}: {unknown}"))
         })?,
         concurrency: values("c", &source.c, 1, count)?,
         streams: values("streams", &source.streams, 1, count)?,
-        connection: ConnectionAxes::default(),
-        load: Load::default(),
-        variation: Variation::default(),
+        ..Axes::default()
     };
     if axes.product() > MOST_VARIANTS {
         return Err(format!("more than {MOST_VARIANTS} variants"));

@@ -7,6 +7,7 @@
 use super::{Claim, Counts, DeadMessage, MARGIN, Queue, QueueError};
 use crate::message::Message;
 use crate::private;
+use crate::store::FailedPlace;
 use rusqlite::types::ValueRef;
 use rusqlite::{
     Connection, OptionalExtension, Row, ToSql, Transaction, TransactionBehavior, params,
@@ -211,10 +212,9 @@ impl SqliteQueue {
         let deliveries = self.deliveries;
         let mut rows = Vec::with_capacity(batch.len());
         for message in batch {
-            let body = serde_json::to_string(message).map_err(|error| QueueError::Failed {
-                name: self.name.clone(),
-                words: error.to_string(),
-            })?;
+            let failed = |error: serde_json::Error| FailedPlace::new(&self.name, error.to_string());
+            let body = serde_json::to_string(message)
+                .map_err(|error| QueueError::Failed(failed(error)))?;
             let hold = Duration::from_millis(message.job.ms) + MARGIN;
             let hold = i64::try_from(hold.as_millis()).unwrap_or(i64::MAX);
             rows.push((format!("{}/{}", message.plan, message.id), body, hold));
@@ -374,28 +374,22 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 /// Maps an SQLite error to what the caller can do.
 fn failure(name: &str, error: &rusqlite::Error) -> QueueError {
     use rusqlite::ErrorCode;
-    let name = name.to_owned();
     if is_busy(error) {
         return QueueError::Busy {
-            name,
+            name: name.to_owned(),
             seconds: BUSY.as_secs(),
         };
     }
-    let words = error.to_string();
-    match error.sqlite_error_code() {
-        Some(ErrorCode::CannotOpen) => QueueError::Missing { name, words },
-        Some(ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => QueueError::Failed {
-            name,
-            words: format!("{words}: is the folder writable?"),
-        },
-        Some(ErrorCode::NotADatabase) => QueueError::Failed {
-            name,
-            words: format!("{words}: name another file"),
-        },
-        Some(ErrorCode::DiskFull) => QueueError::Failed {
-            name,
-            words: format!("{words}; free some space. Finished results are kept"),
-        },
-        _ => QueueError::Failed { name, words },
+    let code = error.sqlite_error_code();
+    let remedy = match code {
+        Some(ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => ": is the folder writable?",
+        Some(ErrorCode::NotADatabase) => ": name another file",
+        Some(ErrorCode::DiskFull) => "; free some space. Finished results are kept",
+        _ => "",
+    };
+    let failed = FailedPlace::new(name, format!("{error}{remedy}"));
+    match code {
+        Some(ErrorCode::CannotOpen) => QueueError::Missing(failed),
+        _ => QueueError::Failed(failed),
     }
 }

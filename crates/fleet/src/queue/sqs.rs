@@ -7,6 +7,7 @@
 
 use super::{Claim, Counts, DeadMessage, MARGIN, Queue, QueueError};
 use crate::message::Message;
+use crate::store::FailedPlace;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::BehaviorVersion;
 use aws_sdk_sqs::config::http::HttpResponse;
@@ -39,17 +40,11 @@ impl SqsQueue {
         let queue = name
             .strip_prefix("sqs://")
             .filter(|queue| !queue.is_empty())
-            .ok_or_else(|| QueueError::Name {
-                name: name.to_owned(),
-                words: "sqs://NAME",
-            })?;
+            .ok_or_else(|| QueueError::Name(FailedPlace::new(name, "sqs://NAME")))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| QueueError::Failed {
-                name: name.to_owned(),
-                words: error.to_string(),
-            })?;
+            .map_err(|error| QueueError::Failed(FailedPlace::new(name, error.to_string())))?;
         let client = runtime.block_on(async {
             Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await)
         });
@@ -62,7 +57,7 @@ impl SqsQueue {
         let url = find(queue)?;
         let dead = match find(&format!("{queue}-dead")) {
             Ok(url) => Some(url),
-            Err(QueueError::Missing { .. }) => None,
+            Err(QueueError::Missing(_)) => None,
             Err(error) => return Err(error),
         };
         Ok(SqsQueue {
@@ -84,10 +79,7 @@ impl SqsQueue {
     }
 
     fn error_of(&self, words: &dyn std::fmt::Display) -> QueueError {
-        QueueError::Failed {
-            name: self.name.clone(),
-            words: words.to_string(),
-        }
+        QueueError::Failed(FailedPlace::new(&self.name, words.to_string()))
     }
 
     fn hide(&self, receipt: &str, time: Duration) -> Result<(), QueueError> {
@@ -262,7 +254,6 @@ fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
     name: &str,
     error: &SdkError<E, HttpResponse>,
 ) -> QueueError {
-    let name = name.to_owned();
     // a proxy or a service that only resembles SQS refuses without a code
     let status = error.raw_response().map(|answer| answer.status().as_u16());
     let code = error.code().unwrap_or_default();
@@ -270,8 +261,9 @@ fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
         (Some(words), _) => words.to_owned(),
         (None, error) => chain(error),
     };
+    let failed = FailedPlace::new(name, words.as_str());
     if code.contains("NonExistentQueue") || code.contains("QueueDoesNotExist") {
-        QueueError::Missing { name, words }
+        QueueError::Missing(failed)
     } else if [
         "AccessDenied",
         "InvalidClientTokenId",
@@ -287,24 +279,22 @@ fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
         || words.contains("credentials")
         || matches!(status, Some(401 | 403))
     {
-        QueueError::Forbidden { name, words }
+        QueueError::Forbidden(failed)
     } else if code.contains("Throttl")
         || code.contains("OverLimit")
         || matches!(status, Some(429 | 503))
     {
-        QueueError::Throttled { name, words }
+        QueueError::Throttled(failed)
     } else {
-        QueueError::Failed { name, words }
+        QueueError::Failed(failed)
     }
 }
 
 /// An error with its causes: the outermost one only states that something failed.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        words = format!("{words}: {cause}");
-        source = cause.source();
-    }
-    words
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }

@@ -1,56 +1,46 @@
 //! Maps the errors of folders and of S3 to what the caller can do.
 
+use std::io::{self, ErrorKind};
+
+/// A queue or a store that did not do what was asked of it.
+#[derive(Debug)]
+pub struct FailedPlace {
+    /// Its name.
+    pub name: String,
+    /// The problem, in its own words where it has any.
+    pub words: String,
+}
+
+impl FailedPlace {
+    pub(crate) fn new(name: &str, words: impl Into<String>) -> FailedPlace {
+        FailedPlace {
+            name: name.to_owned(),
+            words: words.into(),
+        }
+    }
+}
+
 /// Why an operation of the store failed. Each message names the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The name is no folder and no URL of a known scheme.
-    #[error("--store {name}: {words}")]
-    Name {
-        /// The given name.
-        name: String,
-        /// The valid names.
-        words: String,
-    },
+    #[error("--store {}: {}", .0.name, .0.words)]
+    Name(FailedPlace),
     /// Permission denied.
-    #[error("store {name}: not permitted: {words}")]
-    Forbidden {
-        /// The store.
-        name: String,
-        /// The error of the store.
-        words: String,
-    },
+    #[error("store {}: not permitted: {}", .0.name, .0.words)]
+    Forbidden(FailedPlace),
     /// The bucket does not exist.
-    #[error("store {name}: not there: {words}; create it or name another one")]
-    Absent {
-        /// The store.
-        name: String,
-        /// The error of the store.
-        words: String,
-    },
+    #[error("store {}: not there: {}; create it or name another one", .0.name, .0.words)]
+    Absent(FailedPlace),
     /// Throttled.
-    #[error("store {name}: throttled: {words}; use fewer workers. Finished results are kept")]
-    Throttled {
-        /// The store.
-        name: String,
-        /// The error of the store.
-        words: String,
-    },
+    #[error("store {}: throttled: {}; use fewer workers. Finished results are kept", .0.name, .0.words)]
+    Throttled(FailedPlace),
     /// No space is left.
-    #[error("store {name}: full: {words}; free some space. Finished results are kept")]
-    Full {
-        /// The store.
-        name: String,
-        /// The error.
-        words: String,
-    },
+    #[error("store {}: full: {}; free some space. Finished results are kept", .0.name, .0.words)]
+    Full(FailedPlace),
     /// The object does not exist.
-    #[error("store {name}: {words}: is this the store of a campaign?")]
-    Missing {
-        /// The store.
-        name: String,
-        /// The error of the store.
-        words: String,
-    },
+    #[error("store {}: {}: is this the store of a campaign?", .0.name, .0.words)]
+    Missing(FailedPlace),
     /// An object has other content than expected.
     #[error("store {name}: {key}: {words}")]
     Unreadable {
@@ -62,41 +52,35 @@ pub enum StoreError {
         words: String,
     },
     /// Another failure, such as no network.
-    #[error("store {name}: {words}")]
-    Failed {
-        /// The store.
-        name: String,
-        /// The error.
-        words: String,
-    },
+    #[error("store {}: {}", .0.name, .0.words)]
+    Failed(FailedPlace),
 }
 
 impl StoreError {
     /// Converts an error of the store with this name.
     pub(super) fn of(name: &str, error: &object_store::Error) -> StoreError {
         use object_store::Error;
-        let name = name.to_owned();
         let words = error.to_string();
-        if is_full(error) {
-            return StoreError::Full { name, words };
-        }
         if let Some((code, words)) = refusal(&words) {
+            let failed = FailedPlace::new(name, words);
             return match code.as_str() {
-                "NoSuchBucket" => StoreError::Absent { name, words },
-                "NoSuchKey" => StoreError::Missing { name, words },
+                "NoSuchBucket" => StoreError::Absent(failed),
+                "NoSuchKey" => StoreError::Missing(failed),
                 "SlowDown" | "ServiceUnavailable" | "TooManyRequests" | "RequestLimitExceeded" => {
-                    StoreError::Throttled { name, words }
+                    StoreError::Throttled(failed)
                 }
-                code if FORBIDDEN.contains(&code) => StoreError::Forbidden { name, words },
-                _ => StoreError::Failed { name, words },
+                code if FORBIDDEN.contains(&code) => StoreError::Forbidden(failed),
+                _ => StoreError::Failed(failed),
             };
         }
+        let failed = FailedPlace::new(name, words);
         match error {
-            Error::NotFound { .. } => StoreError::Missing { name, words },
+            _ if is_full(error) => StoreError::Full(failed),
+            Error::NotFound { .. } => StoreError::Missing(failed),
             Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-                StoreError::Forbidden { name, words }
+                StoreError::Forbidden(failed)
             }
-            _ => StoreError::Failed { name, words },
+            _ => StoreError::Failed(failed),
         }
     }
 }
@@ -128,21 +112,15 @@ fn refusal(text: &str) -> Option<(String, String)> {
 
 /// Whether a folder's file system is full.
 fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
-    use std::io::ErrorKind;
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        let kind = error
-            .downcast_ref::<std::io::Error>()
-            .map(std::io::Error::kind);
-        if matches!(
-            kind,
-            Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
-        ) {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(|error| {
+            matches!(
+                error.kind(),
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+            )
+        })
 }
 
 #[cfg(test)]
@@ -162,11 +140,11 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_detected_at_any_depth_of_the_error() {
-        let error = |kind: std::io::ErrorKind| object_store::Error::Generic {
+        let error = |kind: ErrorKind| object_store::Error::Generic {
             store: "LocalFileSystem",
-            source: Box::new(std::io::Error::from(kind)),
+            source: Box::new(io::Error::from(kind)),
         };
-        assert!(is_full(&error(std::io::ErrorKind::StorageFull)));
-        assert!(!is_full(&error(std::io::ErrorKind::NotFound)));
+        assert!(is_full(&error(ErrorKind::StorageFull)));
+        assert!(!is_full(&error(ErrorKind::NotFound)));
     }
 }

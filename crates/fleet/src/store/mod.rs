@@ -13,7 +13,7 @@
 mod error;
 mod result;
 
-pub use error::StoreError;
+pub use error::{FailedPlace, StoreError};
 pub use result::{CheckResult, DeliveryResult};
 
 use crate::message::{FORMAT, Message};
@@ -46,10 +46,7 @@ impl Store {
     /// Opens a store by its name: a folder, which is created, or a URL such as `s3://BUCKET/PREFIX`
     /// in a build with the feature `aws`.
     pub fn open(name: &str) -> Result<Store, StoreError> {
-        let failed = |words: String| StoreError::Failed {
-            name: name.to_owned(),
-            words,
-        };
+        let failed = |words: String| StoreError::Failed(FailedPlace::new(name, words));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -254,10 +251,7 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 
 #[cfg(feature = "aws")]
 fn remote(name: &str) -> Result<(Arc<dyn ObjectStore>, Key), StoreError> {
-    let wrong = |words: String| StoreError::Name {
-        name: name.to_owned(),
-        words,
-    };
+    let wrong = |words: String| StoreError::Name(FailedPlace::new(name, words));
     let url = url::Url::parse(name).map_err(|error| wrong(error.to_string()))?;
     // credentials, region and endpoint come from the environment, as for every tool of the platform
     let settings = std::env::vars().map(|(key, value)| (key.to_ascii_lowercase(), value));
@@ -268,9 +262,6 @@ fn remote(name: &str) -> Result<(Arc<dyn ObjectStore>, Key), StoreError> {
 
 #[cfg(not(feature = "aws"))]
 fn remote(name: &str) -> Result<(Arc<dyn ObjectStore>, Key), StoreError> {
-    Err(StoreError::Name {
-        name: name.to_owned(),
-        words: "this build only knows folders: build with `--features aws` for S3, GCS and Azure"
-            .to_owned(),
-    })
+    let words = "this build only knows folders: build with `--features aws` for S3, GCS and Azure";
+    Err(StoreError::Name(FailedPlace::new(name, words)))
 }

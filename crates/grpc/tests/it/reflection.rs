@@ -1,6 +1,7 @@
+use intact_grpc::Types;
 use intact_grpc::reflection::{PATHS, Query, ReflectionError, Reply, reply};
-use intact_grpc::{
-    DescriptorProto, FileDescriptorProto, MethodDescriptorProto, ServiceDescriptorProto, Types,
+use prost_types::{
+    DescriptorProto, FileDescriptorProto, MethodDescriptorProto, ServiceDescriptorProto,
 };
 
 /// A file with a message of its own name, and with the service `a.Service` if it is named `a`.

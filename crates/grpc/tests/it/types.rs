@@ -202,13 +202,13 @@ fn public_imports_that_go_round_or_share_many_are_read_once() {
 
 #[test]
 fn a_type_behind_public_imports_is_found() {
-    let method = intact_grpc::MethodDescriptorProto {
+    let method = prost_types::MethodDescriptorProto {
         name: Some("Get".to_owned()),
         input_type: Some(".Message".to_owned()),
         output_type: Some(".Message".to_owned()),
         ..Default::default()
     };
-    let service = intact_grpc::ServiceDescriptorProto {
+    let service = prost_types::ServiceDescriptorProto {
         name: Some("Service".to_owned()),
         method: vec![method],
         options: None,

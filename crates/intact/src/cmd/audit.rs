@@ -9,7 +9,7 @@ use super::output_files::OutputFiles;
 use super::progress;
 use super::run_header::{fingerprint_key, of_words};
 use crate::console;
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use indicatif::ProgressBar;
@@ -86,29 +86,20 @@ TLS without keys is counted in connections, never as 0 % reuse. See docs/referen
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let args = &config.options;
     let conclusion = Conclusion::begin(args.output.clone(), &args.gates, DocumentKind::Audit)?;
-    let Some(conclusion) = conclusion else {
-        return Ok(ExitCode::from(exit::FINE));
-    };
     let interrupt = Interrupt::listen()?;
     let keys = key_log(&args.keylog)?;
-    let (inputs, unread) = open(&args.inputs, &args.log_format)?;
-    let base = inputs.iter().filter_map(Input::begins_at).min();
-    let run = head(&inputs, base, &config.words)?;
+    let opened = open(&args.inputs, &args.log_format)?;
+    let run = head(&opened.0, &config.words)?;
     let fold = Audited {
         observed: TrafficAnalysis::new(&run),
         responses: BodyArrival::default(),
     };
     let mut observing = Observing::start(fold, &run, &args.files)?;
-    let reading = Audit::new(Options {
-        keys,
-        ladder: args.ladder.map(|number| match number {
-            0 => LadderSelection::First,
-            number => LadderSelection::Number(number),
-        }),
-        random: fingerprint_key()?,
-        base: base.unwrap_or(0),
+    let ladder = args.ladder.map(|number| match number {
+        0 => LadderSelection::First,
+        number => LadderSelection::Number(number),
     });
-    let (inputs, ladder) = read_all(reading, inputs, unread, &mut observing, &interrupt)?;
+    let (inputs, ladder) = read_all(opened, keys, ladder, &mut observing, &interrupt)?;
     let Audited {
         observed,
         responses,
@@ -147,37 +138,28 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
 
 /// The traffic of these inputs, without a page or a ledger.
 pub(super) fn analysis(paths: &[PathBuf], words: &[String]) -> Result<TrafficAnalysis, Failed> {
-    let (inputs, mut unread) = open(paths, &None)?;
-    let base = inputs.iter().filter_map(Input::begins_at).min();
-    let mut traffic = TrafficAnalysis::new(&head(&inputs, base, words)?);
-    let mut reading = Audit::new(Options {
-        keys: KeyLog::default(),
-        ladder: None,
-        random: fingerprint_key()?,
-        base: base.unwrap_or(0),
-    });
-    let all = inputs.len();
-    for input in inputs {
-        if let Err(error) = reading.read(input, &mut traffic, &mut || true) {
-            unread.push(error);
-        }
-    }
-    if unread.len() >= all {
-        return Err(nothing_read(&unread));
-    }
-    reading.finish(&mut traffic);
+    let opened = open(paths, &None)?;
+    let mut traffic = TrafficAnalysis::new(&head(&opened.0, words)?);
+    let (keys, interrupt) = (KeyLog::default(), Interrupt::default());
+    read_all(opened, keys, None, &mut traffic, &interrupt)?;
     Ok(traffic)
 }
 
 /// Reads all inputs until a signal comes. Returns what was read, and the packets that `--ladder`
-/// asks for. `unread`: inputs that could not be opened.
+/// asks for.
 fn read_all(
-    mut reading: Audit,
-    inputs: Vec<Input>,
-    mut unread: Vec<AuditError>,
-    observing: &mut Observing<Audited>,
+    (inputs, mut unread): Opened,
+    keys: KeyLog,
+    ladder: Option<LadderSelection>,
+    sink: &mut impl Sink,
     interrupt: &Interrupt,
 ) -> Result<(Vec<InputFacts>, Option<LadderFacts>), Failed> {
+    let mut reading = Audit::new(Options {
+        keys,
+        ladder,
+        random: fingerprint_key()?,
+        base: begin(&inputs),
+    });
     let bar = bar(&inputs)?;
     let mut accounts = Vec::new();
     for input in inputs {
@@ -187,22 +169,22 @@ fn read_all(
             bar.set_position(before + gauge.get());
             interrupt.signal().is_none()
         };
-        match reading.read(input, observing, &mut go_on) {
+        match reading.read(input, sink, &mut go_on) {
             Ok(account) => accounts.push(input_facts(&account)),
             Err(error) => unread.push(error),
         }
         bar.set_position(before + gauge.get());
     }
-    reading.finish(observing);
+    reading.finish(sink);
     bar.finish_and_clear();
     if accounts.is_empty() {
         return Err(nothing_read(&unread));
     }
     for caveat in AuditError::caveats(&unread) {
-        observing.record(Event::Caveat(&caveat));
+        sink.record(Event::Caveat(&caveat));
     }
     if interrupt.signal().is_some() {
-        observing.record(Event::Caveat(&Caveat::incomplete(
+        sink.record(Event::Caveat(&Caveat::incomplete(
             "interrupted",
             "a signal ended the reading: the rest of the inputs was not read",
         )));
@@ -232,12 +214,18 @@ fn key_log(files: &[PathBuf]) -> Result<KeyLog, Failed> {
     Ok(keys)
 }
 
+/// Inputs that can be read, and why others cannot.
+type Opened = (Vec<Input>, Vec<AuditError>);
+
+/// When the first input begins, in nanoseconds; 0 where that is not known.
+fn begin(inputs: &[Input]) -> u64 {
+    let begins = inputs.iter().filter_map(Input::begins_at);
+    begins.min().unwrap_or(0)
+}
+
 /// Opens all inputs, in the order in which they are to be read; those that cannot be read are no
 /// reason not to read the others.
-fn open(
-    paths: &[PathBuf],
-    log_format: &Option<Pattern>,
-) -> Result<(Vec<Input>, Vec<AuditError>), Failed> {
+fn open(paths: &[PathBuf], log_format: &Option<Pattern>) -> Result<Opened, Failed> {
     let (mut inputs, mut unread) = (Vec::new(), Vec::new());
     let hints = InputOptions {
         log_format: log_format.clone(),
@@ -268,8 +256,8 @@ fn nothing_read(errors: &[AuditError]) -> Failed {
     Failed::unreadable(anyhow!("{}", all.join("\n")))
 }
 
-fn head(inputs: &[Input], base: Option<u64>, words: &[String]) -> Result<Run, Failed> {
-    let started = jiff::Timestamp::from_nanosecond(i128::from(base.unwrap_or(0)))
+fn head(inputs: &[Input], words: &[String]) -> Result<Run, Failed> {
+    let started = jiff::Timestamp::from_nanosecond(i128::from(begin(inputs)))
         .context("the input begins at a time that no calendar has")?;
     let vantage = inputs
         .first()

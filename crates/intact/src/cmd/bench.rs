@@ -3,14 +3,16 @@
 mod args;
 mod capacity;
 mod capacity_options;
+mod connection_options;
 mod flame;
 mod grpc;
 mod measurement;
-#[cfg(not(all(feature = "live", unix)))]
-mod no_view;
 mod scenario;
 mod service;
 #[cfg(all(feature = "live", unix))]
+mod view;
+#[cfg(not(all(feature = "live", unix)))]
+#[path = "bench/no_view.rs"]
 mod view;
 pub(super) mod watched_service;
 
@@ -23,12 +25,11 @@ use super::resolver;
 use super::run_header;
 use super::serve;
 use crate::console;
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use anyhow::{Context, anyhow};
 pub(crate) use args::{Args, http_version, time};
-use args::{Coalesce, Io, RowChoice, Switch, on};
 pub(super) use flame::FlameGraphs;
-use intact_bench::{Bench, BenchError, IoChoice, Length, RowPolicy, Target};
+use intact_bench::{Bench, BenchError, Length, RowPolicy, Target};
 use intact_client::Clock;
 use intact_client::tls::Verify;
 use intact_experiment::{Axes, CacheUse, TlsChoice, Variation};
@@ -37,14 +38,10 @@ use intact_findings::{BenchParts, Document, Parts};
 use intact_ledger::{Caveat, Protocol, Rows, Tally};
 use intact_units::plural::counted;
 use measurement::Measurement;
-#[cfg(not(all(feature = "live", unix)))]
-pub(super) use no_view::{BenchView, Shown};
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
-#[cfg(all(feature = "live", unix))]
-pub(super) use view::{BenchView, Shown};
+pub(super) use view::BenchView;
 
 /// Time that all variants share when neither -n nor -z is given.
 const LOCAL_TIME: Duration = Duration::from_secs(16);
@@ -52,35 +49,12 @@ const LOCAL_TIME: Duration = Duration::from_secs(16);
 const SHORT_TIME: Duration = Duration::from_secs(8);
 
 /// All that a bench depends on.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Config {
-    /// The options.
-    pub(super) options: Args,
-    /// The command line, as it is recorded.
-    pub(super) words: Vec<String>,
-    /// Half as long where neither -n nor -z sets the length.
-    pub(super) short: bool,
-    /// Whether the page ends with the conclusion of the demonstration.
-    pub(super) demonstration: bool,
-}
-
-impl From<Args> for Config {
-    fn from(options: Args) -> Config {
-        Config {
-            options,
-            words: run_header::words(),
-            short: false,
-            demonstration: false,
-        }
-    }
-}
+pub(crate) type Config = super::config::Config<Args>;
 
 /// Runs a bench and prints its page; on a link in a process of its own.
 pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     let options = &config.options;
-    if options.gates.begin(options.document())?.is_none() {
-        return Ok(ExitCode::from(exit::FINE));
-    }
+    options.gates.begin(options.document())?;
     if options.scenario.dry_run {
         return scenario::print_plan(options);
     }
@@ -99,9 +73,7 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
 /// Measures from this process. `near`: the link on whose client side the process is.
 pub(super) fn measure(config: &Config, near: Option<Near>) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    let Some(mut measurement) = Measurement::begin(config, near)? else {
-        return Ok(ExitCode::from(exit::FINE));
-    };
+    let mut measurement = Measurement::begin(config, near)?;
     let measured = if args.scenario.scenario.is_some() {
         scenario::measure(args, &mut measurement)
     } else if args.service.is_any() {
@@ -136,7 +108,7 @@ fn measure_variants(
         measurement.start_server()?;
     }
     let ready = measurement.ready();
-    let bench = bench(args, config.short, ready)?;
+    let bench = bench(args, ready)?;
     let head = measurement.head(|head| bench.describe(head));
     let server = args.server_pid.or(ready.map(|ready| ready.pid));
     let flame = args.flamegraph.as_deref();
@@ -188,10 +160,10 @@ fn compare_with(facts: &mut BenchFacts, (run, then): &(intact_ledger::Run, Bench
 }
 
 /// The bench of these options, announced. `ready`: the built-in server.
-fn bench(args: &Args, short: bool, ready: Option<&Ready>) -> Result<Bench, Failed> {
+fn bench(args: &Args, ready: Option<&Ready>) -> Result<Bench, Failed> {
     let url = args.url.clone().or(ready.map(Ready::url));
     let url = url.ok_or_else(|| Failed::usage(anyhow!("name a URL")))?;
-    let config = bench_config(args, short, url, ready)?;
+    let config = bench_config(args, url, ready)?;
     let opening_per_s = config.opening_per_s;
     let bench = Bench::new(config).map_err(usage_or_own)?;
     announce(&bench, opening_per_s);
@@ -224,7 +196,6 @@ fn announce(bench: &Bench, opening_per_s: Option<f64>) {
 
 fn bench_config(
     args: &Args,
-    short: bool,
     url: String,
     builtin: Option<&Ready>,
 ) -> Result<intact_bench::Config, Failed> {
@@ -236,9 +207,8 @@ fn bench_config(
     let axes = axes(args, url.starts_with("https://"));
     check_ports(args, &axes, &url)?;
     let mut config = intact_bench::Config {
-        axes,
         target: Target {
-            url,
+            url: url.clone(),
             plain_port: args.plain_port,
             tls_port: args.tls_port.or(builtin.map(Ready::tls_port)),
         },
@@ -246,9 +216,6 @@ fn bench_config(
         rounds: args.rounds,
         threads: args.threads,
         seed: args.seed.unwrap_or_else(run_header::seed),
-        opening_per_s: None,
-        requests_per_s: None,
-        most: None,
         timeout: args.request.timeout,
         method: args.request.method().to_owned(),
         headers: args
@@ -259,25 +226,16 @@ fn bench_config(
             .chain(kind)
             .chain(grpc.fields())
             .collect(),
-        body: Vec::new(),
-        user_agent: concat!("intact/", env!("CARGO_PKG_VERSION")).to_owned(),
         expect: args.request.expect.expect,
         credentials: args.reach.credentials(otherwise)?,
         route: args.reach.route(),
-        coalesce: match args.coalesce {
-            Coalesce::Auto => intact_bench::Coalesce::Auto,
-            Coalesce::On => intact_bench::Coalesce::Always,
-            Coalesce::Off => intact_bench::Coalesce::Never,
-        },
+        coalesce: args.coalesce,
         proxy: args.proxy.clone(),
         unix_socket: args.unix_socket.clone(),
-        io: match args.io {
-            Io::Auto => IoChoice::Auto,
-            Io::Epoll => IoChoice::Epoll,
-            Io::Uring => IoChoice::Uring,
-        },
+        io: args.io,
         keep: row_policy(args),
         server_pid: args.server_pid.or(builtin.map(|ready| ready.pid)),
+        ..intact_bench::Config::new(url, axes)
     };
     config.body = grpc.body(&config, given_body(args)?)?;
     if args.scenario.scenario.is_some() {
@@ -285,7 +243,11 @@ fn bench_config(
     } else if let Some(time) = args.time {
         config.length = Length::Time(time);
     } else if args.requests.is_none() {
-        let time = if short { SHORT_TIME } else { LOCAL_TIME };
+        let time = if args.is_short {
+            SHORT_TIME
+        } else {
+            LOCAL_TIME
+        };
         config
             .set_default_length(builtin.is_some(), time)
             .map_err(Failed::usage)?;
@@ -350,13 +312,18 @@ fn speaks_http3(args: &Args) -> bool {
 }
 
 /// The built-in server that the variants need.
-pub(super) fn server_config(args: &Args) -> serve::Config {
-    let is_on = |switches: &[Switch]| on(switches).contains(&true);
-    let sends_early = is_on(&args.axes.early_data) || args.axes.remedies;
-    serve::Config::of_builtin()
-        .with_http3(speaks_http3(args), sends_early)
-        .with_fast_open(is_on(&args.axes.connection.tcp_fastopen))
-        .with_etag(args.axes.connection.cache.contains(&CacheUse::Revalidate))
+pub(super) fn server_config(args: &Args) -> anyhow::Result<serve::Config> {
+    let connection = &args.axes.connection.axes;
+    let sends_early = args.axes.early_data.contains(&true) || args.axes.remedies;
+    let options = [
+        ("--http3", speaks_http3(args)),
+        ("--early-data", sends_early),
+        ("--tcp-fastopen", connection.fast_open.contains(&true)),
+        ("--etag", connection.cache.contains(&CacheUse::Revalidate)),
+    ];
+    let needed = options.iter().filter(|(_, is_needed)| *is_needed);
+    let needed: Vec<&str> = needed.map(|(option, _)| *option).collect();
+    Ok(serve::Config::with_options(&needed)?)
 }
 
 /// The variants; without `--tls` as the URL says.
@@ -374,14 +341,14 @@ fn axes(args: &Args, secure: bool) -> Axes {
         );
     }
     // the first value of each is that of the baseline
-    let remedy = |given: &[Switch]| match args.axes.remedies {
+    let remedy = |given: &[bool]| match args.axes.remedies {
         true => vec![false, true],
-        false => on(given),
+        false => given.to_vec(),
     };
     let has_tls = tls.iter().any(|&tls| tls != TlsChoice::None);
-    let of_tls = |given: &[Switch]| match has_tls {
+    let of_tls = |given: &[bool]| match has_tls {
         true => remedy(given),
-        false => on(given),
+        false => given.to_vec(),
     };
     let http = match (args.axes.http.is_empty(), args.axes.remedies && has_tls) {
         _ if args.request.grpc.is_any() => vec![Protocol::Http2],
@@ -396,7 +363,7 @@ fn axes(args: &Args, secure: bool) -> Axes {
         resume: of_tls(&args.axes.resume),
         early_data: match args.request.is_repeatable() {
             true => of_tls(&args.axes.early_data),
-            false => on(&args.axes.early_data),
+            false => args.axes.early_data.clone(),
         },
         dns: args.axes.dns.clone(),
         concurrency: match args.axes.concurrency.is_empty() {
@@ -404,7 +371,7 @@ fn axes(args: &Args, secure: bool) -> Axes {
             false => args.axes.concurrency.clone(),
         },
         streams: args.axes.streams.clone(),
-        connection: args.axes.connection.axes(),
+        connection: args.axes.connection.axes.clone(),
         load: args.open_loop.load(),
         variation: match args.axes.remedies {
             true => Variation::OneAtATime,
@@ -418,8 +385,8 @@ fn row_policy(args: &Args) -> RowPolicy {
     if args.ledger.is_none() && args.csv.is_none() && args.output.report.is_empty() {
         return RowPolicy::First;
     }
-    RowPolicy::Ledger(match (args.rows, &args.csv) {
-        (Some(RowChoice::All), _) | (None, Some(_)) => Rows::All,
-        (Some(RowChoice::Sample) | None, _) => Rows::Sample,
-    })
+    RowPolicy::Ledger(args.rows.unwrap_or(match args.csv {
+        Some(_) => Rows::All,
+        None => Rows::Sample,
+    }))
 }

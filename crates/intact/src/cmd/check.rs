@@ -14,14 +14,13 @@ use super::output_files::OutputFiles;
 use super::run_header;
 use super::watching::{Early, Wanted, Watched, Watching};
 use crate::console;
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use crate::interrupt::Interrupt;
 use anyhow::Context;
 use chain::ChainArgs;
 use drain::DrainArgs;
 use intact_check::{
-    Budget, CONNECTIONS_PER_S, Capture, CaptureError, Check, CheckError, ConfigError, ExtraRequest,
-    MAX_TIME,
+    Budget, CONNECTIONS_PER_S, Capture, CaptureError, Check, CheckError, ExtraRequest, MAX_TIME,
 };
 use intact_client::Clock;
 use intact_client::tls::Verify;
@@ -66,7 +65,7 @@ pub(crate) struct Args {
     thorough: bool,
     /// See whether a connection survives this request too; may be repeated, POST, PUT and PATCH
     /// carry {}
-    #[arg(long = "try", value_name = "[METHOD ]PATH", value_parser = tried)]
+    #[arg(long = "try", value_name = "[METHOD ]PATH")]
     tries: Vec<ExtraRequest>,
     /// HTTP version for limits and waterfall [default: 1.1, or what there is]
     #[arg(long, value_name = "1.0|1.1|2|3", value_parser = http_version)]
@@ -173,9 +172,6 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
         return chain::run(&args, &words);
     }
     let conclusion = Conclusion::begin(args.output.clone(), &args.gates, DocumentKind::Check)?;
-    let Some(conclusion) = conclusion else {
-        return Ok(ExitCode::from(exit::FINE));
-    };
     let interrupt = Interrupt::listen()?;
     let output = args.output.clone();
     let files = OutputFiles::of(args.ledger.clone(), None);
@@ -292,10 +288,6 @@ fn capture(args: &Args) -> Result<(Option<Capture>, Wanted), Failed> {
         wanted.pcapng = Some(file);
     }
     Ok((Some(capture), wanted))
-}
-
-fn tried(text: &str) -> Result<ExtraRequest, String> {
-    text.parse().map_err(|error: ConfigError| error.to_string())
 }
 
 fn check_config(args: Args) -> Result<(intact_check::Config, DrainArgs), Failed> {

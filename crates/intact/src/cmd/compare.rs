@@ -12,16 +12,14 @@ use super::production;
 use super::resolver;
 use super::run_header;
 use super::watch::Keys;
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use anyhow::anyhow;
 use intact_document::requirement::DocumentKind;
 use intact_experiments::compare::{CompareFacts, Comparison};
 use intact_experiments::likeness::ConnectionBehaviour;
-use intact_findings::document_of;
-use intact_findings::stored;
-use intact_findings::{Document, Parts};
+use intact_findings::{Document, Parts, document_of, stored};
 use intact_ledger::store::Reader;
-use intact_ledger::{EvidenceSet, Producer, Run, Vantage, Variant};
+use intact_ledger::{EvidenceSet, Producer, Run, Variant};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -139,9 +137,6 @@ Exit code: 0; 1 when a requirement failed; a program's own when it fails, after 
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let args = &config.options;
     let conclusion = Conclusion::begin(args.output.clone(), &args.gates, DocumentKind::Compare)?;
-    let Some(conclusion) = conclusion else {
-        return Ok(ExitCode::from(exit::FINE));
-    };
     let (run, facts, ended) = match (args.ledgers.is_empty(), args.programs.is_empty()) {
         (false, true) => {
             let like = args.like.iter();
@@ -201,7 +196,7 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
         }
         readers.push(reader);
     }
-    let mut run = head(readers[0].run().vantage, words);
+    let mut run = run_header::head(Producer::Compare, readers[0].run().vantage, words);
     run.variants = named(names(folders));
     run.varied = vec!["ledger".to_owned()];
     let evidence = readers.iter().map(|reader| reader.run().evidence);
@@ -270,11 +265,6 @@ fn named(names: Vec<String>) -> Vec<Variant> {
         name,
     };
     distinct_names(names).into_iter().map(one).collect()
-}
-
-/// The run's head.
-fn head(vantage: Vantage, words: &[String]) -> Run {
-    run_header::head(Producer::Compare, vantage, words)
 }
 
 fn usage(words: &'static str) -> Failed {

@@ -60,19 +60,17 @@ pub(crate) struct Conclusion {
 }
 
 impl Conclusion {
-    /// Reads the requirements before anything runs; `None` where `help` was asked for and is
-    /// printed.
+    /// Reads the requirements before anything runs.
     pub(crate) fn begin(
         output: impl Into<Output>,
         gates: &Gates,
         document: DocumentKind,
-    ) -> Result<Option<Conclusion>, Failed> {
-        let requirements = gates.begin(document)?;
-        Ok(requirements.map(|requirements| Conclusion {
+    ) -> Result<Conclusion, Failed> {
+        Ok(Conclusion {
+            requirements: gates.begin(document)?,
             output: output.into(),
             gates: gates.clone(),
-            requirements,
-        }))
+        })
     }
 
     /// Writes the JSON, prints the page unless JSON takes standard output, writes the files of

@@ -22,8 +22,8 @@ pub(crate) fn run() -> Result<ExitCode, Failed> {
     options.axes.tls = vec![TlsChoice::Version(TlsVersion::Tls13)];
     options.time = Some(TIME);
     options.rounds = Some(ROUNDS);
-    let mut config = bench::Config::from(options);
-    config.demonstration = true;
+    options.is_demonstration = true;
+    let config = bench::Config::from(options);
     let spec = LINK.parse().map_err(Failed::usage)?;
     match link::make(&spec, None) {
         Ok(link) => on_link::run(&link, config),

@@ -56,7 +56,7 @@ fn choice(word: &str) -> Result<FaultChoice, String> {
         Some((id, time)) => (id, Some(time)),
         None => (word, None),
     };
-    let Some(kind) = FaultKind::from_id(id) else {
+    let Ok(kind) = id.parse::<FaultKind>() else {
         let known = || {
             let kinds = FaultKind::ALL.iter().map(|kind| kind.id());
             kinds.chain([EACH, NO_FAULT])

@@ -7,7 +7,7 @@ mod run;
 mod secrets;
 mod work;
 
-pub(super) use self::work::{Config as WorkConfig, run_as_child as work_as_child};
+pub(super) use self::work::{Args as WorkArgs, run_as_child as work_as_child};
 use super::page::ReportFiles;
 use super::requirements;
 use crate::console;
@@ -159,7 +159,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             Ok(ExitCode::from(exit::FINE))
         }
         Act::Run(args) => run::run(args),
-        Act::Work(args) => work::run(&args.clone().into()),
+        Act::Work(args) => work::run(args),
         #[cfg(feature = "aws")]
         Act::Lambda(args) => lambda::run(args),
         Act::Status {
@@ -179,9 +179,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
             Ok(ExitCode::from(exit::FINE))
         }
         Act::Report { store, plan, shown } => {
-            let Some(requirements) = shown.begin()? else {
-                return Ok(ExitCode::from(exit::FINE));
-            };
+            let requirements = shown.begin()?;
             let store = open_existing(store)?;
             report(&store, plan.as_deref(), shown, &requirements)
         }
@@ -189,9 +187,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
 }
 
 impl Shown {
-    /// The requirements, read before anything is sent; `None` where `help` was asked for and is
-    /// printed.
-    fn begin(&self) -> Result<Option<Vec<Requirement>>, Failed> {
+    /// The requirements, read before anything is sent.
+    fn begin(&self) -> Result<Vec<Requirement>, Failed> {
         requirements::begin(&self.require, DocumentKind::Fleet)
     }
 }
@@ -325,14 +322,14 @@ fn load(path: &Path) -> Result<Plan, Failed> {
 
 fn open_queue(name: &str) -> Result<Box<dyn Queue>, Failed> {
     intact_fleet::open_queue(name).map_err(|error| match error {
-        QueueError::Name { .. } | QueueError::Missing { .. } => Failed::usage(error),
+        QueueError::Name(_) | QueueError::Missing(_) => Failed::usage(error),
         other => own(other),
     })
 }
 
 fn open_store(name: &str) -> Result<Store, Failed> {
     Store::open(name).map_err(|error| match error {
-        StoreError::Name { .. } => Failed::usage(error),
+        StoreError::Name(_) => Failed::usage(error),
         other => own(other),
     })
 }
@@ -364,7 +361,7 @@ fn progress(store: &str, plan: Option<&str>) -> Result<StoreProgress, Failed> {
 /// A store that cannot be read.
 fn unread(error: StoreError) -> Failed {
     match error {
-        StoreError::Forbidden { .. } => Failed::forbidden(error),
+        StoreError::Forbidden(_) => Failed::forbidden(error),
         other => Failed::unreadable(other),
     }
 }
@@ -377,11 +374,11 @@ fn own(error: impl Into<anyhow::Error>) -> Failed {
         Some(WorkerError::Store(error)) => (None, Some(error)),
         _ => (error.downcast_ref(), error.downcast_ref()),
     };
-    if matches!(queue, Some(QueueError::Forbidden { .. }))
-        || matches!(store, Some(StoreError::Forbidden { .. }))
+    if matches!(queue, Some(QueueError::Forbidden(_)))
+        || matches!(store, Some(StoreError::Forbidden(_)))
     {
         Failed::forbidden(error)
-    } else if matches!(store, Some(StoreError::Absent { .. }))
+    } else if matches!(store, Some(StoreError::Absent(_)))
         || matches!(error.downcast_ref(), Some(WorkerError::Secret(_)))
     {
         Failed::usage(error)

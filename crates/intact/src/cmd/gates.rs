@@ -2,6 +2,7 @@
 //! annotations. The same for every command with findings: flatten [`Gates`], call [`Gates::begin`]
 //! before the work, [`intact_document::requirement::evaluate`] and [`Gates::hold`] after it.
 
+use super::options;
 use super::requirements;
 use crate::console;
 use crate::exit::Failed;
@@ -23,8 +24,8 @@ pub(crate) struct Gates {
     #[arg(long, value_name = "EXPR")]
     require: Vec<String>,
     /// Exit 1 when there is a finding of this severity or above
-    #[arg(long, value_name = "SEVERITY")]
-    fail_on: Option<FailOn>,
+    #[arg(long, value_name = "SEVERITY", value_parser = options::words(FAIL_ON))]
+    fail_on: Option<Severity>,
     /// Meet gates also where no request and no connection was observed
     #[arg(long)]
     allow_empty: bool,
@@ -33,51 +34,35 @@ pub(crate) struct Gates {
     junit: Option<PathBuf>,
 }
 
-/// The least severity of a finding that fails a gate.
-#[derive(Clone, Copy, Debug, clap::ValueEnum, Serialize, Deserialize)]
-pub(crate) enum FailOn {
-    Warning,
-    Error,
-}
+/// The least severities of findings that can fail a gate.
+pub(crate) const FAIL_ON: &[(&str, Severity)] =
+    &[("warning", Severity::Warning), ("error", Severity::Error)];
 
-impl From<FailOn> for Severity {
-    fn from(least: FailOn) -> Severity {
-        match least {
-            FailOn::Warning => Severity::Warning,
-            FailOn::Error => Severity::Error,
-        }
-    }
-}
-
-impl FailOn {
-    /// Why the gate fails, a line for each finding and one for what was not observed; none where it
-    /// passes.
-    pub(crate) fn failing(self, facts: &dyn Facts, unobserved: &Unobserved) -> Vec<String> {
-        let least = Severity::from(self);
-        let findings = facts.findings().iter();
-        let failing = findings.filter(|finding| finding.severity >= least);
-        let mut reasons: Vec<String> = failing
-            .map(|finding| {
-                let severity = finding.severity.as_str();
-                format!("{severity} {}: {}", finding.rule, finding.subjects())
-            })
-            .collect();
-        let missing = unobserved.hides_findings();
-        reasons.extend(missing.map(|reason| match unobserved.missing() {
-            None => reason,
-            Some(_) => format!("findings may be missing: {reason}"),
-        }));
-        reasons
-    }
+/// Why the gate fails, a line for each finding and one for what was not observed; none where it
+/// passes.
+pub(crate) fn failing(least: Severity, facts: &dyn Facts, unobserved: &Unobserved) -> Vec<String> {
+    let findings = facts.findings().iter();
+    let failing = findings.filter(|finding| finding.severity >= least);
+    let mut reasons: Vec<String> = failing
+        .map(|finding| {
+            let severity = finding.severity.as_str();
+            format!("{severity} {}: {}", finding.rule, finding.subjects())
+        })
+        .collect();
+    let missing = unobserved.hides_findings();
+    reasons.extend(missing.map(|reason| match unobserved.missing() {
+        None => reason,
+        Some(_) => format!("findings may be missing: {reason}"),
+    }));
+    reasons
 }
 
 impl Gates {
-    /// The requirements, read before anything runs; `None` where `help` was asked for and is
-    /// printed.
-    pub(crate) fn begin(&self, document: DocumentKind) -> Result<Option<Vec<Requirement>>, Failed> {
+    /// The requirements, read before anything runs.
+    pub(crate) fn begin(&self, document: DocumentKind) -> Result<Vec<Requirement>, Failed> {
         let requirements = requirements::begin(&self.require, document)?;
         let allowing = |one: Requirement| one.allowing_empty(self.allow_empty);
-        Ok(requirements.map(|all| all.into_iter().map(allowing).collect()))
+        Ok(requirements.into_iter().map(allowing).collect())
     }
 
     /// Refuses a file that would hold only the last of several documents.
@@ -101,11 +86,10 @@ impl Gates {
         unobserved.nothing &= !self.allow_empty;
         let failing = self
             .fail_on
-            .map_or_else(Vec::new, |on| on.failing(facts, &unobserved));
+            .map_or_else(Vec::new, |least| failing(least, facts, &unobserved));
         for reason in &failing {
             console::note(&format!("--fail-on: {reason}"));
         }
-        let least = self.fail_on.map(Severity::from);
         let missing = unobserved.hides_findings();
         if let Some(path) = &self.junit {
             let text = intact_report::junit::document(
@@ -113,7 +97,7 @@ impl Gates {
                 verdicts,
                 &facts.rules(),
                 facts.findings(),
-                least,
+                self.fail_on,
                 missing.as_deref(),
             );
             console::note_unwritten("--junit", path, private_file::write(path, text));

@@ -38,7 +38,7 @@ pub(crate) enum Job {
     Service(Box<bench::watched_service::ServiceJob>),
     #[cfg(feature = "fleet")]
     /// A worker of a fleet, until standard input ends.
-    Work(Box<fleet::WorkConfig>),
+    Work(Box<fleet::WorkArgs>),
 }
 
 /// This program, to be started for a job.
@@ -76,10 +76,11 @@ pub(crate) fn run() -> Result<ExitCode, Failed> {
             bench::measure(&config, Some(on_link::Near::new(control, surroundings)))
         }
         Job::Lambda(config, surroundings) => {
-            lambda::run_on_link(&config, on_link::Near::new(control, surroundings))
+            let near = on_link::Near::new(control, surroundings);
+            lambda::run_on_link(&config, near).map_err(Failed::of_wrapper)
         }
-        Job::Service(job) => bench::watched_service::run_as_child(&job),
+        Job::Service(job) => bench::watched_service::run_as_child(&job).map_err(Failed::of_wrapper),
         #[cfg(feature = "fleet")]
-        Job::Work(config) => fleet::work_as_child(&config, control),
+        Job::Work(args) => fleet::work_as_child(&args, control),
     }
 }

@@ -11,26 +11,25 @@ use super::conclusion::Conclusion;
 use super::link::Server;
 use super::on_link::Near;
 use super::run_header::{self, fingerprint_key};
-use super::serve;
 use super::watch::{Keys, key_logging};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 pub(crate) use args::Args;
-use args::{EventShape, Freeze, FreezerKind, OnOff};
+use args::{EventShape, Freeze, FreezerKind};
 use intact_document::requirement::DocumentKind;
 use intact_experiment::order;
 use intact_findings::{Document, Parts};
 use intact_lambda::{
-    FreezeHook, Freezer, Function, LambdaError, NoGate, Plan, Platform, RunPosition, Shape, Watcher,
+    FreezeHook, Freezer, Function, LambdaError, NoGate, Plan, Platform, RunPosition, Watcher,
 };
 use intact_ledger::{
-    Event, FaultEvent, Producer, Rows, Run, Sink, Vantage, Variant, input_file, private_file,
-    redact,
+    Event, Evidence, FaultEvent, Producer, Rows, Run, Sink, Vantage, Variant, input_file,
+    private_file, redact,
 };
 use intact_servers::fault::AXIS;
-use intact_watch::FaultConfig;
+use intact_watch::{FaultConfig, Mode};
 use on_link::LinkFreeze;
 use recording::Recording;
 use std::ffi::OsString;
@@ -45,15 +44,13 @@ pub(crate) type Config = super::config::Config<Args>;
 /// Invokes, then prints the page; on a link in a process of its own.
 pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    if args.gates.begin(document(args))?.is_none() {
-        return Ok(ExitCode::from(exit::FINE));
-    }
+    args.gates.begin(document(args))?;
     if let Some(spec) = args.link.clone() {
         // a mistake in the options is found before the link is made
         turns(args)?;
         plan(args)?;
         freeze(args)?;
-        let server = server(args);
+        let server = Server::new(args.server.clone(), args.port, None);
         return on_link::run(&spec, server, config);
     }
     measure(&config, None)
@@ -76,18 +73,15 @@ pub(super) fn run_on_link(config: &Config, near: Near) -> Result<ExitCode, Faile
 fn measure(config: &Config, mut on_link: Option<LinkFreeze>) -> Result<ExitCode, Failed> {
     let args = &config.options;
     let conclusion = Conclusion::begin(args.output.clone(), &args.gates, document(args))?;
-    let Some(conclusion) = conclusion else {
-        return Ok(ExitCode::from(exit::FINE));
-    };
     let turns = turns(args)?;
     let plan = plan(args)?;
     let freeze = freeze(args)?;
-    let interrupt = Interrupt::listen().map_err(Failed::own)?;
+    let interrupt = Interrupt::listen()?;
     let mut run = head(config, turns.iter().map(|turn| turn.variant.clone()));
     if let Some(LinkFreeze { near, .. }) = &on_link {
         near.describe(&mut run);
     }
-    let mut recording = Recording::start(&run, args).map_err(Failed::own)?;
+    let mut recording = Recording::start(&run, args)?;
     for caveat in plan.caveats(freeze == Freeze::Machine) {
         recording.record(Event::Caveat(&caveat));
     }
@@ -98,7 +92,7 @@ fn measure(config: &Config, mut on_link: Option<LinkFreeze>) -> Result<ExitCode,
     };
     invoke(args, &run, &turns, &plan, gate, &interrupt, &mut recording)?;
     if let Some(LinkFreeze { near, .. }) = &mut on_link {
-        for caveat in near.caveats().map_err(Failed::own)? {
+        for caveat in near.caveats()? {
             recording.record(Event::Caveat(&caveat));
         }
     }
@@ -112,8 +106,7 @@ fn measure(config: &Config, mut on_link: Option<LinkFreeze>) -> Result<ExitCode,
         Some(faults) => Parts::Fault(Box::new(faults)),
     };
     let document = Document::new(run, parts);
-    let finished = conclusion.finish(&document, interrupt.signal());
-    finished.map_err(Failed::own)
+    Ok(conclusion.finish(&document, interrupt.signal())?)
 }
 
 /// The configuration of what follows the connections of an environment.
@@ -216,16 +209,6 @@ fn freeze(args: &Args) -> Result<Freeze, Failed> {
     }
 }
 
-fn server(args: &Args) -> Server {
-    match &args.server {
-        None => Server::Builtin(Box::new(serve::Config::of_builtin())),
-        Some(command) => Server::Command {
-            command: command.clone(),
-            port: args.port,
-        },
-    }
-}
-
 /// By default each round has an invocation after each time of `--idle`, besides the cold one.
 fn rounds(args: &Args, variants: usize) -> u32 {
     let at_most = |each: u64| u32::try_from(args.invocations / each.max(1)).unwrap_or(u32::MAX);
@@ -241,9 +224,9 @@ fn rounds(args: &Args, variants: usize) -> u32 {
 fn plan(args: &Args) -> Result<Plan, Failed> {
     let event = match (&args.event, args.event_shape) {
         (Some(given), _) => intact_lambda::Event(event(given)?),
-        (None, Some(EventShape::Apigw)) => Shape::ApiGateway.into(),
-        (None, Some(EventShape::Sqs)) => Shape::Sqs.into(),
-        (None, None) => Shape::Empty.into(),
+        (None, Some(EventShape::Apigw)) => intact_lambda::Event::API_GATEWAY.into(),
+        (None, Some(EventShape::Sqs)) => intact_lambda::Event::SQS.into(),
+        (None, None) => intact_lambda::Event::EMPTY.into(),
     };
     if let (Some(_), Some(spec)) = (args.time_scale, &args.link)
         && spec.nat.is_some()
@@ -268,8 +251,8 @@ fn plan(args: &Args) -> Result<Plan, Failed> {
         cpu_share: args.memory_cpu,
         concurrency: args.concurrency,
         watcher: match args.watch {
-            OnOff::Off => None,
-            OnOff::On => Some(watcher().map_err(Failed::own)?),
+            false => None,
+            true => Some(watcher()?),
         },
     })
 }
@@ -311,8 +294,9 @@ fn head(config: &Config, variants: impl Iterator<Item = Variant>) -> Run {
     let mut head = run_header::head(Producer::Lambda, Vantage::OnPath, &config.words);
     let seed = config.options.seed;
     head.rows = Rows::All;
-    if matches!(config.options.watch, OnOff::On) {
-        head.add_evidence(intact_watch::Mode::Auto.evidence());
+    if config.options.watch {
+        // each environment is watched by a process of its own, and identities stay in its memory
+        head.add_evidence(Mode::Auto.evidence().without(Evidence::Identities));
     }
     head.seed = Some(seed.unwrap_or_else(run_header::seed));
     head.variants = variants.collect();
@@ -338,5 +322,5 @@ fn not_run(error: LambdaError) -> Failed {
         | LambdaError::Watcher(_)
         | LambdaError::Gate(_) => exit::WRAPPER_FAILURE,
     };
-    Failed::wrapper(code, error)
+    Failed::with_code(code, error)
 }

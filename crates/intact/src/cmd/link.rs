@@ -7,7 +7,7 @@ mod server_side;
 
 use super::builtin::ourselves;
 use super::json;
-use super::run_header::{of_words, words};
+use super::run_header::of_words;
 use super::serve;
 use crate::console;
 use crate::exit::{self, Failed};
@@ -30,25 +30,28 @@ use std::sync::Arc;
 pub(crate) struct Args {
     /// What the link is: key=value, separated by commas; see below
     #[arg(value_name = "SPEC")]
-    spec: Spec,
+    pub(super) spec: Spec,
     /// Run this shell command on the server side, instead of our own server on ports 80 and 443
     #[arg(long, value_name = "CMD")]
-    server: Option<String>,
+    pub(super) server: Option<String>,
     /// The port on which --server listens, and which is waited for [default: 80 or 443]
     #[arg(long, value_name = "PORT", requires = "server")]
-    port: Option<u16>,
+    pub(super) port: Option<u16>,
     /// Make a Unix socket that takes changes while CMD runs, one a line: drop=both
     #[arg(long, value_name = "PATH")]
-    control: Option<PathBuf>,
+    pub(super) control: Option<PathBuf>,
     /// Have CMD look names up at this name server on the link, port 53; see `intact serve --dns`
     #[arg(long, value_name = "ADDRESS", value_parser = super::resolver::address)]
-    resolver: Option<IpAddr>,
+    pub(super) resolver: Option<IpAddr>,
     /// Write what the link was and did to a file, as JSON
     #[arg(long, value_name = "FILE", require_equals = true)]
-    json: Option<PathBuf>,
+    pub(super) json: Option<PathBuf>,
     /// The command and its arguments; all words from the command on are its own
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
-    command: Vec<OsString>,
+    pub(super) command: Vec<OsString>,
+    /// Our own server, where it has options.
+    #[arg(skip)]
+    pub(super) builtin: Option<Box<serve::Config>>,
 }
 
 const AFTER: &str = "The link:
@@ -79,78 +82,45 @@ Examples:
     -- curl http://server.test/
   intact link rtt=30ms,nat-idle=5s:silent -- node client.js";
 
-/// A command to be run on a link.
-pub(crate) struct Config {
-    /// The link.
-    pub(crate) spec: Spec,
-    /// The server side.
-    pub(crate) server: Server,
-    /// The name server of the command.
-    pub(crate) resolver: Option<IpAddr>,
-    /// A Unix socket that takes changes of the link.
-    pub(crate) control: Option<PathBuf>,
-    /// A file for the document of the run.
-    pub(crate) json: Option<PathBuf>,
-    /// The command and its arguments.
-    pub(crate) command: Vec<OsString>,
-    /// The command line, as it is recorded.
-    pub(crate) words: Vec<String>,
-}
-
-impl From<Args> for Config {
-    fn from(args: Args) -> Config {
-        Config {
-            spec: args.spec,
-            resolver: args.resolver,
-            server: match args.server {
-                None => Server::Builtin(Box::new(serve::Config::of_builtin())),
-                Some(command) => Server::Command {
-                    command,
-                    port: args.port,
-                },
-            },
-            control: args.control,
-            json: args.json,
-            command: args.command,
-            words: words(),
-        }
-    }
-}
+/// All that a command on a link depends on.
+pub(crate) type Config = super::config::Config<Args>;
 
 /// Runs the command to its end; its exit code is ours.
 pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     let started = Timestamp::now();
-    let link = Arc::new(start(&config.spec, config.resolver)?);
-    let control = config
+    let args = config.options;
+    let link = Arc::new(start(&args.spec, args.resolver)?);
+    let control = args
         .control
         .map(|path| Control::open(path, &link))
         .transpose()
         .map_err(Failed::usage)?;
-    let far = ServerSide::start(&link, config.server).map_err(Failed::own)?;
+    let server = Server::new(args.server, args.port, args.builtin);
+    let far = ServerSide::start(&link, server)?;
     console::note_lines(&document::beginning(&link, far.environment()));
-    let mut command = Command::new(&config.command[0]);
-    command.args(&config.command[1..]);
+    let mut command = Command::new(&args.command[0]);
+    command.args(&args.command[1..]);
     for (name, value) in far.environment() {
         command.env(name, value);
     }
     link.enter(intact_link::LinkEnd::Client, &mut command);
     let ended = ChildProcess::start(&mut command)?.wait()?;
-    let account = link.account().map_err(Failed::own)?;
+    let account = link.account().map_err(anyhow::Error::from)?;
     drop(control);
     let environment = far.environment().to_vec();
-    let server = far.end().map_err(Failed::own)?;
+    let server = far.end()?;
     console::note_lines(&document::end(&link, &account, server.as_ref()));
-    if let Some(path) = &config.json {
+    if let Some(path) = &args.json {
         let mut head = of_words(Producer::Link, Vantage::OnPath, started, &config.words);
         head.host = intact_bench::machine::host();
-        head.link = Some(config.spec.to_string());
+        head.link = Some(args.spec.to_string());
         let done = LinkRun {
             environment,
             ended,
             server,
         };
         let document = Document::new(head, &link, account, done);
-        json::write(path, || document.json()).map_err(Failed::own)?;
+        json::write(path, || document.json())?;
     }
     Ok(ExitCode::from(ended.exit_code()))
 }
@@ -164,7 +134,7 @@ pub(crate) fn start(spec: &Spec, resolver: Option<IpAddr>) -> Result<Link, Faile
             }
             LinkError::Helper(_) | LinkError::Ended => exit::WRAPPER_FAILURE,
         };
-        Failed::wrapper(code, error)
+        Failed::with_code(code, error)
     })
 }
 

@@ -3,6 +3,7 @@
 use super::conclusion::print;
 use super::config::Config;
 use super::json::{self, JsonTarget};
+use super::options;
 use super::page::PageLength;
 use crate::console;
 use crate::exit::{self, Failed};
@@ -11,7 +12,7 @@ use clap::ValueEnum;
 use intact_findings::stored;
 use intact_ledger::store::Reader;
 use intact_ledger::{Producer, Vantage, input_file, private_file};
-use intact_model::{Chain, Fit, Forecast};
+use intact_model::{Chain, Fit, Forecast, Reuse};
 use intact_report::documents;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -51,8 +52,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Counting::Tcp)]
     counting: Counting,
     /// Which connections the diagram shows: new, reused, or as the file says
-    #[arg(long, value_enum, default_value_t = Draw::Configured)]
-    draw: Draw,
+    #[arg(long, value_parser = options::words(DRAWN), default_value = "configured")]
+    draw: Reuse,
     /// Write the diagram for Mermaid, which GitHub and GitLab draw in Markdown
     #[arg(long, value_name = "FILE")]
     mermaid: Option<PathBuf>,
@@ -71,12 +72,11 @@ enum Counting {
     Series,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Draw {
-    Configured,
-    New,
-    Reused,
-}
+const DRAWN: &[(&str, Reuse)] = &[
+    ("configured", Reuse::Configured),
+    ("new", Reuse::Never),
+    ("reused", Reuse::Always),
+];
 
 /// Reads, predicts, prints.
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
@@ -92,12 +92,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         Counting::Tcp => intact_model::Counting::Tcp,
         Counting::Series => intact_model::Counting::Series,
     };
-    let draw = match args.draw {
-        Draw::Configured => intact_model::Reuse::Configured,
-        Draw::New => intact_model::Reuse::Never,
-        Draw::Reused => intact_model::Reuse::Always,
-    };
-    let forecast = Forecast::new(&chain, counting, draw);
+    let forecast = Forecast::new(&chain, counting, args.draw);
     if let Some(path) = &args.mermaid {
         let diagram = intact_report::mermaid(&documents::sequence_of(&forecast.sequence));
         console::note_unwritten("--mermaid", path, private_file::write(path, diagram));

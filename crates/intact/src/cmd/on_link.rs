@@ -7,7 +7,7 @@ use super::builtin::{Builtin, Ready};
 use super::internal::{self, Control, Job};
 use super::link::ChildProcess;
 use crate::console;
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use crate::system::{self, Channel};
 use anyhow::Context;
 use intact_ledger::{Caveat, Run};
@@ -57,13 +57,13 @@ impl Surroundings {
 
 /// Runs a bench on the client side of a link, with the built-in server on the other.
 pub(super) fn run(link: &Link, config: bench::Config) -> Result<ExitCode, Failed> {
-    let own = |error: anyhow::Error| Failed::wrapper(exit::INTERNAL_ERROR, error);
     console::note_lines(&document::sentence(link));
-    let builtin = Builtin::start_on(link, bench::server_config(&config.options)).map_err(own)?;
+    let server = bench::server_config(&config.options)?;
+    let builtin = Builtin::start_on(link, server)?;
     let surroundings = Surroundings::of(link, Some(builtin.ready()));
     let job = Job::Bench(Box::new(config), surroundings);
     let end = |account: &LinkStats| console::note_lines(&document::end(link, account, None));
-    run_job(link, internal::command().map_err(own)?, &job, own, end)
+    run_job(link, internal::command()?, &job, end)
 }
 
 /// Runs a job by this command on the client side of a link; the exit code of its process. `account`
@@ -72,18 +72,15 @@ pub(super) fn run_job(
     link: &Link,
     mut command: Command,
     job: &Job,
-    own: impl Fn(anyhow::Error) -> Failed,
     account: impl Fn(&LinkStats),
 ) -> Result<ExitCode, Failed> {
-    let (ours, theirs) = system::channel()
-        .context("cannot talk to the process on the link")
-        .map_err(&own)?;
+    let (ours, theirs) = system::channel().context("cannot talk to the process on the link")?;
     command.stdin(theirs);
     link.enter(LinkEnd::Client, &mut command);
     let child = ChildProcess::start(&mut command)?;
     // it holds the child's end, which must close when the child ends
     drop(command);
-    answer(&ours, link, job, account).map_err(&own)?;
+    answer(&ours, link, job, account)?;
     Ok(ExitCode::from(child.wait()?.exit_code()))
 }
 

@@ -1,7 +1,25 @@
-//! Options without a command line: how one command builds the options of another. Defaults are
-//! defined once, with the options.
+//! What options of several commands have in common: words that stand for values, and options
+//! without a command line, as one command builds those of another. Defaults are defined once, with
+//! the options.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Command};
+
+/// The words of a switch.
+pub(crate) const SWITCH: &[(&str, bool)] = &[("on", true), ("off", false)];
+
+/// Takes one of these words for the value next to it, and lists the words in the help.
+pub(crate) fn words<T: Copy + Send + Sync>(
+    all: &'static [(&'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let names = all.iter().map(|(name, _)| *name);
+    PossibleValuesParser::new(names).try_map(|word| {
+        let found = all.iter().find(|(name, _)| *name == word);
+        found
+            .map(|(_, value)| *value)
+            .ok_or("no word of this option")
+    })
+}
 
 /// The options that clap makes of these words.
 pub(crate) fn parse<A: Args>(words: &[&str]) -> Result<A, clap::Error> {

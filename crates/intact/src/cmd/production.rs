@@ -4,8 +4,7 @@ use crate::exit::Failed;
 use anyhow::anyhow;
 use intact_document::requirement::DocumentKind;
 use intact_experiments::likeness::ConnectionBehaviour;
-use intact_findings::document_of;
-use intact_findings::stored;
+use intact_findings::{document_of, stored};
 use intact_ledger::store::Reader;
 use std::path::Path;
 

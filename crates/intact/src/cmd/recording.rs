@@ -1,6 +1,6 @@
 //! What happens to the events of a bench: its files, the first calls for the report, progress.
 
-use super::bench::{BenchView, FlameGraphs, Shown};
+use super::bench::{BenchView, FlameGraphs};
 use super::output_files::{OpenOutputs, OutputFiles};
 use super::progress;
 use crate::console;
@@ -34,6 +34,20 @@ pub(crate) struct Recording {
     step: Option<String>,
     /// Samples where processor time is spent, if that was asked for.
     pub(super) flame: Option<FlameGraphs>,
+}
+
+/// What is drawn next to the counts.
+#[cfg_attr(
+    not(all(feature = "live", unix)),
+    allow(dead_code, reason = "only the view of the feature has others")
+)]
+pub(crate) enum Shown {
+    /// The line of progress.
+    Line,
+    /// These lines in its place.
+    Block(String),
+    /// Nothing: the screen has it, or there is nothing new.
+    Nothing,
 }
 
 /// What a recording leaves in addition to its files.
@@ -73,11 +87,6 @@ impl Recording {
             step: None,
             flame: None,
         })
-    }
-
-    /// Shows these words instead of the round and its variant.
-    pub(crate) fn describe(&mut self, step: String) {
-        self.step = Some(step);
     }
 
     /// Ends the recording. `tally` gets these caveats, which are stored with it, and those about
@@ -136,6 +145,10 @@ impl BenchObserver for Recording {
         if let Some(flame) = &self.flame {
             flame.begin(variant, round);
         }
+    }
+
+    fn describe(&mut self, step: &str) {
+        self.step = Some(step.to_owned());
     }
 
     fn warn(&mut self, words: &str) {

@@ -10,16 +10,16 @@ use intact_document::requirement::{DocumentKind, Requirement};
 use intact_findings::check_requirement;
 use intact_report::terminal::Length;
 
-/// Reads the requirements before anything is sent; `None` where one of them is `help`: then what
-/// can be asked is printed.
+/// Reads the requirements before anything is sent. Where one of them is `help`, what can be asked
+/// is printed, and the command ends.
 pub(crate) fn begin(
     expressions: &[String],
     document: DocumentKind,
-) -> Result<Option<Vec<Requirement>>, Failed> {
+) -> Result<Vec<Requirement>, Failed> {
     if expressions.iter().any(|one| one.trim() == "help") {
         let width = console::paper(Length::Full).width;
         console::print(&intact_report::catalogue::text(document, width));
-        return Ok(None);
+        return Err(Failed::helped());
     }
     let mut requirements = Vec::new();
     for expression in expressions {
@@ -30,7 +30,7 @@ pub(crate) fn begin(
             .map_err(|fault| Failed::usage(anyhow!("--require: {fault}")))?;
         requirements.push(requirement);
     }
-    Ok(Some(requirements))
+    Ok(requirements)
 }
 
 /// Compares the facts with the requirements and prints each result; to standard error, so that JSON

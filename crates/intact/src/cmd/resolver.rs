@@ -1,7 +1,7 @@
 //! `--resolver ADDRESS`: programs look names up at another name server.
 
 use crate::console;
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use intact_link::LinkError;
 use std::net::{IpAddr, SocketAddr};
 
@@ -33,7 +33,7 @@ pub(crate) fn enter(resolver: Option<IpAddr>) -> Result<(), Failed> {
             LinkError::Platform => anyhow::anyhow!("--resolver needs Linux"),
             error => anyhow::Error::from(error).context("--resolver"),
         };
-        Failed::wrapper(exit::NOT_PERMITTED, error)
+        Failed::forbidden(error)
     })?;
     for path in visible {
         console::note(&format!(

@@ -59,7 +59,7 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
         ServeError::NameServer { ref source, .. }
             if source.kind() == std::io::ErrorKind::PermissionDenied =>
         {
-            Failed::wrapper(exit::NOT_PERMITTED, error)
+            Failed::forbidden(error)
         }
         ServeError::Listen { .. }
         | ServeError::Socket { .. }
@@ -69,10 +69,8 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
     })?;
     let run = run_header::head(Producer::Serve, Vantage::Server, &config.words)
         .with_evidence(intact_serve::EVIDENCE);
-    let log = match &args.ledger {
-        None => None,
-        Some(folder) => Some(Log::create(folder, &run)?),
-    };
+    let folder = args.ledger.as_ref();
+    let log = folder.map(|folder| Log::create(folder, &run)).transpose()?;
     let sink = log.clone().map(|log| Box::new(log) as Box<dyn Sink + Send>);
     let is_child = parent.is_some();
     announce(args, is_child, server.addresses(), &ca)?;
@@ -81,17 +79,12 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
         .run(run, sink, async {
             match parent {
                 Some(parent) => end_of_input(parent).await,
-                None => {
-                    code.set(exit::by_signal(system::ending_signal().await));
-                    interrupt::end_at_next_signal();
-                }
+                None => code.set(exit::by_signal(interrupt::first_signal().await)),
             }
         })
         .map_err(anyhow::Error::from)?;
-    if let Some(log) = log
-        && let Err(error) = log.finish(&totals.tally)
-    {
-        console::unwritten(error);
+    if let Some(log) = log {
+        log.finish(&totals.tally);
     }
     if is_child {
         let tally = serde_json::to_string(&totals.tally).map_err(anyhow::Error::from)?;
@@ -119,13 +112,17 @@ fn behind(spec: &intact_link::Spec, config: Config) -> Result<ExitCode, Failed> 
         )));
     }
     link::run(link::Config {
-        spec: spec.clone(),
-        resolver: config.resolver_on_link(),
         words: config.words.clone(),
-        server: link::Server::Builtin(Box::new(config)),
-        control: None,
-        json: None,
-        command,
+        options: link::Args {
+            spec: spec.clone(),
+            server: None,
+            port: None,
+            control: None,
+            resolver: config.resolver_on_link(),
+            json: None,
+            command,
+            builtin: Some(Box::new(config)),
+        },
     })
 }
 
@@ -169,14 +166,12 @@ fn announce(args: &Args, is_child: bool, addresses: Addresses, ca: &str) -> anyh
 /// Waits until standard input ends. Signals meant for the parent (Ctrl-C reaches both) are ignored
 /// meanwhile.
 async fn end_of_input(mut parent: Control) {
+    let _ = system::on_each_ending_signal(|_| {});
     let (sender, ended) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
         let mut rest = [0; 64];
         while matches!(parent.read(&mut rest), Ok(count) if count > 0) {}
         let _ = sender.send(());
     });
-    tokio::select! {
-        _ = ended => {}
-        () = async { loop { system::ending_signal().await; } } => {}
-    }
+    let _ = ended.await;
 }

@@ -58,9 +58,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     options.request.headers = args.headers;
     options.request.expect = args.expect;
     options.reach = args.reach;
-    let mut short = bench::Config::from(options);
-    short.short = true;
-    let done = bench::run(short)?;
+    options.is_short = true;
+    let done = bench::run(options.into())?;
     console::note_lines(&next);
     Ok(done)
 }

@@ -8,10 +8,6 @@ mod live;
 mod live;
 pub(super) mod processor;
 pub(super) mod sampler;
-#[cfg(target_os = "linux")]
-mod windows;
-#[cfg(not(target_os = "linux"))]
-#[path = "watch/no_windows.rs"]
 mod windows;
 
 use windows::{Control, Windows};
@@ -20,6 +16,7 @@ use super::conclusion::{Conclusion, FileOutput};
 use super::config::Config;
 use super::gates::Gates;
 use super::observing::Observing;
+use super::options;
 use super::output_files::OutputFiles;
 use super::resolver;
 use super::run_header;
@@ -65,8 +62,8 @@ pub(crate) struct Args {
     /// How connections are followed. `relay` carries the data, so that requests are seen.
     /// `passthrough` leaves the data to the kernel, and counts connections and bytes. `auto`
     /// relays where possible
-    #[arg(long, value_enum, default_value_t = How::Auto, help_heading = "Watching")]
-    mode: How,
+    #[arg(long, value_parser = options::words(MODES), default_value = "auto", help_heading = "Watching")]
+    mode: Mode,
     /// Add a round trip to each connection, from its SYN on: what the program would cost over that
     /// distance
     #[arg(long, value_name = "TIME", value_parser = super::bench::time, help_heading = "Watching")]
@@ -111,12 +108,11 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum How {
-    Auto,
-    Relay,
-    Passthrough,
-}
+const MODES: &[(&str, Mode)] = &[
+    ("auto", Mode::Auto),
+    ("relay", Mode::Relay),
+    ("passthrough", Mode::Passthrough),
+];
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Keys {
@@ -133,9 +129,6 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         false => DocumentKind::Watch,
     };
     let conclusion = Conclusion::begin(args.output.clone(), &args.gates, document)?;
-    let Some(conclusion) = conclusion else {
-        return Ok(ExitCode::from(exit::FINE));
-    };
     let subjects = subjects(args)?;
     resolver::enter(args.resolver)?;
     if args.faults.is_any() {
@@ -144,11 +137,10 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let clock = Clock::start();
     let mut head = head(config);
     head.add_evidence(match &subjects {
-        None => mode(args).evidence(),
+        None => args.mode.evidence(),
         Some(_) => intact_watch::followed_evidence(),
     });
-    let mut recording =
-        Observing::start(TrafficAnalysis::new(&head), &head, &args.files).map_err(Failed::own)?;
+    let mut recording = Observing::start(TrafficAnalysis::new(&head), &head, &args.files)?;
     let measuring = args.processor.start(&args.pid)?;
     let (code, cpu) = match &subjects {
         None => {
@@ -181,8 +173,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     }
     let charts = observed.pictures(&head);
     let document = Document::observed(head, facts, charts);
-    let finished = conclusion.finish_after(&document, code, args.quiet);
-    finished.map_err(Failed::own)
+    Ok(conclusion.finish_after(&document, code, args.quiet)?)
 }
 
 /// What is followed instead of a command, if anything is.
@@ -196,7 +187,7 @@ fn subjects(args: &Args) -> Result<Option<Subjects>, Failed> {
         let missing = anyhow::anyhow!("name the program to run: intact watch -- CMD");
         return Err(Failed::usage(missing));
     }
-    if args.mode == How::Passthrough && args.rtt.is_some() {
+    if args.mode == Mode::Passthrough && args.rtt.is_some() {
         let clash = anyhow::anyhow!("--rtt needs the relay: leave --mode passthrough out");
         return Err(Failed::usage(clash));
     }
@@ -208,23 +199,10 @@ fn head(config: &Config<Args>) -> Run {
     let mut head = run_header::head(Producer::Watch, Vantage::OnPath, &config.words);
     head.rows = Rows::All;
     head.subject = Some(subject(args));
-    head.link = added_round_trip(args);
+    head.link = args
+        .rtt
+        .map(|rtt| format!("{rtt:?} of round trip added to each connection (--rtt)"));
     head
-}
-
-fn added_round_trip(args: &Args) -> Option<String> {
-    let rtt = args.rtt?;
-    Some(format!(
-        "{rtt:?} of round trip added to each connection (--rtt)"
-    ))
-}
-
-fn mode(args: &Args) -> Mode {
-    match args.mode {
-        How::Auto => Mode::Auto,
-        How::Relay => Mode::Relay,
-        How::Passthrough => Mode::Passthrough,
-    }
 }
 
 /// Runs the program to its end. Also what the run lacks, if a window has passed without regard to
@@ -234,9 +212,9 @@ fn run_command(
     clock: Clock,
     recording: &mut Observing<TrafficAnalysis>,
 ) -> Result<(Outcome, Option<String>), Failed> {
-    let key = run_header::fingerprint_key().map_err(Failed::own)?;
+    let key = run_header::fingerprint_key()?;
     let mut config = intact_watch::Config::new(args.command.clone(), key);
-    config.mode = mode(args);
+    config.mode = args.mode;
     config.keys = key_logging(args.keys);
     config.round_trip = args.rtt.unwrap_or_default();
     config.environment = args.processor.environment();
@@ -252,7 +230,7 @@ fn run_command(
     let control = args
         .windows
         .then(|| intact_watch::without_signals(Control::start));
-    let control = control.transpose().map_err(Failed::own)?;
+    let control = control.transpose()?;
     if let Some(control) = &control {
         config.environment.push(control.environment());
         config.marker = control.marker();
@@ -312,5 +290,5 @@ pub(super) fn not_run(error: WatchError) -> Failed {
         WatchError::NoProcess(_) => exit::UNREACHABLE,
         WatchError::Nested | WatchError::Setup(..) => exit::WRAPPER_FAILURE,
     };
-    Failed::wrapper(code, error)
+    Failed::with_code(code, error)
 }

@@ -11,14 +11,26 @@ mod of_this_system;
 
 pub(crate) use of_this_system::*;
 
-/// Whether this standard stream was closed when the process began. Where that cannot be seen,
-/// it was not.
 #[cfg(target_os = "linux")]
-pub(crate) use intact_sys::standard_streams::was_closed;
+pub(crate) use intact_sys::{
+    credentials::peer_process, process::descends_from, standard_streams::was_closed,
+};
 
 /// Whether this standard stream was closed when the process began. Where that cannot be seen, it
 /// was not.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn was_closed(_descriptor: i32) -> bool {
     false
+}
+
+/// The process at the other end of a channel.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn peer_process(_: &Channel) -> std::io::Result<u32> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+/// Whether a process is another one, or descends from it; `None` where that cannot be seen.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn descends_from(_: u32, _: u32) -> Option<bool> {
+    None
 }

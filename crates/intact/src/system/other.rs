@@ -114,14 +114,6 @@ pub(crate) fn is_group_alive(_leader: &Child) -> bool {
     false
 }
 
-/// Waits for Ctrl-C; its number.
-pub(crate) async fn ending_signal() -> usize {
-    match tokio::signal::ctrl_c().await {
-        Ok(()) => SIGINT as usize,
-        Err(_) => std::future::pending().await,
-    }
-}
-
 /// The console sends Ctrl-C to the program itself.
 pub(crate) struct PendingSignals;
 

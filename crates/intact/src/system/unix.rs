@@ -102,26 +102,6 @@ pub(crate) fn is_group_alive(leader: &Child) -> bool {
     return rustix::process::test_kill_process_group(Pid::from_child(leader)).is_ok();
 }
 
-/// Waits for Ctrl-C, SIGTERM or SIGHUP; the number of the one that came.
-pub(crate) async fn ending_signal() -> usize {
-    use tokio::signal::unix::{SignalKind, signal};
-    let kinds = [
-        SignalKind::interrupt(),
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-    ];
-    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
-        // without signals there is only kill -9, which needs no help
-        return std::future::pending().await;
-    };
-    let came = tokio::select! {
-        _ = interrupt.recv() => kinds[0],
-        _ = terminate.recv() => kinds[1],
-        _ = hangup.recv() => kinds[2],
-    };
-    came.as_raw_value() as usize
-}
-
 /// Signals of ours that are meant for a program.
 pub(crate) struct PendingSignals(Signals);
 

@@ -3,8 +3,7 @@
 
 use crate::peers::{is_root, program};
 use crate::program::{Server, intact};
-use intact_serve::TestServer;
-use intact_serve::hostile::Hostile;
+use intact_test_servers::{Hostile, TestServer};
 #[cfg(unix)]
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

@@ -189,17 +189,11 @@ fn every_output_of_every_command_on_a_full_disk_fails_the_command_and_keeps_the_
 }
 
 /// Responds to every event with the event.
-const FUNCTION: &str = r#"
-import http.client, os
-api = http.client.HTTPConnection(os.environ["AWS_LAMBDA_RUNTIME_API"])
-root = "/2018-06-01/runtime/invocation/"
-while True:
-    api.request("GET", root + "next")
-    answer = api.getresponse()
-    event, id = answer.read(), answer.headers["Lambda-Runtime-Aws-Request-Id"]
-    api.request("POST", root + id + "/response", event)
-    api.getresponse().read()
-"#;
+const FUNCTION: &str = concat!(
+    include_str!("runtime.py"),
+    r#"run(lambda event, id: None)
+"#
+);
 
 #[test]
 fn every_output_of_a_campaign_and_of_a_function_on_a_full_disk_fails_the_command() {

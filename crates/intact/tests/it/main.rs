@@ -63,6 +63,8 @@ mod peers;
 mod program;
 mod promises;
 mod readme;
+#[cfg(target_os = "linux")]
+mod rule_pairs;
 mod scenario;
 mod schemas;
 #[cfg(target_os = "linux")]

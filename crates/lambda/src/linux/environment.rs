@@ -5,11 +5,12 @@ use super::api;
 use super::cgroup::ControlGroup;
 use super::freezer::{self, Frozen};
 use super::mailbox::Mailbox;
-use super::watcher::{self, ExitKind, NotRun, WatcherConfig, WatcherSummary};
+use super::watcher::{self, NotRun, WatcherConfig, WatcherSummary};
 use crate::plan::{Freezer, Function, RunPosition, Watcher};
 use crate::{LambdaError, Plan};
 use intact_ledger::Row;
 use intact_sys::guard::end_with_us;
+use intact_watch::Ended;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
@@ -167,8 +168,8 @@ impl Environment {
             }
         };
         Ok(match how {
-            Some(ExitKind::Code(code)) => format!("the process ended with exit code {code}"),
-            Some(ExitKind::Signal(number)) => format!("the process was ended by signal {number}"),
+            Some(Ended::Code(code)) => format!("the process ended with exit code {code}"),
+            Some(Ended::Signal(number)) => format!("the process was ended by signal {number}"),
             None => "the process has ended".to_owned(),
         })
     }
@@ -301,9 +302,9 @@ fn not_run(why: NotRun, words: String, function: &Function) -> LambdaError {
     }
 }
 
-fn how(status: std::process::ExitStatus) -> Option<ExitKind> {
-    let signal = || status.signal().map(ExitKind::Signal);
-    status.code().map(ExitKind::Code).or_else(signal)
+fn how(status: std::process::ExitStatus) -> Option<Ended> {
+    let signal = || status.signal().map(Ended::Signal);
+    status.code().map(Ended::Code).or_else(signal)
 }
 
 /// Whole seconds, at least one.

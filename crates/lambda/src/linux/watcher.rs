@@ -7,12 +7,12 @@
 
 use super::freezer;
 use intact_ledger::{Caveat, Event, Row, Sink};
+use intact_sys::timer;
 use intact_watch::{
     Clock, Config, Ended, FaultConfig, KeyLogging, Mode, Numbers, RunPosition, WatchError,
     WatchSink,
 };
 use rustix::process::getpid;
-use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -43,15 +43,8 @@ pub(crate) struct WatcherConfig {
 #[derive(Debug, Serialize, Deserialize)]
 enum WatcherMessage {
     Row(Box<Row>),
-    Ended(ExitKind),
+    Ended(Ended),
     NotRun(NotRun, String),
-}
-
-/// How the function's process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum ExitKind {
-    Code(i32),
-    Signal(i32),
 }
 
 /// Why it was not run.
@@ -66,7 +59,7 @@ pub(crate) enum NotRun {
 /// The final state of a watcher.
 #[derive(Debug, Default)]
 pub(crate) struct WatcherSummary {
-    pub(crate) how: Option<ExitKind>,
+    pub(crate) how: Option<Ended>,
     pub(crate) not_run: Option<(NotRun, String)>,
 }
 
@@ -101,12 +94,7 @@ pub(crate) fn listen(stream: impl Read, environment: u64, rows: &Sender<Row>) ->
 
 /// The moment on CLOCK_MONOTONIC at which `start` was.
 pub(crate) fn on_monotonic(start: Instant) -> Duration {
-    monotonic().saturating_sub(start.elapsed())
-}
-
-fn monotonic() -> Duration {
-    let now = clock_gettime(ClockId::Monotonic);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+    Duration::from_nanos(timer::monotonic()).saturating_sub(start.elapsed())
 }
 
 /// Runs as the watcher: runs the command of an environment until it ends. Sends its rows to the
@@ -136,7 +124,7 @@ pub fn follow(command: Vec<OsString>, keys: Option<KeyLogging>) -> io::Result<u8
         round: given.round,
         environment: Some(given.environment),
     });
-    let ago = monotonic().saturating_sub(given.start);
+    let ago = Duration::from_nanos(timer::monotonic()).saturating_sub(given.start);
     let now = Instant::now();
     let clock = Clock::started_at(now.checked_sub(ago).unwrap_or(now));
     let mut sender = RowSender {
@@ -144,13 +132,13 @@ pub fn follow(command: Vec<OsString>, keys: Option<KeyLogging>) -> io::Result<u8
         alone: false,
     };
     let (last, code) = match intact_watch::run(&config, clock, &mut sender) {
-        Ok(outcome) => match outcome.ended {
-            Ended::Code(code) => (WatcherMessage::Ended(ExitKind::Code(code)), code as u8),
-            Ended::Signal(number) => (
-                WatcherMessage::Ended(ExitKind::Signal(number)),
-                128_u8.wrapping_add(number as u8),
-            ),
-        },
+        Ok(outcome) => {
+            let code = match outcome.ended {
+                Ended::Code(code) => code as u8,
+                Ended::Signal(number) => 128_u8.wrapping_add(number as u8),
+            };
+            (WatcherMessage::Ended(outcome.ended), code)
+        }
         Err(error) => {
             let why = match error {
                 WatchError::NotFound(_) => NotRun::NotFound,
@@ -222,7 +210,7 @@ mod tests {
         let caveat = Row::Caveat(Caveat::new("one", "of the run"));
         let messages = [
             WatcherMessage::Row(Box::new(caveat.clone())),
-            WatcherMessage::Ended(ExitKind::Code(0)),
+            WatcherMessage::Ended(Ended::Code(0)),
         ];
         assert_eq!(rows(&messages, "\n"), std::slice::from_ref(&caveat));
         let not_run = [WatcherMessage::NotRun(NotRun::Refused, String::new())];

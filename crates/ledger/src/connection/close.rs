@@ -5,8 +5,9 @@ use crate::time::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// What ended a connection on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum CloseKind {
     /// A FIN.
@@ -24,9 +25,19 @@ pub enum CloseKind {
 
 /// The point in the life of a connection at which it ended.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClosePoint {
     /// Before any exchange.
@@ -63,8 +74,7 @@ impl ClosePoint {
 }
 
 /// The client's end of a connection that the server closed first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OtherEnd {
     /// It was closed at this moment.
@@ -74,30 +84,24 @@ pub enum OtherEnd {
 }
 
 /// The end of a connection.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Close {
     /// When it was observed.
     pub at: Nanos,
     /// The side that closed first; absent if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Side>,
     /// The kind of close on the wire; absent if there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub how: Option<CloseKind>,
     /// What the client did after the server's end; absent if the client closed first, or if that
     /// was not observed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_end: Option<OtherEnd>,
     /// The side that announced the end before (`Connection: close`, GOAWAY).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced_by: Option<Side>,
     /// The point in the connection's life.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moment: Option<ClosePoint>,
     /// Number of exchanges, including failed ones, without those that the server refused to
     /// process; absent if they cannot be counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchanges: Option<u64>,
     /// Bytes over the connection's life.
     pub bytes: ConnectionBytes,
@@ -107,8 +111,7 @@ pub struct Close {
 }
 
 /// Bytes of a connection, as observed at the vantage.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionBytes {
     /// Client to server.
     pub sent: u64,
@@ -121,18 +124,15 @@ pub struct ConnectionBytes {
 }
 
 /// Means that keep a connection open without an exchange, or detect that its peer is gone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Probes {
     /// Interval of SO_KEEPALIVE in seconds, if it was set and is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_keepalive_s: Option<u32>,
     /// TCP_USER_TIMEOUT in milliseconds, if it was set: unacknowledged bytes end the connection
     /// after this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_timeout_ms: Option<u32>,
     /// Number of HTTP/2 PING frames.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pings: Option<u32>,
 }
 
@@ -146,8 +146,6 @@ impl Probes {
 kinds! {
     json
     /// Why connections ended: the classes of tables and JSON (`connections.ended_by`).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     pub enum EndedBy, id {
         /// We, or the watched client, closed it.
         Client = "client",

@@ -18,15 +18,24 @@ use std::sync::Arc;
 
 /// The number of a connection, unique within its run.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct ConnectionId(pub u64);
 
 /// The transport of a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
     /// TCP.
@@ -41,10 +50,7 @@ pub enum Transport {
 kinds! {
     json
     /// The protocol of a connection.
-    #[derive(
-        Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-    )]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[derive(Default)]
     pub enum Protocol, as_str {
         /// HTTP/0.9: no header section; ends with the connection.
         Http09 = "0.9",
@@ -78,17 +84,14 @@ impl Protocol {
 }
 
 /// The steps of a connection's setup; a step that did not happen or was not observed is absent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Setup {
     /// Name lookup.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dns: Option<Span>,
     /// Transport handshake (TCP only; QUIC has only this), including a proxy's CONNECT.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect: Option<Span>,
     /// TLS handshake, until the client may send its request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ssl: Option<Span>,
 }
 
@@ -102,8 +105,7 @@ impl Setup {
 }
 
 /// A dial that did not result in a usable connection.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DialFailure {
     /// The step that failed.
     pub phase: SetupPhase,
@@ -134,17 +136,14 @@ impl DialFailure {
 }
 
 /// The terms that the server announced for keeping the connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeepAliveTerms {
     /// `Keep-Alive: timeout=`, in seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u32>,
     /// `Keep-Alive: max=`, in requests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<u32>,
     /// HTTP/2 SETTINGS_MAX_CONCURRENT_STREAMS.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_streams: Option<u32>,
 }
 
@@ -156,8 +155,9 @@ impl KeepAliveTerms {
 }
 
 /// One of the two ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// The side that opened the connection.
@@ -167,8 +167,7 @@ pub enum Side {
 }
 
 /// The process that owns the client end.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Owner {
     /// Process id.
     pub pid: u32,
@@ -177,8 +176,7 @@ pub struct Owner {
 }
 
 /// What a program dialled.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dialled {
     /// An address that it had looked up by this name.
@@ -188,52 +186,40 @@ pub enum Dialled {
 }
 
 /// A connection, or a dial that failed. *Opened* means that the transport was established.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connection {
     /// Unique within the run.
     pub id: ConnectionId,
     /// Index into the run's variants.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<u32>,
     /// The round that opened it; 0 is the preflight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u32>,
     /// The execution environment of a function that opened it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<u64>,
     /// The origin, if it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// What the program dialled to reach it; absent where lookups are not observed, or if another
     /// one led to it (a tunnel).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialled: Option<Dialled>,
     /// Our address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local: Option<SocketAddr>,
     /// The other side's address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<SocketAddr>,
     /// The process that opened it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Owner>,
     /// The client's name: the product of its first `User-Agent`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Arc<str>>,
     /// The name of the server or of the last proxy before the client: the product of `Via`, or of
     /// `Server`. In observed runs, only the first connection to an origin with this product has
     /// it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Arc<str>>,
     /// The transport.
     #[serde(default)]
     pub transport: Transport,
     /// The protocol; absent until known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
     /// TLS, if it is used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
     /// When the first setup step began; for a connection that was open before, when it was first
     /// observed.
@@ -249,13 +235,11 @@ pub struct Connection {
     #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub other_attempts: u32,
     /// Why the dial failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<DialFailure>,
     /// The terms that the server announced.
     #[serde(default, skip_serializing_if = "KeepAliveTerms::is_empty")]
     pub terms: KeepAliveTerms,
     /// How it ended; absent while it is open. Stored separately, as an event of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Close>,
     /// Measured or inferred.
     #[serde(default, skip_serializing_if = "Certainty::is_exact")]

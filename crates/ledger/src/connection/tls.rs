@@ -6,8 +6,6 @@ use std::sync::Arc;
 kinds! {
     json
     /// A TLS protocol version.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     pub enum TlsVersion, as_str {
         /// SSL 3.0.
         Ssl3 = "ssl3",
@@ -37,8 +35,9 @@ impl TlsVersion {
 }
 
 /// How a TLS session began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Handshake {
     /// A full handshake with a certificate.
@@ -61,35 +60,26 @@ impl Handshake {
 }
 
 /// The TLS of a connection. Facts that were not visible are absent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tls {
     /// The negotiated version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<TlsVersion>,
     /// The cipher suite by its IANA name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cipher: Option<Arc<str>>,
     /// The requested name (SNI).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_name: Option<Arc<str>>,
     /// The offered application protocols, in order; absent if not observed, empty if none were
     /// offered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpn_offered: Option<Arc<[Arc<str>]>>,
     /// The chosen application protocol.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpn_chosen: Option<Arc<str>>,
     /// Full, resumed or with early data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake: Option<Handshake>,
     /// Whether the client offered to resume.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumption_offered: Option<bool>,
     /// Number of tickets that the server sent on this connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tickets: Option<u32>,
     /// The client library according to the hello, as a JA4-like string.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_hint: Option<Arc<str>>,
 }

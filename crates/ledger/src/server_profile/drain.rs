@@ -10,8 +10,7 @@ use crate::time::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// The end of a server's process while connections are kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Drain {
     /// The signal that was sent, such as `SIGTERM`.
     pub signal: String,
@@ -31,8 +30,7 @@ pub struct Drain {
 }
 
 /// The purpose of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DrainRole {
     /// Idle since its first response.
@@ -46,8 +44,7 @@ pub enum DrainRole {
 }
 
 /// One connection.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DrainConnection {
     /// Its purpose.
     pub role: DrainRole,
@@ -66,8 +63,7 @@ pub struct DrainConnection {
 }
 
 /// One request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DrainRequest {
     /// Index of its connection in [`Drain::connections`].
     pub connection: usize,
@@ -84,8 +80,7 @@ pub struct DrainRequest {
 }
 
 /// The end of a server's process.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerEnd {
     /// When the command ended; absent: it was killed.
     pub command_at: Option<Nanos>,

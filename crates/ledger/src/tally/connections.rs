@@ -11,51 +11,42 @@ use std::collections::BTreeMap;
 
 /// Counts of the connections in one cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Connections {
     /// Connections whose transport was established.
     pub opened: u64,
     /// Those of them whose setup failed (TLS), so that no request could use them.
-    #[serde(default)]
     pub unusable: u64,
     /// Failed dials by kind; those that failed in TLS are in `opened`, too.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failed: BTreeMap<Failure, u64>,
     /// Addresses that were tried in addition to those that answered.
-    #[serde(default)]
     pub other_attempts: u64,
     /// TLS handshakes by version and kind.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub handshakes: Vec<(Option<TlsVersion>, Option<Handshake>, u64)>,
     /// Ended connections, by the side that ended them.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub ended_by: BTreeMap<EndedBy, u64>,
     /// Exchanges per ended connection (a plain number in a histogram of nanoseconds).
-    #[serde(default)]
     pub exchanges: Histogram,
     /// Complete exchanges per connection that the server ended.
-    #[serde(default)]
     pub exchanges_until_server_closed: Histogram,
     /// Connections that the server announced to end with an error response.
-    #[serde(default)]
     pub ended_with_errors: u64,
     /// Connections that the server ended within an exchange.
-    #[serde(default)]
     pub ended_within_exchange: u64,
     /// The fewest streams at once that a server allowed on a connection
     /// (`SETTINGS_MAX_CONCURRENT_STREAMS`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_streams: Option<u32>,
     /// Duration of setup steps: dns, connect, ssl.
-    #[serde(default)]
     pub setup: [Histogram; 3],
     /// Duration of whole setups.
-    #[serde(default)]
     pub setup_total: Histogram,
     /// Bytes over ended connections, client to server.
-    #[serde(default)]
     pub sent_bytes: u64,
     /// Bytes over ended connections, server to client.
-    #[serde(default)]
     pub received_bytes: u64,
 }
 

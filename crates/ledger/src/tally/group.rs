@@ -9,7 +9,9 @@ use crate::time::Span;
 use serde::{Deserialize, Serialize};
 
 /// The key of a group of exchanges within a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct GroupKey {
     /// Fresh, preconnected, reused, or unknown.
     pub reuse: Option<Reuse>,
@@ -51,7 +53,7 @@ impl OpenLoopTimes {
 }
 
 /// The exchanges of one kind in one cell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     /// The key.
     #[serde(flatten)]
@@ -77,7 +79,10 @@ fn group_of(groups: &mut Vec<Group>, key: GroupKey) -> &mut Group {
     // a few kinds at most: a scan is faster than a map
     let at = groups.iter().position(|group| group.key == key);
     let at = at.unwrap_or_else(|| {
-        groups.push(Group::new(key));
+        groups.push(Group {
+            key,
+            ..Group::default()
+        });
         groups.len() - 1
     });
     &mut groups[at]
@@ -112,18 +117,6 @@ pub(super) fn merged(groups: &[Group], keep: impl Fn(&GroupKey) -> bool) -> Opti
 }
 
 impl Group {
-    fn new(key: GroupKey) -> Group {
-        Group {
-            key,
-            latency: Histogram::new(),
-            without_setup: Histogram::new(),
-            client_delay: Histogram::new(),
-            phases: Default::default(),
-            open_loop: None,
-            bytes: ExchangeBytes::default(),
-        }
-    }
-
     /// Number of exchanges.
     pub fn count(&self) -> u64 {
         self.latency.count()

@@ -10,7 +10,7 @@ use std::sync::Arc;
 const MOST: usize = 1_000;
 
 /// The exchanges of one tag.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagCell {
     /// The tag.
     pub tag: Arc<str>,
@@ -22,12 +22,8 @@ pub struct TagCell {
 }
 
 /// Simulated clients.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(
-    feature = "schema",
-    derive(schemars::JsonSchema),
-    schemars(rename = "Clients")
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Clients")]
 pub struct ClientCounts {
     /// Those that sent at least one request.
     pub started: u64,
@@ -73,8 +69,7 @@ fn cell<'a>(tags: &'a mut Vec<TagCell>, tag: &Arc<str>) -> Option<&'a mut TagCel
         None => {
             tags.push(TagCell {
                 tag: tag.clone(),
-                groups: Vec::new(),
-                status: BTreeMap::new(),
+                ..TagCell::default()
             });
             tags.len() - 1
         }

@@ -42,7 +42,7 @@ impl Flows {
         at: u64,
     ) -> Verdict {
         let opens = match packet.kind {
-            Kind::Tcp(segment) => segment.opens(),
+            Kind::Tcp { opens } => opens,
             Kind::Udp => direction == FlowDirection::Up,
             Kind::Else => return Verdict::Pass,
         };

@@ -39,6 +39,7 @@ impl FlowDirection {
 }
 
 /// The middle of a link.
+#[derive(Default)]
 pub(crate) struct Emulator {
     spec: Spec,
     lanes: [Queue; 2],
@@ -54,12 +55,8 @@ impl Emulator {
     pub(crate) fn new(spec: Spec, seed: u64) -> Emulator {
         Emulator {
             spec,
-            lanes: Default::default(),
-            flows: Flows::default(),
             random: seed,
-            counts: Default::default(),
-            lateness: Histogram::new(),
-            late: 0,
+            ..Emulator::default()
         }
     }
 

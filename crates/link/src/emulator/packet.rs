@@ -5,22 +5,22 @@
 //! forwarded unchanged.
 
 use super::FlowDirection;
+use etherparse::{LaxNetSlice, LaxSlicedPacket, LinkSlice, PacketBuilder, TransportSlice};
+use std::net::IpAddr;
 
 /// Length of the `virtio_net_hdr` before each frame.
 pub(crate) const VNET: usize = 10;
-const ETHERNET: usize = 14;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const FIN: u8 = 1;
-const SYN: u8 = 2;
-const RST: u8 = 4;
-const ACK: u8 = 16;
+/// Hops that a reply may take.
+const HOPS: u8 = 64;
+/// Stands for the protocol of a fragment: it has no ports, and is passed on like a protocol without
+/// flows.
+const FRAGMENT: u8 = 255;
 
 /// The ends of a flow as seen from the client side, for packets of both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FlowKey {
-    client: (u128, u16),
-    server: (u128, u16),
+    client: (IpAddr, u16),
+    server: (IpAddr, u16),
     protocol: u8,
 }
 
@@ -34,188 +34,90 @@ pub(crate) struct Packet {
 /// The protocols that a middle box keeps flows for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    Tcp(Segment),
+    /// A segment, and whether it opens a connection.
+    Tcp {
+        opens: bool,
+    },
     Udp,
     Else,
 }
 
-/// A TCP segment (RFC 9293 section 3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Segment {
-    flags: u8,
-    sequence: u32,
-    acknowledged: u32,
-    /// Sequence numbers it takes: payload, SYN and FIN.
-    length: u32,
-}
-
-impl Segment {
-    /// Whether it opens a connection.
-    pub(crate) fn opens(self) -> bool {
-        self.flags & (SYN | ACK | RST) == SYN
-    }
-
-    /// Whether it is a reset, which gets no reply.
-    pub(crate) fn resets(self) -> bool {
-        self.flags & RST != 0
-    }
-}
-
-/// The network layer's part of a packet.
-struct Network<'a> {
-    source: u128,
-    destination: u128,
-    protocol: u8,
-    payload: &'a [u8],
-    /// Length of the payload by the header: in a captured frame the rest may be cut off or padded.
-    length: usize,
-}
-
 /// Reads a frame; `None` where it is no IP packet.
 pub(crate) fn read(frame: &[u8], direction: FlowDirection) -> Option<Packet> {
-    let network = network(frame)?;
-    let has_ports = matches!(network.protocol, TCP | UDP);
-    let ports = number16(network.payload, 0).zip(number16(network.payload, 2));
-    let ports = ports.filter(|_| has_ports).unwrap_or_default();
-    let source = (network.source, ports.0);
-    let destination = (network.destination, ports.1);
+    let packet = LaxSlicedPacket::from_ethernet(frame.get(VNET..)?).ok()?;
+    let network = packet.net.as_ref()?;
+    let (source, destination): (IpAddr, IpAddr) = match network {
+        LaxNetSlice::Ipv4(ip) => (
+            ip.header().source_addr().into(),
+            ip.header().destination_addr().into(),
+        ),
+        LaxNetSlice::Ipv6(ip) => (
+            ip.header().source_addr().into(),
+            ip.header().destination_addr().into(),
+        ),
+        LaxNetSlice::Arp(_) => return None,
+    };
+    let (from, to, kind) = match &packet.transport {
+        Some(TransportSlice::Tcp(tcp)) => {
+            let opens = tcp.syn() && !tcp.ack() && !tcp.rst();
+            (
+                tcp.source_port(),
+                tcp.destination_port(),
+                Kind::Tcp { opens },
+            )
+        }
+        Some(TransportSlice::Udp(udp)) => (udp.source_port(), udp.destination_port(), Kind::Udp),
+        _ => (0, 0, Kind::Else),
+    };
+    let (source, destination) = ((source, from), (destination, to));
     let (client, server) = match direction {
         FlowDirection::Up => (source, destination),
         FlowDirection::Down => (destination, source),
     };
-    let kind = match network.protocol {
-        TCP => segment(&network).map_or(Kind::Else, Kind::Tcp),
-        UDP => Kind::Udp,
-        _ => Kind::Else,
+    let payload = network.ip_payload_ref()?;
+    let protocol = match payload.fragmented {
+        true => FRAGMENT,
+        false => payload.ip_number.0,
     };
-    Some(Packet {
-        flow: FlowKey {
-            client,
-            server,
-            protocol: network.protocol,
-        },
-        kind,
-    })
-}
-
-fn network(frame: &[u8]) -> Option<Network<'_>> {
-    let ip = frame.get(VNET + ETHERNET..)?;
-    match number16(frame, VNET + 12)? {
-        0x0800 if ip.len() >= 20 && ip[0] >> 4 == 4 => {
-            let head = usize::from(ip[0] & 15) * 4;
-            let total = usize::from(number16(ip, 2)?);
-            // a later fragment has no ports: it is passed on like a protocol without flows
-            let later_fragment = number16(ip, 6)? & 0x1fff != 0;
-            Some(Network {
-                source: u128::from(number32(ip, 12)?),
-                destination: u128::from(number32(ip, 16)?),
-                protocol: if later_fragment { 255 } else { ip[9] },
-                payload: ip.get(head.max(20)..)?,
-                length: total.saturating_sub(head),
-            })
-        }
-        0x86dd if ip.len() >= 40 && ip[0] >> 4 == 6 => Some(Network {
-            source: u128::from_be_bytes(ip[8..24].try_into().ok()?),
-            destination: u128::from_be_bytes(ip[24..40].try_into().ok()?),
-            // extension headers are not walked: such packets have no flow that a box would forget
-            protocol: ip[6],
-            payload: &ip[40..],
-            length: usize::from(number16(ip, 4)?),
-        }),
-        _ => None,
-    }
-}
-
-fn segment(network: &Network<'_>) -> Option<Segment> {
-    let head = usize::from(network.payload.get(12)? >> 4) * 4;
-    let flags = *network.payload.get(13)?;
-    let payload = network.length.saturating_sub(head.max(20));
-    Some(Segment {
-        flags,
-        sequence: number32(network.payload, 4)?,
-        acknowledged: number32(network.payload, 8)?,
-        length: payload as u32 + u32::from(flags & SYN != 0) + u32::from(flags & FIN != 0),
-    })
+    let flow = FlowKey {
+        client,
+        server,
+        protocol,
+    };
+    Some(Packet { flow, kind })
 }
 
 /// The RST in reply to a segment of an unknown connection (RFC 9293 section 3.5.2, group 1). It is
 /// a whole frame with `virtio_net_hdr`, from the other end to the sender. `None` if the packet is
 /// no TCP segment or is a RST.
 pub(crate) fn reset(frame: &[u8]) -> Option<Vec<u8>> {
-    let network = network(frame)?;
-    if network.protocol != TCP {
+    let packet = LaxSlicedPacket::from_ethernet(frame.get(VNET..)?).ok()?;
+    let (Some(LinkSlice::Ethernet2(link)), Some(TransportSlice::Tcp(tcp))) =
+        (&packet.link, &packet.transport)
+    else {
         return None;
-    }
-    let segment = segment(&network)?;
-    if segment.resets() {
-        return None;
-    }
-    let (flags, sequence, acknowledged) = if segment.flags & ACK != 0 {
-        (RST, segment.acknowledged, 0)
-    } else {
-        (RST | ACK, 0, segment.sequence.wrapping_add(segment.length))
     };
-    let mut tcp = [0; 20];
-    tcp[0..2].copy_from_slice(network.payload.get(2..4)?);
-    tcp[2..4].copy_from_slice(network.payload.get(0..2)?);
-    tcp[4..8].copy_from_slice(&sequence.to_be_bytes());
-    tcp[8..12].copy_from_slice(&acknowledged.to_be_bytes());
-    tcp[12] = 5 << 4;
-    tcp[13] = flags;
+    if tcp.rst() {
+        return None;
+    }
+    let back = PacketBuilder::ethernet2(link.destination(), link.source());
+    let back = match packet.net.as_ref()? {
+        LaxNetSlice::Ipv4(ip) => back.ipv4(ip.header().destination(), ip.header().source(), HOPS),
+        LaxNetSlice::Ipv6(ip) => back.ipv6(ip.header().destination(), ip.header().source(), HOPS),
+        LaxNetSlice::Arp(_) => return None,
+    };
+    let (from, to) = (tcp.destination_port(), tcp.source_port());
+    let back = if tcp.ack() {
+        back.tcp(from, to, tcp.acknowledgment_number(), 0)
+    } else {
+        // its payload, SYN and FIN take sequence numbers
+        let length = tcp.payload().len() as u32 + u32::from(tcp.syn()) + u32::from(tcp.fin());
+        let next = tcp.sequence_number().wrapping_add(length);
+        back.tcp(from, to, 0, 0).ack(next)
+    };
     let mut answer = vec![0; VNET];
-    answer.extend_from_slice(frame.get(VNET + 6..VNET + 12)?);
-    answer.extend_from_slice(frame.get(VNET..VNET + 6)?);
-    answer.extend_from_slice(frame.get(VNET + 12..VNET + 14)?);
-    let addresses = if number16(frame, VNET + 12)? == 0x0800 {
-        let (source, destination) = (network.source as u32, network.destination as u32);
-        let mut ip = [0; 20];
-        ip[0] = 0x45;
-        ip[2..4].copy_from_slice(&40u16.to_be_bytes());
-        ip[8] = 64;
-        ip[9] = TCP;
-        ip[12..16].copy_from_slice(&destination.to_be_bytes());
-        ip[16..20].copy_from_slice(&source.to_be_bytes());
-        let sum = checksum(&[&ip]);
-        ip[10..12].copy_from_slice(&sum.to_be_bytes());
-        answer.extend_from_slice(&ip);
-        ip[12..20].to_vec()
-    } else {
-        let mut ip = [0; 40];
-        ip[0] = 0x60;
-        ip[4..6].copy_from_slice(&20u16.to_be_bytes());
-        ip[6] = TCP;
-        ip[7] = 64;
-        ip[8..24].copy_from_slice(&network.destination.to_be_bytes());
-        ip[24..40].copy_from_slice(&network.source.to_be_bytes());
-        answer.extend_from_slice(&ip);
-        ip[8..40].to_vec()
-    };
-    let sum = checksum(&[&addresses, &[0, TCP, 0, 20], &tcp]);
-    tcp[16..18].copy_from_slice(&sum.to_be_bytes());
-    answer.extend_from_slice(&tcp);
+    back.rst().write(&mut answer, &[]).ok()?;
     Some(answer)
-}
-
-/// The Internet checksum (RFC 1071) over parts of even length.
-fn checksum(parts: &[&[u8]]) -> u16 {
-    let mut sum: u32 = 0;
-    for part in parts {
-        for pair in part.chunks(2) {
-            sum += u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
-        }
-    }
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
-}
-
-fn number16(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn number32(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 #[cfg(test)]
@@ -251,15 +153,36 @@ pub(super) mod samples {
         frame
     }
 
-    pub(in crate::emulator) const SYN: u8 = super::SYN;
-    pub(in crate::emulator) const ACK: u8 = super::ACK;
+    pub(super) const TCP: u8 = 6;
+    pub(in crate::emulator) const SYN: u8 = 2;
+    pub(in crate::emulator) const ACK: u8 = 16;
 }
 
 #[cfg(test)]
 mod tests {
-    use super::samples::tcp;
+    use super::samples::{ACK, SYN, TCP, tcp};
     use super::*;
+    use etherparse::TcpSlice;
     use proptest::prelude::*;
+
+    const FIN: u8 = 1;
+    const ETHERNET: usize = 14;
+
+    /// The Internet checksum (RFC 1071) over parts of even length.
+    fn checksum(parts: &[&[u8]]) -> u16 {
+        let pairs = parts.iter().flat_map(|part| part.chunks(2));
+        let mut sum: u32 = pairs
+            .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
+            .sum();
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        !(sum as u16)
+    }
+
+    fn segment(frame: &[u8]) -> TcpSlice<'_> {
+        TcpSlice::from_slice(&frame[VNET + ETHERNET + 20..]).unwrap()
+    }
 
     #[test]
     fn both_directions_of_a_connection_are_one_flow() {
@@ -272,10 +195,8 @@ mod tests {
         assert_eq!(up.flow, down.flow);
         let other = read(&tcp(FlowDirection::Up, 5001, SYN, 0), FlowDirection::Up).unwrap();
         assert_ne!(up.flow, other.flow);
-        let (Kind::Tcp(up), Kind::Tcp(down)) = (up.kind, down.kind) else {
-            panic!("TCP");
-        };
-        assert!(up.opens() && !down.opens());
+        assert_eq!(up.kind, Kind::Tcp { opens: true });
+        assert_eq!(down.kind, Kind::Tcp { opens: false });
     }
 
     #[test]
@@ -287,12 +208,12 @@ mod tests {
             read.flow,
             super::read(&sent, FlowDirection::Up).unwrap().flow
         );
-        let Kind::Tcp(segment) = read.kind else {
-            panic!("TCP")
-        };
-        assert!(segment.resets());
+        assert_eq!(read.kind, Kind::Tcp { opens: false });
+        let segment = segment(&answer);
+        assert!(segment.rst());
         assert_eq!(
-            segment.sequence, 7000,
+            segment.sequence_number(),
+            7000,
             "the acknowledgement of what was sent"
         );
         let ip = &answer[VNET + ETHERNET..];
@@ -305,10 +226,10 @@ mod tests {
     #[test]
     fn a_segment_without_ack_is_reset_by_acknowledging_it() {
         let answer = reset(&tcp(FlowDirection::Up, 5000, FIN, 10)).unwrap();
-        let Kind::Tcp(segment) = read(&answer, FlowDirection::Down).unwrap().kind else {
-            panic!("TCP")
-        };
-        assert_eq!((segment.flags, segment.acknowledged), (RST | ACK, 1011));
+        let segment = segment(&answer);
+        let others = segment.syn() || segment.fin() || segment.psh() || segment.urg();
+        assert!(segment.rst() && segment.ack() && !others);
+        assert_eq!(segment.acknowledgment_number(), 1011);
     }
 
     proptest! {

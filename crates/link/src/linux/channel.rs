@@ -3,20 +3,15 @@
 //!
 //! Each process detects the end of another by the closed channel, for any cause of the end.
 
+use intact_sys::descriptors;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
-};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 
 /// The longest message.
 const LONGEST: usize = 64 * 1024;
-/// Descriptors in one message.
-const MOST_DESCRIPTORS: usize = 8;
 
 /// One end.
 #[derive(Debug)]
@@ -42,45 +37,28 @@ impl Channel {
         message: &impl Serialize,
         descriptors: &[BorrowedFd<'_>],
     ) -> io::Result<()> {
-        let text = serde_json::to_vec(message)?;
-        let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
-        let mut control = SendAncillaryBuffer::new(&mut room);
-        if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        sendmsg(
-            &self.socket,
-            &[IoSlice::new(&text)],
-            &mut control,
-            SendFlags::NOSIGNAL,
-        )?;
-        Ok(())
+        descriptors::send(&self.socket, &serde_json::to_vec(message)?, descriptors)
+    }
+
+    /// Sends a request and receives its reply.
+    pub(super) fn ask<M: DeserializeOwned>(&self, request: &impl Serialize) -> io::Result<M> {
+        self.send(request, &[])?;
+        let reply = self.receive()?.ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok(reply.0)
     }
 
     /// Waits for one message. `None`: the other end is gone.
     pub(super) fn receive<M: DeserializeOwned>(&self) -> io::Result<Option<(M, Vec<OwnedFd>)>> {
         let mut text = vec![0; LONGEST];
-        let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
-        let mut control = RecvAncillaryBuffer::new(&mut room);
-        let got = loop {
-            let parts = &mut [IoSliceMut::new(&mut text)];
-            match recvmsg(&self.socket, parts, &mut control, RecvFlags::CMSG_CLOEXEC) {
-                Err(rustix::io::Errno::INTR) => {}
-                // the other end was killed before it read our messages
-                Err(rustix::io::Errno::CONNRESET) => return Ok(None),
-                got => break got?,
-            }
+        let (count, descriptors) = match descriptors::receive(&self.socket, &mut text) {
+            // the other end was killed before it read our messages
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
+            received => received?,
         };
-        if got.bytes == 0 {
+        if count == 0 {
             return Ok(None);
         }
-        let mut descriptors = Vec::new();
-        for message in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(all) = message {
-                descriptors.extend(all);
-            }
-        }
-        let message = serde_json::from_slice(&text[..got.bytes])?;
+        let message = serde_json::from_slice(&text[..count])?;
         Ok(Some((message, descriptors)))
     }
 }

@@ -2,7 +2,7 @@
 //! the frames that are due. One thread; no work while the link is idle.
 
 use super::channel::Channel;
-use super::message::{ForwarderCommand, ForwarderReport};
+use super::message::ForwarderCommand;
 use crate::emulator::packet::VNET;
 use crate::emulator::{Emulator, FlowDirection, Queued};
 use intact_sys::packet::{BATCH, MOST_FRAMES, PacketRing, VIRTIO_NET_HEADER};
@@ -190,11 +190,11 @@ impl Forwarder {
                 for ring in &self.rings {
                     ring.dropped();
                 }
-                self.keeper.send(&ForwarderReport::Done, &[])?;
+                self.keeper.send(&(), &[])?;
             }
             ForwarderCommand::Change(change) => {
                 self.middle.change(&change);
-                self.keeper.send(&ForwarderReport::Done, &[])?;
+                self.keeper.send(&(), &[])?;
             }
             ForwarderCommand::Account => {
                 self.catch_up();
@@ -202,7 +202,7 @@ impl Forwarder {
                     counts.failed += ring.dropped();
                 }
                 let account = self.middle.account();
-                self.keeper.send(&ForwarderReport::Account(account), &[])?;
+                self.keeper.send(&account, &[])?;
             }
         }
         Ok(true)

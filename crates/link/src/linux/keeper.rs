@@ -6,7 +6,7 @@ use super::channel::Channel;
 use super::forwarder::Forwarder;
 use super::hosts_file;
 use super::message::{
-    ForwarderCommand, ForwarderReport, LinkReady, Refusal, Reply, Request, Setup,
+    ForwarderCommand, ForwarderReady, LinkReady, Refusal, Request, Setup, SetupReply,
 };
 use super::network::Network;
 use super::resolver::enter_user_namespace;
@@ -14,7 +14,7 @@ use super::step_error::{During, StepError};
 use crate::addresses::SERVER_V4;
 use crate::emulator::Emulator;
 use crate::spec::{LinkChange, Spec};
-use crate::stats::{LinkFacts, RoundTrip};
+use crate::stats::{LinkFacts, LinkStats, RoundTrip};
 use crate::step::LinkStep;
 use intact_sys::namespaces::{self, NamespaceKind};
 use intact_sys::process::{self, Forked};
@@ -53,7 +53,7 @@ pub(super) fn keep(owner: Channel) -> io::Result<()> {
     match start(&setup) {
         Ok(Role::Keeper(mut keeper, up, doors)) => {
             let borrowed: Vec<_> = doors.iter().map(AsFd::as_fd).collect();
-            owner.send(&Reply::Up(up), &borrowed)?;
+            owner.send(&SetupReply::Ok(up), &borrowed)?;
             drop(doors);
             keeper.serve(&owner)?;
             keeper.end()
@@ -64,7 +64,7 @@ pub(super) fn keep(owner: Channel) -> io::Result<()> {
             drop(certificate);
             done
         }
-        Err(failed) => owner.send(&Reply::Refused(failed.into()), &[]),
+        Err(failed) => owner.send(&SetupReply::Err(failed.into()), &[]),
     }
 }
 
@@ -99,12 +99,11 @@ fn start(setup: &Setup) -> Result<Role, StepError> {
         process: child,
         dropped_before: [0; 2],
     };
-    let (real_time, caveats, inner_doors) = keeper.await_forwarder()?;
-    keeper.network.caveats.extend(caveats);
+    let (forwarder, inner_doors) = keeper.await_forwarder()?;
+    keeper.network.caveats.extend(forwarder.caveats);
     let round_trip = keeper.probe(&setup.spec).during(LinkStep::Probe)?;
-    keeper
-        .order(&ForwarderCommand::Begin(setup.spec.clone()))
-        .during(LinkStep::Fork)?;
+    let begin = ForwarderCommand::Begin(setup.spec.clone());
+    keeper.forwarder.ask::<()>(&begin).during(LinkStep::Fork)?;
     keeper.dropped_before = keeper.network.dropped().during(LinkStep::Devices)?;
     let mut doors = Vec::new();
     let again = |door: &OwnedFd| door.try_clone().during(LinkStep::Fork);
@@ -127,7 +126,7 @@ fn start(setup: &Setup) -> Result<Role, StepError> {
         facts: LinkFacts {
             round_trip,
             congestion: keeper.network.congestion.clone(),
-            real_time,
+            real_time: forwarder.real_time,
             v6: keeper.network.v6,
             caveats: std::mem::take(&mut keeper.network.caveats),
         },
@@ -162,11 +161,11 @@ fn become_forwarder(
         if has_user_namespace {
             privilege::drop_capabilities().during(LinkStep::Fork)?;
         }
-        Ok((real_time, caveats, doors))
+        Ok((ForwarderReady { real_time, caveats }, doors))
     })();
     let (report, doors) = match ready {
-        Ok((real_time, caveats, doors)) => (ForwarderReport::Ready { real_time, caveats }, doors),
-        Err(failed) => (ForwarderReport::Refused(Refusal::from(failed)), Vec::new()),
+        Ok((ready, doors)) => (Ok(ready), doors),
+        Err(failed) => (Err(Refusal::from(failed)), Vec::new()),
     };
     let doors: Vec<_> = doors.iter().map(AsFd::as_fd).collect();
     keeper.send(&report, &doors).during(LinkStep::Fork)?;
@@ -197,22 +196,13 @@ struct NamespaceOwner {
 }
 
 impl NamespaceOwner {
-    fn await_forwarder(&self) -> Result<(bool, Vec<String>, Vec<OwnedFd>), StepError> {
+    fn await_forwarder(&self) -> Result<(ForwarderReady, Vec<OwnedFd>), StepError> {
+        let report = self.forwarder.receive().during(LinkStep::Fork)?;
         let gone = || StepError(LinkStep::Fork, io::ErrorKind::BrokenPipe.into());
-        let report = self
-            .forwarder
-            .receive::<ForwarderReport>()
-            .during(LinkStep::Fork)?;
-        match report.ok_or_else(gone)? {
-            (ForwarderReport::Ready { real_time, caveats }, doors) => {
-                Ok((real_time, caveats, doors))
-            }
-            (ForwarderReport::Refused(refusal), _) => Err(StepError(
-                refusal.step,
-                io::Error::from_raw_os_error(refusal.errno),
-            )),
-            (ForwarderReport::Done | ForwarderReport::Account(_), _) => Err(gone()),
-        }
+        let (ready, doors): (Result<_, Refusal>, _) = report.ok_or_else(gone)?;
+        let refused =
+            |refusal: Refusal| StepError(refusal.step, io::Error::from_raw_os_error(refusal.errno));
+        Ok((ready.map_err(refused)?, doors))
     }
 
     /// Measures round trips by SYNs to a closed port: the kernel replies with RST, so no server is
@@ -265,33 +255,29 @@ impl NamespaceOwner {
             let Some((request, _)) = owner.receive::<Request>()? else {
                 return Ok(());
             };
-            let reply = match request {
-                Request::Change(change) => self.change(change)?,
-                Request::Listening(port) => Reply::Listening(self.is_listening(port)?),
-                Request::Account => self.account()?,
-            };
-            owner.send(&reply, &[])?;
+            match request {
+                Request::Change(change) => owner.send(&self.change(change)?, &[])?,
+                Request::Listening(port) => owner.send(&self.is_listening(port)?, &[])?,
+                Request::Account => owner.send(&self.account()?, &[])?,
+            }
         }
     }
 
     /// The forwarder counts the packets that reach it. Packets that the kernel dropped before are
     /// counted by the devices only.
-    fn account(&mut self) -> io::Result<Reply> {
-        let ForwarderReport::Account(mut account) = self.order(&ForwarderCommand::Account)? else {
-            return Err(io::ErrorKind::InvalidData.into());
-        };
+    fn account(&mut self) -> io::Result<LinkStats> {
+        let mut account: LinkStats = self.forwarder.ask(&ForwarderCommand::Account)?;
         let dropped = self.network.dropped()?;
         account.up.failed += dropped[0].saturating_sub(self.dropped_before[0]);
         account.down.failed += dropped[1].saturating_sub(self.dropped_before[1]);
-        Ok(Reply::Account(account))
+        Ok(account)
     }
 
-    fn change(&mut self, change: LinkChange) -> io::Result<Reply> {
+    fn change(&mut self, change: LinkChange) -> io::Result<()> {
         if change.loss_ppm.is_some_and(|loss| loss > 0) {
             self.network.single_segments()?;
         }
-        self.order(&ForwarderCommand::Change(change))?;
-        Ok(Reply::Done)
+        self.forwarder.ask(&ForwarderCommand::Change(change))
     }
 
     /// Connects from the server's side, which takes no round trip of the link.
@@ -306,13 +292,5 @@ impl NamespaceOwner {
         drop(self.forwarder);
         waitpid(Some(self.process), WaitOptions::empty())?;
         Ok(())
-    }
-
-    fn order(&self, order: &ForwarderCommand) -> io::Result<ForwarderReport> {
-        self.forwarder.send(order, &[])?;
-        let report = self.forwarder.receive()?;
-        report
-            .map(|(report, _)| report)
-            .ok_or_else(|| io::ErrorKind::BrokenPipe.into())
     }
 }

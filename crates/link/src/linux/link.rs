@@ -2,7 +2,7 @@
 
 use super::channel::Channel;
 use super::keeper;
-use super::message::{Isolation, LinkReady, Refusal, Reply, Request, Setup};
+use super::message::{Isolation, LinkReady, Refusal, Request, Setup, SetupReply};
 use crate::error::LinkError;
 use crate::spec::{LinkChange, Spec};
 use crate::stats::{LinkFacts, LinkStats};
@@ -11,6 +11,7 @@ use crate::{LinkEnd, remedy};
 use intact_sys::namespaces::NamespaceHandles;
 use intact_sys::process;
 use rustix::fd::OwnedFd;
+use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -129,36 +130,23 @@ impl Link {
     /// Whether something listens on this port of the server's IPv4 address: connects once, from the
     /// server's own side.
     pub fn is_listening(&self, port: u16) -> Result<bool, LinkError> {
-        match self.ask(&Request::Listening(port))? {
-            Reply::Listening(listening) => Ok(listening),
-            _ => Err(LinkError::Ended),
-        }
+        self.ask(&Request::Listening(port))
     }
 
     /// Switches a running link. Takes effect on packets that arrive after this has returned.
     pub fn change(&self, change: &LinkChange) -> Result<(), LinkError> {
-        match self.ask(&Request::Change(change.clone()))? {
-            Reply::Done => Ok(()),
-            _ => Err(LinkError::Ended),
-        }
+        self.ask(&Request::Change(change.clone()))
     }
 
     /// The packets so far by their outcome, and how late they were.
     pub fn account(&self) -> Result<LinkStats, LinkError> {
-        match self.ask(&Request::Account)? {
-            Reply::Account(account) => Ok(account),
-            _ => Err(LinkError::Ended),
-        }
+        self.ask(&Request::Account)
     }
 
-    fn ask(&self, request: &Request) -> Result<Reply, LinkError> {
+    fn ask<M: DeserializeOwned>(&self, request: &Request) -> Result<M, LinkError> {
         let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
         let channel = owned.channel.as_ref().ok_or(LinkError::Ended)?;
-        channel.send(request, &[]).map_err(|_| LinkError::Ended)?;
-        match channel.receive() {
-            Ok(Some((reply, _))) => Ok(reply),
-            _ => Err(LinkError::Ended),
-        }
+        channel.ask(request).map_err(|_| LinkError::Ended)
     }
 }
 
@@ -174,13 +162,13 @@ fn attempt(setup: Setup, mut helper: Command) -> Result<Result<Link, Refusal>, L
     // not visible
     drop(helper);
     let answer = channel.send(&setup, &[]).and_then(|()| channel.receive());
-    let Ok(Some((reply, descriptors))) = answer else {
+    let Ok(Some((reply, descriptors))): io::Result<Option<(SetupReply, _)>> = answer else {
         drop(channel);
         let _ = keeper.wait();
         return Err(LinkError::Ended);
     };
     match reply {
-        Reply::Up(up) => {
+        Ok(up) => {
             let (doors, certificate) =
                 unpack(descriptors, setup.isolation, up.user).ok_or(LinkError::Ended)?;
             Ok(Ok(Link {
@@ -194,12 +182,11 @@ fn attempt(setup: Setup, mut helper: Command) -> Result<Result<Link, Refusal>, L
                 }),
             }))
         }
-        Reply::Refused(refusal) => {
+        Err(refusal) => {
             drop(channel);
             let _ = keeper.wait();
             Ok(Err(refusal))
         }
-        _ => Err(LinkError::Ended),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The messages between the processes of a link.
 
 use crate::spec::{LinkChange, Spec};
-use crate::stats::{LinkFacts, LinkStats};
+use crate::stats::LinkFacts;
 use crate::step::LinkStep;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -28,29 +28,20 @@ pub(super) struct Isolation {
     pub(super) names: bool,
 }
 
-/// Later requests to the keeper.
+/// Later requests to the keeper. Each has a reply of its own type.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Request {
-    /// Switch something.
+    /// Switch something. The reply is `()`.
     Change(LinkChange),
-    /// Whether a process listens on this port of the server.
+    /// Whether a process listens on this port of the server. The reply is a `bool`.
     Listening(u16),
-    /// The counts so far.
+    /// The counts so far. The reply is a `LinkStats`.
     Account,
 }
 
-/// The keeper's replies.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Reply {
-    /// The link is there. Descriptors: see [`super::enter::NamespaceHandles`], then the one for the
-    /// certificate.
-    Up(Box<LinkReady>),
-    /// It cannot be.
-    Refused(Refusal),
-    Done,
-    Listening(bool),
-    Account(LinkStats),
-}
+/// The keeper's reply to a [`Setup`]. Descriptors of a link that is there: see
+/// [`super::enter::NamespaceHandles`], then the one for the certificate.
+pub(super) type SetupReply = Result<Box<LinkReady>, Refusal>;
 
 /// A link that is there.
 #[derive(Debug, Serialize, Deserialize)]
@@ -70,7 +61,7 @@ pub(super) struct Refusal {
     pub(super) errno: i32,
 }
 
-/// What the keeper sends to the forwarder.
+/// What the keeper sends to the forwarder. The replies are those to a [`Request`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ForwarderCommand {
     /// Switch to this link and reset the counts.
@@ -79,15 +70,10 @@ pub(super) enum ForwarderCommand {
     Account,
 }
 
-/// What the forwarder sends to the keeper.
+/// A forwarder that forwards. Descriptors: mount namespace, process namespace, where there are
+/// such.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum ForwarderReport {
-    /// It forwards. Descriptors: mount namespace, process namespace, where there are such.
-    Ready {
-        real_time: bool,
-        caveats: Vec<String>,
-    },
-    Refused(Refusal),
-    Done,
-    Account(LinkStats),
+pub(super) struct ForwarderReady {
+    pub(super) real_time: bool,
+    pub(super) caveats: Vec<String>,
 }

@@ -1,7 +1,7 @@
 //! What can be switched on a link while it runs.
 
 use super::Blocked;
-use super::read::{Delays, SpecError, blocked, pairs, share, time};
+use super::read::{Delays, LONGEST_DELAY, SpecError, blocked, pairs, share, time, wrong};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use std::time::Duration;
@@ -41,23 +41,20 @@ impl FromStr for LinkChange {
     fn from_str(text: &str) -> Result<LinkChange, SpecError> {
         let mut change = LinkChange::default();
         let mut delays = Delays::default();
-        let longest = Duration::from_secs(60);
         for (key, value) in pairs(text, &KEYS)? {
             match key {
                 "drop" => change.drop = Some(blocked(key, value)?),
-                "rtt" => delays.round_trip = Some(time(key, value, longest * 2)?),
-                "up" => delays.up = Some(time(key, value, longest)?),
-                "down" => delays.down = Some(time(key, value, longest)?),
+                "rtt" => delays.round_trip = Some(time(key, value, LONGEST_DELAY * 2)?),
+                "up" => delays.up = Some(time(key, value, LONGEST_DELAY)?),
+                "down" => delays.down = Some(time(key, value, LONGEST_DELAY)?),
                 "loss" => change.loss_ppm = Some(share(key, value)?),
                 _ => match value {
                     "queued" => change.forget_queued = true,
                     "flows" => change.forget_flows = true,
                     _ => {
-                        return Err(SpecError::Value {
-                            key,
-                            value: value.to_owned(),
-                            wanted: "queued (packets on their way) or flows (what a nat-idle box knows)",
-                        });
+                        let wanted =
+                            "queued (packets on their way) or flows (what a nat-idle box knows)";
+                        return Err(wrong(key, value, wanted));
                     }
                 },
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// idling is not.
 const LONGEST: Duration = Duration::from_secs(86_400);
 /// The longest delay in one direction.
-const LONGEST_DELAY: Duration = Duration::from_secs(60);
+pub(super) const LONGEST_DELAY: Duration = Duration::from_secs(60);
 const KEYS: [&str; 10] = [
     "rtt", "up", "down", "jitter", "reorder", "loss", "rate", "drop", "nat-idle", "cc",
 ];
@@ -188,7 +188,7 @@ fn nearest_of(written: &str, keys: &'static [&'static str]) -> Option<&'static s
     suggest::nearest(written, keys.iter().copied())
 }
 
-fn wrong(key: &'static str, value: &str, wanted: &'static str) -> SpecError {
+pub(super) fn wrong(key: &'static str, value: &str, wanted: &'static str) -> SpecError {
     SpecError::Value {
         key,
         value: value.to_owned(),
@@ -229,13 +229,8 @@ pub(super) fn share(key: &'static str, value: &str) -> Result<u32, SpecError> {
 }
 
 pub(super) fn blocked(key: &'static str, value: &str) -> Result<Blocked, SpecError> {
-    Ok(match value {
-        "none" => Blocked::None,
-        "up" => Blocked::Up,
-        "down" => Blocked::Down,
-        "both" => Blocked::Both,
-        _ => return Err(wrong(key, value, "up, down, both or none")),
-    })
+    let found = value.parse();
+    found.map_err(|_| wrong(key, value, "up, down, both or none"))
 }
 
 fn yes_or_no(key: &'static str, value: &str) -> Result<bool, SpecError> {
@@ -249,15 +244,11 @@ fn yes_or_no(key: &'static str, value: &str) -> Result<bool, SpecError> {
 fn nat(key: &'static str, value: &str) -> Result<Nat, SpecError> {
     let wanted = "an idle time and the reply to forgotten flows: 350s or 350s:rst (RST), or 350s:silent (none)";
     let (idle, then) = value.split_once(':').unwrap_or((value, "rst"));
-    let forgotten = match then {
-        "rst" => Forgotten::Rst,
-        "silent" => Forgotten::Silent,
-        _ => return Err(wrong(key, value, wanted)),
-    };
-    match read_time(idle) {
-        Some(idle) if !idle.is_zero() => Ok(Nat { idle, forgotten }),
-        _ => Err(wrong(key, value, wanted)),
-    }
+    let forgotten = then.parse::<Forgotten>().ok();
+    let idle = read_time(idle).filter(|idle| !idle.is_zero());
+    let nat = idle.zip(forgotten);
+    nat.map(|(idle, forgotten)| Nat { idle, forgotten })
+        .ok_or_else(|| wrong(key, value, wanted))
 }
 
 fn congestion(key: &'static str, value: &str) -> Result<Congestion, SpecError> {

@@ -26,14 +26,7 @@ pub struct FixRequest<'a> {
 
 impl FixRequest<'_> {
     fn includes(&self, one: &Measurement) -> bool {
-        let is_wanted = |version: &String, wanted: &str| {
-            let rest = version.strip_prefix(wanted);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        self.version.is_none_or(|wanted| {
-            let mut versions = one.versions.values();
-            versions.any(|version| is_wanted(version, wanted))
-        })
+        self.version.is_none_or(|wanted| one.is_of(wanted))
     }
 }
 
@@ -422,18 +415,58 @@ pub fn fix_client(
         .variants
         .iter()
         .map(|one| text!("{}: {}", &one.id, Text::prose(&one.title)));
+    let mut variants = measured(table);
+    variants.columns.retain(|column| !is_further(column));
     let words = "`10` and `3x10` are the connections for 10 requests in turn and for 3 rounds of 10 at once.";
     page.section(
         Section::new("variants", "All variants")
-            .summary(measured(table).note(Text::prose(words)))
+            .summary(variants.note(Text::prose(words)))
             .summary(unmeasured_variants(client, &all))
             .summary(Block::List(titles.collect())),
     );
+    page.section(further_figures(&all));
     for (id, title, lines) in notes(client) {
         let lines = lines.iter().map(|line| Text::prose(line));
         page.section(Section::new(id, title).summary(Block::List(lines.collect())));
     }
     page
+}
+
+/// Columns of a table of further figures, next to the two that name the row.
+const FURTHER: usize = 4;
+
+/// Whether the table of variants has no room for a column of [`measured`].
+fn is_further(column: &Column) -> bool {
+    const WIDEST: u8 = 5;
+    column.is_full || column.rank >= WIDEST
+}
+
+/// What was measured in addition to the table of variants, in tables that fit on a terminal, and
+/// what each column holds.
+fn further_figures(all: &[Row<'_>]) -> Section {
+    let section = Section::new("further-figures", "All variants: further figures");
+    let named = || {
+        let table = Rows::of(all).column("variant", |row| &row.variant.id);
+        table.column("runtime", |row| row.runtime())
+    };
+    let is_known = |column: &Column| column.cells.iter().any(|cell| cell.text().is_some());
+    let mut columns = measured(named()).columns;
+    columns.retain(|column| is_further(column) && is_known(column));
+    let meaning = |column: &Column| text!("{}: {}", Text::prose(&column.head), column.meaning);
+    let meanings: Vec<Text> = columns.iter().map(meaning).collect();
+    let mut columns = columns.into_iter();
+    let tables = std::iter::from_fn(|| {
+        let mut table = named().table();
+        let shown = columns.by_ref().take(FURTHER);
+        table.columns.extend(shown.map(|column| Column {
+            is_full: false,
+            rank: 0,
+            ..column
+        }));
+        (table.columns.len() > 2).then_some(table)
+    });
+    let section = tables.fold(section, Section::summary);
+    section.summary(Block::List(meanings))
 }
 
 /// The variants of a client without a row.

@@ -4,14 +4,14 @@
 use super::canvas::{Anchor, Canvas, width_of};
 use super::frame::{AXIS, Frame, LINE, Sample, heading, legend, share_a_line};
 use super::scale::Scale;
-use super::{Picture, Svg, tone_class};
+use super::{Svg, tone_class};
 use crate::page::{Axis, Bar, Bars, Segment, Tone};
 
 /// Height of a bar.
 const THICK: f64 = 18.0;
 
-impl Picture for Bars {
-    fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
+impl Bars {
+    pub(super) fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
         let mut canvas = Canvas::new(width);
         let end = |bar: &Bar| {
             bar.interval
@@ -50,9 +50,7 @@ impl Picture for Bars {
         }
         canvas.finish(frame.bottom + AXIS, title, description)
     }
-}
 
-impl Bars {
     /// What the parts are, where they have names. Returns where the bars may begin.
     fn draw_legend(&self, canvas: &mut Canvas) -> f64 {
         let mut entries: Vec<(Tone, &str)> = Vec::new();

@@ -4,7 +4,7 @@
 use super::canvas::{Anchor, Canvas, fit, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE, y_axis_width};
 use super::scale::Scale;
-use super::{Picture, Svg, tone_class};
+use super::{Svg, tone_class};
 use crate::page::{Axis, Band, Histogram, Panel, Population, Quantity, ScaleKind};
 
 /// Width of a bar.
@@ -67,10 +67,8 @@ impl Histogram {
         let from = if low < high * 0.3 { 0.0 } else { low - margin };
         Some(((from.max(0.0), high + margin), ScaleKind::Linear))
     }
-}
 
-impl Picture for Histogram {
-    fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
+    pub(super) fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
         let mut canvas = Canvas::new(width);
         let Some((ends, spread)) = self.ends() else {
             canvas.text("label", (0.0, LINE), Anchor::Start, "nothing to show");

@@ -4,15 +4,15 @@
 use super::canvas::{Anchor, Canvas, width_of};
 use super::frame::{AXIS, Frame, LINE, Sample, legend, y_axis_width};
 use super::scale::Scale;
-use super::{Picture, Svg, tone_class};
+use super::{Svg, tone_class};
 use crate::page::{Axis, Line, LinePoint, Lines, Tone};
 
 const HEIGHT: f64 = 190.0;
 /// With more points than this a line goes without dots.
 const DOTS: usize = 60;
 
-impl Picture for Lines {
-    fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
+impl Lines {
+    pub(super) fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
         let mut canvas = Canvas::new(width);
         let points = || {
             self.lines

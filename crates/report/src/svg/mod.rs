@@ -39,13 +39,6 @@ impl fmt::Display for Svg {
     }
 }
 
-/// What can be drawn at a width.
-trait Picture {
-    /// Draws it `width` units wide, as high as needed; `title` and `description` are what a screen
-    /// reader says.
-    fn draw(&self, width: f64, title: &str, description: &str) -> Svg;
-}
-
 /// Draws a chart `width` units wide, as high as needed; `title` and `description` are what a screen
 /// reader says.
 pub(crate) fn draw(kind: &ChartKind, width: f64, title: &str, description: &str) -> Svg {

@@ -1,13 +1,13 @@
 //! Scatters: single values in their order.
 
+use super::Svg;
 use super::canvas::{Anchor, Canvas, fit, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE, y_axis_width};
 use super::scale::Scale;
-use super::{Picture, Svg};
 use crate::page::{Axis, ScaleKind, Scatter, Series};
 
-impl Picture for Scatter {
-    fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
+impl Scatter {
+    pub(super) fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
         let mut canvas = Canvas::new(width);
         let height = if self.0.len() == 1 { 190.0 } else { 96.0 };
         let points = || {

@@ -4,7 +4,7 @@
 use super::canvas::{Anchor, Canvas, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE};
 use super::scale::Scale;
-use super::{Picture, Svg, tone_class};
+use super::{Svg, tone_class};
 use crate::page::{Lane, Life, ScaleKind, Timeline};
 
 /// Distance from one connection to the next.
@@ -12,8 +12,8 @@ const PITCH: f64 = 12.0;
 /// Height of an exchange.
 const TALL: f64 = 9.0;
 
-impl Picture for Timeline {
-    fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
+impl Timeline {
+    pub(super) fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
         let mut canvas = Canvas::new(width);
         let last = self
             .lanes

@@ -5,9 +5,8 @@ use crate::written;
 use intact_findings::{Document, Parts};
 use intact_ledger::server_profile::{
     DnsQuery, EarlyData, Ended, FirstRequest, Found, Http2Seen, Http3Connection, Http3Result,
-    Http3Seen, IdleLimits, IdleWait, MethodResult, NameAnswer, Names, OldTlsResult, QuicParameters,
-    Race, RaceAttempt, RequestLimit, ServerProfile, Skipped, State, TlsResult, VersionResult,
-    WATERFALL,
+    Http3Seen, IdleLimits, IdleWait, MethodResult, NameAnswer, Names, OldTls, QuicParameters, Race,
+    RaceAttempt, RequestLimit, ServerProfile, Skipped, State, TlsResult, VersionResult, WATERFALL,
 };
 use intact_ledger::{
     CloseKind, Exchange, Failure, Handshake, Nanos, Outcome, Producer, Protocol, Reuse, Row, Run,
@@ -147,7 +146,7 @@ pub(crate) fn profile() -> ServerProfile {
                 [Protocol::Http10, Protocol::Http11, Protocol::Http2].map(|http| version(http, tls))
             })
             .collect(),
-        old_tls: vec![OldTlsResult {
+        old_tls: vec![OldTls {
             version: TlsVersion::Tls10,
             accepted: Some(true),
             detail: None,

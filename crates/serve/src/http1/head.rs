@@ -4,6 +4,7 @@ use super::Request;
 use crate::config::{Announce, Config};
 use crate::fault::Fault;
 use crate::response::Response;
+use http::StatusCode;
 use intact_ledger::KeepAliveTerms;
 use intact_wire::http1::Version;
 use std::io::Write;
@@ -112,31 +113,9 @@ fn announce(out: &mut Vec<u8>, config: &Config, left: Option<u64>) -> KeepAliveT
 
 /// The usual words (RFC 9110 section 15); none is as good (RFC 9112 section 4).
 fn reason(status: u16) -> &'static str {
-    match status {
-        200 => "OK",
-        201 => "Created",
-        202 => "Accepted",
-        204 => "No Content",
-        206 => "Partial Content",
-        301 => "Moved Permanently",
-        302 => "Found",
-        303 => "See Other",
-        304 => "Not Modified",
-        307 => "Temporary Redirect",
-        308 => "Permanent Redirect",
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        403 => "Forbidden",
-        404 => "Not Found",
-        408 => "Request Timeout",
-        412 => "Precondition Failed",
-        413 => "Content Too Large",
-        429 => "Too Many Requests",
-        500 => "Internal Server Error",
-        501 => "Not Implemented",
-        502 => "Bad Gateway",
-        503 => "Service Unavailable",
-        504 => "Gateway Timeout",
-        _ => "",
+    match StatusCode::from_u16(status) {
+        // the crate has the name of RFC 7231
+        Ok(StatusCode::PAYLOAD_TOO_LARGE) => "Content Too Large",
+        status => status.map_or("", |status| status.canonical_reason().unwrap_or("")),
     }
 }

@@ -18,7 +18,6 @@ use intact_wire::http1::{Eof, Error, Part, RequestEvent, RequestHead, RequestPar
 use std::io::{self, Write};
 use std::rc::Rc;
 use tokio::task::yield_now;
-use tokio::time::timeout;
 
 /// The first byte of a TLS handshake (RFC 8446 section 5.1).
 const TLS_HANDSHAKE: u8 = 0x16;
@@ -254,23 +253,8 @@ impl Http1Connection<'_> {
         if let Some(pending) = &mut request.pending {
             pending.received();
         }
-        let pause = request.plan.pause;
-        let is_gone = if let Some(upstream) = self.state.upstream(&request.plan) {
-            tokio::select! {
-                () = self.channel.wait_for_reset() => true,
-                (calls, failed) = upstream.call() => {
-                    if failed > 0 {
-                        request.plan.answer = Response::bad_gateway(calls, failed);
-                    }
-                    false
-                }
-            }
-        } else {
-            false
-        };
-        if is_gone
-            || !pause.is_zero() && timeout(pause, self.channel.wait_for_reset()).await.is_ok()
-        {
+        let gone = self.channel.wait_for_reset();
+        if !self.state.prepare(&mut request.plan, gone).await {
             end_recorded(request.pending, Outcome::Failed(Failure::ClientClosed));
             return Some(CloseReason::Theirs);
         }

@@ -17,8 +17,8 @@ use crate::record::Record;
 use crate::thread_state::{Peer, ThreadState};
 use exchanges::{After, Called, Exchanges, StreamStep};
 use intact_ledger::Side;
-use intact_wire::h2::ErrorCode;
-use session::{AddField, Broken, Session};
+use intact_wire::h2::{Error, ErrorCode};
+use session::{AddField, Session};
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
@@ -130,8 +130,8 @@ impl Http2Connection<'_> {
         let taken = self
             .session
             .receive(bytes, &mut self.channel.out, &mut self.exchanges);
-        if let Err(broken) = taken {
-            return Some(self.give_up(&broken).await);
+        if let Err(error) = taken {
+            return Some(self.give_up(&error).await);
         }
         if self.exchanges.last {
             self.stop();
@@ -148,9 +148,9 @@ impl Http2Connection<'_> {
         self.session.close(announce, &mut self.channel.out);
     }
 
-    async fn give_up(&mut self, broken: &Broken) -> CloseReason {
+    async fn give_up(&mut self, error: &Error) -> CloseReason {
         self.record.announced_by.set(Some(Side::Server));
-        self.session.give_up(broken, &mut self.channel.out);
+        self.session.give_up(error, &mut self.channel.out);
         let _ = self.channel.flush().await;
         CloseReason::Ours(Close::Fin)
     }

@@ -5,7 +5,7 @@ use super::{Http3Connection, code, is_by_client};
 use crate::config::Close;
 use crate::http2::request::RequestHead;
 use crate::record::end_recorded;
-use crate::response::{Body, Response};
+use crate::response::Body;
 use crate::stream_request::StreamRequest;
 use intact_ledger::{Failure, Nanos, Outcome, Protocol};
 use intact_wire::h3::{Error, ErrorCode, Frame, FrameReader, qpack, writer};
@@ -18,15 +18,6 @@ use tokio::time::sleep;
 const LARGEST_BLOCK: usize = 64 * 1024;
 /// Bytes that gather before they are given to QUIC.
 pub(super) const BATCH: usize = 64 * 1024;
-
-/// What follows an exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum After {
-    /// The connection goes on.
-    Continue,
-    /// The connection ends like this.
-    Leave(Close),
-}
 
 /// Why a request cannot be answered.
 enum Refused {
@@ -44,34 +35,29 @@ impl From<Error> for Refused {
     }
 }
 
-/// Serves one request.
+/// Serves one request. Returns how the connection ends after it; `None`: it goes on.
 pub(super) async fn serve(
     connection: Rc<Http3Connection>,
     mut send: SendStream,
     mut receive: RecvStream,
-) -> After {
+) -> Option<Close> {
     match Box::pin(read(&connection, &mut receive)).await {
         Ok(request) => {
-            let mut after = Box::pin(connection.respond(request, &mut send)).await;
-            if connection.is_closing.get() && after == After::Continue {
+            let after = Box::pin(connection.respond(request, &mut send)).await;
+            if connection.is_closing.get() && after.is_none() {
                 // an answer that the client does not have is lost with the connection
                 let _ = send.stopped().await;
             }
-            if let After::Leave(_) = after
-                && connection.quic.close_reason().is_some()
-            {
-                after = After::Continue;
-            }
-            after
+            after.filter(|_| connection.quic.close_reason().is_none())
         }
-        Err(Refused::Gone) => After::Continue,
+        Err(Refused::Gone) => None,
         Err(Refused::Broken(broken)) => {
             connection.quic.close(code(broken), b"");
-            After::Continue
+            None
         }
         Err(Refused::Malformed(reason)) => {
             let _ = (send.reset(code(reason)), receive.stop(code(reason)));
-            After::Continue
+            None
         }
     }
 }
@@ -188,11 +174,11 @@ impl Http3Connection {
         request
     }
 
-    /// Answers one request.
-    async fn respond(&self, mut request: StreamRequest, send: &mut SendStream) -> After {
-        if self.wait(&mut request, send).await.is_err() {
+    /// Answers one request. Returns how the connection ends after it.
+    async fn respond(&self, mut request: StreamRequest, send: &mut SendStream) -> Option<Close> {
+        if !self.state.prepare(&mut request.plan, send.stopped()).await {
             end_recorded(request.pending, Outcome::Failed(Failure::ClientClosed));
-            return After::Continue;
+            return None;
         }
         if let Some(fault) = request.plan.fault {
             return Box::pin(self.answer_badly(request, fault, send)).await;
@@ -203,29 +189,7 @@ impl Http3Connection {
             Err(_) => Outcome::Failed(Failure::ClientClosed),
         };
         end_recorded(request.pending, outcome);
-        After::Continue
-    }
-
-    /// Calls the upstream and lets the pause pass; an error: the client wants no answer any more.
-    async fn wait(&self, request: &mut StreamRequest, send: &SendStream) -> Result<(), ()> {
-        let pause = request.plan.pause;
-        let upstream = self.state.upstream(&request.plan).cloned();
-        if pause.is_zero() && upstream.is_none() {
-            return Ok(());
-        }
-        let waiting = async {
-            if let Some(upstream) = upstream {
-                let (calls, failed) = upstream.call().await;
-                if failed > 0 {
-                    request.plan.answer = Response::bad_gateway(calls, failed);
-                }
-            }
-            sleep(pause).await;
-        };
-        tokio::select! {
-            () = waiting => Ok(()),
-            _ = send.stopped() => Err(()),
-        }
+        None
     }
 
     /// Writes an answer in full.

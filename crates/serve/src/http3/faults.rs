@@ -1,6 +1,6 @@
 //! Answers in HTTP/3 that are wrong on purpose. What no encoder would write is written here.
 
-use super::exchanges::{After, BATCH, write_body};
+use super::exchanges::{BATCH, write_body};
 use super::{Http3Connection, code};
 use crate::config::Close;
 use crate::fault::{Fault, REPEAT, TRICKLE};
@@ -21,13 +21,13 @@ const PING: u64 = 0x6;
 const ENDLESS_HEADERS: &[u8] = b"\x01\xc0\x00\x00\x00\x40\x00\x00\x00";
 
 impl Http3Connection {
-    /// Answers by a fault.
+    /// Answers by a fault. Returns how the connection ends after it.
     pub(super) async fn answer_badly(
         &self,
         mut request: StreamRequest,
         fault: Fault,
         send: &mut SendStream,
-    ) -> After {
+    ) -> Option<Close> {
         // half of a body and the rest of it need at least a byte each
         let body = &mut request.plan.answer.body;
         if body.len() < 2 {
@@ -37,13 +37,13 @@ impl Http3Connection {
         // the fault decides the outcome
         end_recorded(request.pending, Outcome::Failed(Failure::Aborted));
         match fault {
-            Fault::CloseBeforeAnswer => After::Leave(Close::Fin),
-            Fault::ResetBeforeAnswer => After::Leave(Close::Rst),
+            Fault::CloseBeforeAnswer => Some(Close::Fin),
+            Fault::ResetBeforeAnswer => Some(Close::Rst),
             Fault::KeepAliveThenClose if written.is_ok() => {
                 let _ = send.stopped().await;
-                After::Leave(Close::Fin)
+                Some(Close::Fin)
             }
-            _ => After::Continue,
+            _ => None,
         }
     }
 

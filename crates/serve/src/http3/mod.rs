@@ -14,12 +14,10 @@ use crate::channel::ByteCounts;
 use crate::config::{Accept, Close};
 use crate::connection::failed_handshake;
 use crate::http2;
-use crate::record::{Record, connection_id};
+use crate::record::Record;
 use crate::thread_state::{Peer, ThreadState};
-use crate::tls;
-use exchanges::After;
 use intact_client::quic::QuicHandshake;
-use intact_ledger::{CloseKind, Connection, Origin, Scheme, Side, Span, Transport};
+use intact_ledger::{CloseKind, Connection, Scheme, Side, Span, Transport};
 use intact_wire::h3::{ErrorCode, writer};
 use quinn::{ConnectionError, Incoming, RecvStream, SendStream, VarInt};
 use std::cell::Cell;
@@ -61,28 +59,15 @@ pub(crate) async fn serve(state: Rc<ThreadState>, incoming: Incoming) {
         Accept::Fin | Accept::Rst => return incoming.refuse(),
     }
     let at = state.recorder.now();
-    let address = incoming.remote_address();
-    let peer = Peer {
-        ip: address.ip(),
-        local: incoming.local_ip(),
-        since: Instant::now(),
-    };
-    let mut connection = Box::new(Connection::new(connection_id(&state.recorder), at));
-    connection.transport = Transport::Quic;
-    connection.peer = Some(address);
-    // from the server's side: local is ours
     let port = state.http3_port.unwrap_or(0);
-    connection.local = peer.local.map(|ip| SocketAddr::new(ip, port));
-    connection.origin = connection.local.map(|local| Origin {
-        scheme: Scheme::Https,
-        host: local.ip().to_string().into(),
-        port: local.port(),
-    });
+    let local = incoming.local_ip().map(|ip| SocketAddr::new(ip, port));
+    let (mut connection, peer) = state.accept(at, Scheme::Https, incoming.remote_address(), local);
+    connection.transport = Transport::Quic;
     let handshake = timeout(HANDSHAKE, shake_hands(incoming)).await;
     connection.setup.connect = Some(Span::new(at, state.recorder.now()));
     match handshake {
         Ok(Ok((quic, session))) => {
-            connection.tls = Some(tls::describe_quic(&session));
+            connection.tls = Some(session.tls);
             speak(state, quic, connection, peer).await;
         }
         failed => {
@@ -163,7 +148,7 @@ impl Http3Connection {
     async fn take_requests(
         self: &Rc<Self>,
         control: &mut SendStream,
-        exchanges: &mut JoinSet<After>,
+        exchanges: &mut JoinSet<Option<Close>>,
     ) -> Result<Close, ConnectionError> {
         let mut drain = self.state.drain.notice();
         let mut idle_since = Instant::now();
@@ -193,7 +178,7 @@ impl Http3Connection {
                 }
                 Some(after) = exchanges.join_next() => {
                     idle_since = Instant::now();
-                    if let Ok(After::Leave(close)) = after {
+                    if let Ok(Some(close)) = after {
                         exchanges.shutdown().await;
                         return Ok(close);
                     }
@@ -211,7 +196,7 @@ impl Http3Connection {
         mut send: SendStream,
         mut receive: RecvStream,
         is_late: bool,
-        exchanges: &mut JoinSet<After>,
+        exchanges: &mut JoinSet<Option<Close>>,
     ) {
         if is_late {
             let code = code(ErrorCode::H3_REQUEST_REJECTED);

@@ -1,36 +1,30 @@
 //! The connections of the calls, kept or new, as `client` drives them. Knows no thread.
 
-use super::{UpstreamConfig, WAKER};
+use super::UpstreamConfig;
 use crate::server_tally::ServerTally;
-use intact_client::clock::TimestampConverter;
-use intact_client::{Clock, Detail, Dial, HttpConnection, Progress, Received, Resolver, State};
-use intact_ledger::{
-    ConnectionId, Event, Exchange, ExpectedStatus, Failure, Nanos, Outcome, Protocol, Sink,
-};
-use mio::{Events, Registry, Token};
+use intact_client::{Clock, Detail, EventLoop, HttpConnection, PendingDial, Progress, State};
+use intact_ledger::{Event, Exchange, ExpectedStatus, Failure, Nanos, Outcome, Protocol, Sink};
+use mio::Waker;
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Reads of a connection before the others have their turn.
-const READS_PER_TURN: usize = 16;
-/// Bytes of a read.
-const BUFFER: usize = 64 * 1024;
+/// How long a wait lasts without an event, in nanoseconds.
+const LONGEST_WAIT: u64 = 60_000_000_000;
 
 /// The connections of the calls.
 pub(super) struct Connections {
     config: UpstreamConfig,
     tally: Arc<ServerTally>,
     clock: Clock,
-    registry: Registry,
-    resolver: Resolver,
-    slots: HashMap<usize, Slot>,
+    event_loop: EventLoop,
+    slots: HashMap<u64, Slot>,
     /// Kept connections that carry no call, the last one used at the end.
-    idle: Vec<usize>,
+    idle: Vec<u64>,
     /// Connections of which more can be read.
-    unfinished: Vec<usize>,
-    last_key: usize,
-    buffer: Vec<u8>,
+    unfinished: Vec<u64>,
+    last_id: u64,
 }
 
 /// One connection, and who waits for it.
@@ -40,7 +34,7 @@ struct Slot {
 }
 
 enum Stage {
-    Dialing(Box<Dial>),
+    Dialing(Box<PendingDial>),
     Open(Box<HttpConnection>),
 }
 
@@ -63,31 +57,35 @@ impl Sink for LastOutcome {
 }
 
 impl Connections {
-    /// None yet. Events of `registry` and answers of `resolver` come to [`Connections::advance`].
-    pub(super) fn new(
-        config: UpstreamConfig,
-        tally: Arc<ServerTally>,
-        clock: Clock,
-        registry: Registry,
-        resolver: Resolver,
-    ) -> Connections {
-        Connections {
+    /// None yet.
+    pub(super) fn new(config: UpstreamConfig, tally: Arc<ServerTally>) -> io::Result<Connections> {
+        let clock = Clock::start();
+        Ok(Connections {
             config,
             tally,
             clock,
-            registry,
-            resolver,
+            event_loop: EventLoop::new(clock)?,
             slots: HashMap::new(),
             idle: Vec::new(),
             unfinished: Vec::new(),
-            last_key: WAKER.0,
-            buffer: vec![0; BUFFER],
-        }
+            last_id: 0,
+        })
     }
 
-    /// Whether more can be read without an event.
-    pub(super) fn has_more(&self) -> bool {
-        !self.unfinished.is_empty()
+    /// Ends a wait from another thread.
+    pub(super) fn waker(&self) -> Arc<Waker> {
+        self.event_loop.waker()
+    }
+
+    /// Waits until [`Connections::advance`] has something to do, or it is woken.
+    pub(super) fn wait(&mut self) -> io::Result<()> {
+        let now = self.clock.now();
+        // where more can be read at once, the orders have their turn in between
+        let until = match self.unfinished.is_empty() {
+            true => now.after(LONGEST_WAIT),
+            false => now,
+        };
+        self.event_loop.wait(until)
     }
 
     /// Ends the connections of calls that were given up.
@@ -98,81 +96,59 @@ impl Connections {
 
     /// Begins a call on a kept connection, else on a new one.
     pub(super) fn call(&mut self, waiter: oneshot::Sender<Outcome>) {
-        while let Some(key) = self.idle.pop() {
-            if let Some(slot) = self.slots.get_mut(&key)
+        while let Some(id) = self.idle.pop() {
+            if let Some(slot) = self.slots.get_mut(&id)
                 && let Stage::Open(http) = &mut slot.stage
             {
                 slot.waiter = Some(waiter);
-                send(http, &self.config, &self.clock);
+                send(http, &self.config, &self.clock, &self.event_loop);
                 return;
             }
         }
-        self.last_key += 1;
-        let key = self.last_key;
-        let (dial, progress) = Dial::start(
-            &self.config.plan,
-            ConnectionId(key as u64),
-            key as u64,
-            Token(key),
-            &mut self.resolver,
-            &self.registry,
-            &self.clock,
-        );
+        self.last_id += 1;
+        let dial = self.event_loop.dial(&self.config.plan, self.last_id);
         let slot = Slot {
             stage: Stage::Dialing(Box::new(dial)),
             waiter: Some(waiter),
         };
-        self.slots.insert(key, slot);
-        self.progress(key, progress);
+        self.slots.insert(self.last_id, slot);
     }
 
     /// Takes what happened.
-    pub(super) fn advance(&mut self, events: &Events) {
-        let unfinished = std::mem::take(&mut self.unfinished);
-        for key in unfinished {
-            self.ready(key);
-        }
-        for event in events {
-            if event.token() != WAKER {
-                self.ready(event.token().0);
-            }
-        }
-        while let Some(answer) = self.resolver.answer() {
-            let key = answer.key as usize;
-            if let Some(slot) = self.slots.get_mut(&key)
-                && let Stage::Dialing(dial) = &mut slot.stage
+    pub(super) fn advance(&mut self) {
+        let mut dialing = Vec::new();
+        let dials = self.slots.iter_mut().filter_map(|(id, slot)| {
+            let Stage::Dialing(dial) = &mut slot.stage else {
+                return None;
+            };
+            dialing.push(*id);
+            Some(&mut **dial)
+        });
+        self.event_loop.advance(dials);
+        for id in dialing {
+            if let Some(Stage::Dialing(dial)) = self.slots.get_mut(&id).map(|slot| &mut slot.stage)
             {
-                let progress = dial.resolved(answer, &self.registry, &self.clock);
-                self.progress(key, progress);
+                let progress = dial.take_progress();
+                self.progress(id, progress);
             }
+        }
+        let unfinished = std::mem::take(&mut self.unfinished);
+        for id in unfinished.into_iter().chain(self.event_loop.ready()) {
+            self.read(id);
         }
     }
 
-    /// Something happened to this connection.
-    fn ready(&mut self, key: usize) {
-        let Some(slot) = self.slots.get_mut(&key) else {
-            return;
-        };
-        match &mut slot.stage {
-            Stage::Dialing(dial) => {
-                let progress = dial.ready(&self.registry, &self.clock);
-                self.progress(key, progress);
-            }
-            Stage::Open(_) => self.read(key),
-        }
-    }
-
-    fn progress(&mut self, key: usize, progress: Progress) {
+    fn progress(&mut self, id: u64, progress: Progress) {
         match progress {
             Progress::Pending => {}
             Progress::Failed(connection) => {
                 let kind = connection.failed.map(|failed| failed.kind);
                 let outcome = Outcome::Failed(kind.unwrap_or(Failure::Unreachable));
-                self.end(key, outcome);
+                self.end(id, outcome);
             }
             Progress::Established(established) => {
                 self.tally.called_on_new_connection();
-                let Some(slot) = self.slots.get_mut(&key) else {
+                let Some(slot) = self.slots.get_mut(&id) else {
                     return;
                 };
                 let blank = Exchange::new(0, Nanos(0));
@@ -183,75 +159,60 @@ impl Connections {
                     1,
                     blank,
                 ));
-                send(&mut http, &self.config, &self.clock);
+                send(&mut http, &self.config, &self.clock, &self.event_loop);
                 slot.stage = Stage::Open(http);
-                self.read(key);
+                self.read(id);
             }
         }
     }
 
     /// Reads what is there, and ends the call if its response is complete.
-    fn read(&mut self, key: usize) {
+    fn read(&mut self, id: u64) {
         let Some(Slot {
             stage: Stage::Open(http),
-            ..
-        }) = self.slots.get_mut(&key)
+            waiter,
+        }) = self.slots.get_mut(&id)
         else {
             return;
         };
-        let (clock, mut last) = (&self.clock, LastOutcome::default());
-        http.flush();
-        http.receive_buffered(clock, &mut last);
-        let mut reads = 0;
-        while reads < READS_PER_TURN && http.ended().is_none() {
-            let timestamps = TimestampConverter::read(clock);
-            match http.receive(&mut self.buffer, clock, &timestamps, &mut last) {
-                Received::Bytes { .. } => reads += 1,
-                Received::Nothing | Received::Ended => break,
-            }
-        }
-        if reads == READS_PER_TURN {
-            self.unfinished.push(key);
+        let mut last = LastOutcome::default();
+        if self.event_loop.read(http, &mut last) {
+            self.unfinished.push(id);
         }
         let has_ended = http.ended().is_some();
-        if has_ended {
-            http.give_up(None, clock.now(), &mut last);
-        }
         let is_kept = self.config.keepalive && !has_ended && http.state() == State::Ready;
         match last.0 {
             Some(outcome) if is_kept => {
-                self.idle.push(key);
-                if let Some(waiter) = self.slots.get_mut(&key).and_then(|slot| slot.waiter.take()) {
+                self.idle.push(id);
+                if let Some(waiter) = waiter.take() {
                     // the response may be gone
                     let _ = waiter.send(outcome);
                 }
             }
-            Some(outcome) => self.end(key, outcome),
-            None if has_ended => self.end(key, Outcome::Failed(Failure::Closed)),
+            Some(outcome) => self.end(id, outcome),
+            None if has_ended => self.end(id, Outcome::Failed(Failure::Closed)),
             None => {}
         }
     }
 
     /// Ends a connection, and the call that it carries.
-    fn end(&mut self, key: usize, outcome: Outcome) {
-        self.idle.retain(|idle| *idle != key);
-        let Some(slot) = self.slots.remove(&key) else {
+    fn end(&mut self, id: u64, outcome: Outcome) {
+        self.idle.retain(|idle| *idle != id);
+        let Some(slot) = self.slots.remove(&id) else {
             return;
         };
         if let Stage::Open(http) = slot.stage {
             http.close(self.clock.now());
         }
         if let Some(waiter) = slot.waiter {
-            // the response may be gone
             let _ = waiter.send(outcome);
         }
     }
 }
 
-/// Sends the request on an open connection. An error shows again in the next read.
-fn send(http: &mut HttpConnection, config: &UpstreamConfig, clock: &Clock) {
+/// Begins the request of a call.
+fn send(http: &mut HttpConnection, config: &UpstreamConfig, clock: &Clock, event_loop: &EventLoop) {
     let number = http.exchanges() + 1;
     http.begin(&config.request, number, clock.now(), false);
-    let _ = http.send(clock);
-    http.flush();
+    event_loop.send(http);
 }

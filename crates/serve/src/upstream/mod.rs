@@ -10,9 +10,8 @@ pub use config::{UpstreamConfig, UpstreamError};
 
 use crate::server_tally::ServerTally;
 use connections::Connections;
-use intact_client::{Clock, Resolver};
 use intact_ledger::{Failure, Outcome};
-use mio::{Events, Poll, Token, Waker};
+use mio::Waker;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -23,8 +22,6 @@ use tokio::time::timeout;
 
 /// How long a call may take, its connection included.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The token of the waker; connections have the numbers from 1 on.
-const WAKER: Token = Token(0);
 
 /// The outgoing calls of a server. Dropped, it ends the thread that makes them.
 pub(crate) struct Upstream {
@@ -53,21 +50,12 @@ struct Call<'a> {
 impl Upstream {
     /// Starts the thread.
     pub(crate) fn start(config: &UpstreamConfig, tally: &Arc<ServerTally>) -> io::Result<Upstream> {
-        let poll = Poll::new()?;
-        let resolver = Resolver::new(Waker::new(poll.registry(), WAKER)?);
-        let waker = resolver.waker();
+        let connections = Connections::new(config.clone(), tally.clone())?;
+        let waker = connections.waker();
         let (orders, receiver) = channel();
-        let registry = poll.registry().try_clone()?;
-        let connections = Connections::new(
-            config.clone(),
-            tally.clone(),
-            Clock::start(),
-            registry,
-            resolver,
-        );
         thread::Builder::new()
             .name("upstream".to_owned())
-            .spawn(move || work(poll, connections, &receiver))?;
+            .spawn(move || work(connections, &receiver))?;
         Ok(Upstream {
             calls: config.calls,
             tally: tally.clone(),
@@ -135,15 +123,8 @@ impl Drop for Call<'_> {
 }
 
 /// Makes calls until the server ends.
-fn work(mut poll: Poll, mut connections: Connections, orders: &Receiver<Order>) {
-    let mut events = Events::with_capacity(256);
-    loop {
-        // where more can be read at once, the orders have their turn in between
-        let patience = connections.has_more().then_some(Duration::ZERO);
-        match poll.poll(&mut events, patience) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => return,
-            _ => {}
-        }
+fn work(mut connections: Connections, orders: &Receiver<Order>) {
+    while connections.wait().is_ok() {
         loop {
             match orders.try_recv() {
                 Ok(Order::Call(waiter)) => connections.call(waiter),
@@ -152,6 +133,6 @@ fn work(mut poll: Poll, mut connections: Connections, orders: &Receiver<Order>) 
                 Err(TryRecvError::Disconnected) => return,
             }
         }
-        connections.advance(&events);
+        connections.advance();
     }
 }

@@ -2,7 +2,8 @@
 //! datagrams of an attacker.
 
 use intact_ledger::{Handshake, TlsVersion};
-use intact_serve::{CachingConfig, CertificateAuthority, Config, TestServer, TlsConfig, Totals};
+use intact_serve::{CachingConfig, CertificateAuthority, Config, TlsConfig, Totals};
+use intact_test_servers::TestServer;
 use intact_wire::h3::{ErrorCode, qpack, writer};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Connection, ConnectionError, Endpoint};

@@ -1,7 +1,8 @@
 //! A server on a thread of this process, and clients that know as little as possible.
 
 use intact_ledger::TlsVersion;
-use intact_serve::{Addresses, CertificateAuthority, Config, TestServer, TlsConfig, Totals};
+use intact_serve::{Addresses, CertificateAuthority, Config, TlsConfig, Totals};
+use intact_test_servers::TestServer;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};

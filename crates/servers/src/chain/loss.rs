@@ -32,8 +32,7 @@ pub struct HopGaps {
 }
 
 /// The idle times that losses are computed from.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct GapFacts {
     /// The hop whose accepted connections they are of; absent where they stand for every hop.
     pub hop: Option<String>,
@@ -50,8 +49,7 @@ pub struct GapFacts {
 }
 
 /// The requests that are expected to be lost on a hop.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LossFacts {
     /// Idle times in the danger band of the server's limit: its last fifth, at most its last
     /// second.

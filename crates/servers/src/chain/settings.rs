@@ -7,8 +7,7 @@ use intact_timers::Hop;
 use serde::Serialize;
 
 /// Which limit of a hop is set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// That of the connections that it accepts.
@@ -20,8 +19,7 @@ pub enum Side {
 }
 
 /// A limit to set.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct HopSetting {
     /// The hop.
     pub hop: String,

@@ -3,8 +3,7 @@
 use super::{ChainFacts, RULES};
 use intact_document::facts::{add_findings, rules_alike};
 use intact_document::unobserved::Unobserved;
-use intact_document::{Claims, Facts, Finding, RuleState, Subject};
-use intact_ledger::Caveat;
+use intact_document::{Conclusions, Facts, RuleState, Subject};
 
 impl Facts for ChainFacts {
     fn subjects(&self) -> Vec<Subject> {
@@ -16,16 +15,8 @@ impl Facts for ChainFacts {
         vec![chain]
     }
 
-    fn verdict(&self) -> &Claims {
-        &self.verdict
-    }
-
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn caveats(&self) -> &[Caveat] {
-        &self.caveats
+    fn conclusions(&self) -> Conclusions<'_> {
+        Conclusions::new(&self.verdict, &self.findings, &self.caveats)
     }
 
     fn rules(&self) -> Vec<RuleState> {

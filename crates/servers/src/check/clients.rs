@@ -4,8 +4,7 @@ use intact_advice::clients;
 use serde::Serialize;
 
 /// One client's option, ready to be copied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Setting {
     /// The client library.
     pub client: &'static str,

@@ -242,50 +242,32 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
     let Some(target) = &facts.target else {
         return Vec::new();
     };
-    let mut found = Vec::new();
     if let Some(failure) = target.failure {
-        found.push(Finding {
-            evidence: Statement::text(target.detail.clone().unwrap_or_default()),
-            ..finding(facts, "unreachable", Severity::Error, failure.words())
-        });
-        return found;
+        let one = finding(facts, "unreachable", Severity::Error, failure.words());
+        return vec![one.evidence(target.detail.clone().unwrap_or_default())];
     }
+    let mut found = Vec::new();
     if let Some(redirect) = &target.redirect {
-        found.push(Finding {
-            evidence: statement!(
-                "{status} to {target}",
-                status = Value::Number(redirect.status.into()),
-                target = text(&redirect.to)
-            ),
-            fix: "-L follows it".into(),
-            ..finding(
-                facts,
-                "redirect",
-                Severity::Info,
-                "this profile describes the server that redirects, not the target",
-            )
-        });
+        let claim = "this profile describes the server that redirects, not the target";
+        let evidence = statement!(
+            "{status} to {target}",
+            status = Value::Number(redirect.status.into()),
+            target = text(&redirect.to)
+        );
+        let one = finding(facts, "redirect", Severity::Info, claim);
+        found.push(one.evidence(evidence).fix("-L follows it"));
     } else if let Some(status) = target.status.filter(|status| !(200..300).contains(status))
         && facts.errors.expected().is_none()
     {
-        found.push(Finding {
-            evidence: "some servers close after errors and keep the connection otherwise".into(),
-            fix: "name a URL with a 2xx response, with -H 'Authorization: ...' where it needs one"
-                .into(),
-            ..finding(
-                facts,
-                "not-2xx",
-                if facts.errors.is_all() {
-                    Severity::Error
-                } else {
-                    Severity::Info
-                },
-                statement!(
-                    "this profile describes responses with status {status}",
-                    status = Value::Number(status.into())
-                ),
-            )
-        });
+        let severity = Severity::Info.unless(facts.errors.is_all(), Severity::Error);
+        let claim = statement!(
+            "this profile describes responses with status {status}",
+            status = Value::Number(status.into())
+        );
+        let one = finding(facts, "not-2xx", severity, claim)
+            .evidence("some servers close after errors and keep the connection otherwise")
+            .fix("name a URL with a 2xx response, with -H 'Authorization: ...' where it needs one");
+        found.push(one);
     }
     // how connections end after error pages says little of how they end after others
     if facts.errors.is_all() {
@@ -306,24 +288,20 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
 }
 
 /// What keeps a connection whose server needs the end of the connection as the end of the body.
+const UNANNOUNCED: &str =
+    "an unannounced end loses the request in flight: most clients retry GET, few retry POST";
 const LENGTH: &str = "send `Content-Length`, or `Transfer-Encoding: chunked` where the length is not known in advance: without them the end of the connection is the end of the body";
 
 /// A client cannot know what the bytes belong to.
 fn bytes_after_response(facts: &CheckFacts, bytes: u64) -> Finding {
-    Finding {
-        evidence: "the client closed the connection: it cannot find the start of the next response".into(),
-        fix: BODY_LENGTH.into(),
-        risk: Some("a client that keeps such a connection takes the bytes for the start of the next response".into()),
-        ..finding(
-            facts,
-            "bytes-after-response",
-            Severity::Error,
-            statement!(
-                "the server sends {excess} after the response that belong to no response",
-                excess = Value::Count(bytes, "byte")
-            ),
-        )
-    }
+    let claim = statement!(
+        "the server sends {excess} after the response that belong to no response",
+        excess = Value::Count(bytes, "byte")
+    );
+    finding(facts, "bytes-after-response", Severity::Error, claim)
+        .evidence("the client closed the connection: it cannot find the start of the next response")
+        .fix(BODY_LENGTH)
+        .risk("a client that keeps such a connection takes the bytes for the start of the next response")
 }
 
 /// A server that keeps only a part of its connections.
@@ -346,11 +324,8 @@ fn partial(facts: &CheckFacts, all: KeptConnections) -> Option<Finding> {
         ),
         false => return None,
     };
-    Some(Finding {
-        evidence,
-        fix: fix.into(),
-        ..finding(facts, "connection-not-kept", Severity::Warning, claim)
-    })
+    let found = finding(facts, "connection-not-kept", Severity::Warning, claim);
+    Some(found.evidence(evidence).fix(fix))
 }
 
 fn never_kept(facts: &CheckFacts) -> Finding {
@@ -384,22 +359,17 @@ fn never_kept(facts: &CheckFacts) -> Finding {
         ),
         None => (Severity::Error, claim.into()),
     };
-    Finding {
-        evidence: answers.fold(Statement::default(), Statement::and),
-        cost_ms: setup,
-        cost_share: setup
-            .zip(fall.cold("total"))
-            .map(|(setup, total)| setup / total.median),
-        fix: if ends_bodies_by_closing(facts) {
-            LENGTH.into()
-        } else {
-            let line = server_line(facts.server(), ServerLimit::EveryResponse);
-            Statement::text(format!(
-                "{line}; if a proxy is in front, let the proxy keep connections"
-            ))
-        },
-        ..finding(facts, "connection-not-kept", severity, claim)
-    }
+    let share = setup.zip(fall.cold("total"));
+    let share = share.map(|(setup, total)| setup / total.median);
+    let line = server_line(facts.server(), ServerLimit::EveryResponse);
+    let fix = match ends_bodies_by_closing(facts) {
+        true => LENGTH.to_owned(),
+        false => format!("{line}; if a proxy is in front, let the proxy keep connections"),
+    };
+    finding(facts, "connection-not-kept", severity, claim)
+        .evidence(answers.fold(Statement::default(), Statement::and))
+        .costing(setup, share)
+        .fix(fix)
 }
 
 fn cap(facts: &CheckFacts) -> Option<Finding> {
@@ -430,10 +400,9 @@ fn cap(facts: &CheckFacts) -> Option<Finding> {
         "at 100 requests/s that is a new connection every {every}",
         every = Value::Timer(measured * 10.0)
     );
-    let manner = if announced {
-        "announced"
-    } else {
-        "not announced"
+    let (severity, manner) = match announced {
+        true => (Severity::Info, "announced"),
+        false => (Severity::Warning, "not announced"),
     };
     // a connection that was used now and then ended with fewer requests: they are not what is
     // limited
@@ -450,26 +419,21 @@ fn cap(facts: &CheckFacts) -> Option<Finding> {
         ),
         None => statement!("a connection ends after {requests}", requests = carried),
     };
-    Some(Finding {
-        evidence: Statement::text(format!("{how}, {manner} before")).and(announcement).and(every),
-        fix: if is_reset {
-            WHY_RESET.into()
-        } else if age.is_some() {
-            Statement::text(format!("{AGE_LIMIT}. {}", server_line(facts.server(), ServerLimit::Age)))
-        } else {
-            let line = server_line(facts.server(), ServerLimit::Requests);
-            Statement::text(format!("raise the limit: {line}"))
-        },
-        risk: (!announced).then(|| {
-            "an unannounced end loses the request in flight: most clients retry GET, few retry POST".into()
-        }),
-        ..finding(
-            facts,
-            "max-requests-low",
-            if announced { Severity::Info } else { Severity::Warning },
-            claim,
+    let line = |limit| server_line(facts.server(), limit);
+    let fix = match age {
+        _ if is_reset => WHY_RESET.to_owned(),
+        Some(_) => format!("{AGE_LIMIT}. {}", line(ServerLimit::Age)),
+        None => format!("raise the limit: {}", line(ServerLimit::Requests)),
+    };
+    let found = finding(facts, "max-requests-low", severity, claim)
+        .evidence(
+            Statement::text(format!("{how}, {manner} before"))
+                .and(announcement)
+                .and(every),
         )
-    })
+        .fix(fix)
+        .risk(if announced { "" } else { UNANNOUNCED });
+    Some(found)
 }
 
 fn methods(facts: &CheckFacts) -> Vec<Finding> {
@@ -477,21 +441,19 @@ fn methods(facts: &CheckFacts) -> Vec<Finding> {
         .methods
         .iter()
         .filter(|method| method.kept == Some(false))
-        .map(|method| Finding {
-            evidence: method.status.map_or_else(Statement::default, |status| {
+        .map(|method| {
+            // ranges and expectations that cannot be met are rare enough
+            let severity = match method.status {
+                Some(416 | 417) => Severity::Info,
+                _ => Severity::Warning,
+            };
+            let claim = statement!("the connection ends after {request}", request = text(&method.what));
+            let evidence = method.status.map_or_else(Statement::default, |status| {
                 statement!("status {status}", status = Value::Number(status.into()))
-            }),
-            fix: "let the server drain and keep such connections too: each of these requests costs the next one a setup".into(),
-            ..finding(
-                facts,
-                "closed-after-method",
-                // ranges and expectations that cannot be met are rare enough
-                match method.status {
-                    Some(416 | 417) => Severity::Info,
-                    _ => Severity::Warning,
-                },
-                statement!("the connection ends after {request}", request = text(&method.what)),
-            )
+            });
+            finding(facts, "closed-after-method", severity, claim)
+                .evidence(evidence)
+                .fix("let the server drain and keep such connections too: each of these requests costs the next one a setup")
         })
         .collect()
 }

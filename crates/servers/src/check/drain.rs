@@ -24,8 +24,7 @@ const STOPPED: Why = Why::cannot_see("the measurement was stopped before the ser
 
 /// What a server did between the signal and the end of its process. Times are milliseconds after
 /// the signal.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct DrainFacts {
     /// The signal, such as `SIGTERM`.
     pub signal: String,
@@ -56,8 +55,7 @@ pub struct DrainFacts {
 }
 
 /// Requests of one kind, by outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DrainRequests {
     /// All of them.
     pub sent: u64,
@@ -73,8 +71,7 @@ pub struct DrainRequests {
 }
 
 /// Connections of one HTTP version that were open at the signal.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct DrainVersion {
     /// The version.
     pub http: &'static str,
@@ -94,8 +91,7 @@ pub struct DrainVersion {
 }
 
 /// How a server's process ended.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct DrainedProcess {
     /// `ended`, `killed`, `left-behind` or `unknown`.
     pub end: ProcessEnd,
@@ -108,8 +104,7 @@ pub struct DrainedProcess {
 }
 
 /// The result of a signal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProcessEnd {
     /// Every process ended by itself.

@@ -32,8 +32,7 @@ const LITTLE: f64 = 0.1;
 
 /// A handful of measurements, in milliseconds. Too few for percentiles: the median claims to be no
 /// more than that.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SmallSample {
     /// The mean.
     pub mean: f64,
@@ -68,8 +67,7 @@ impl SmallSample {
 }
 
 /// Times by phase; a phase that no exchange had is null.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct FreshVsReused {
     /// The first request on a new connection.
     pub fresh: BTreeMap<&'static str, Option<SmallSample>>,
@@ -85,8 +83,7 @@ pub struct FreshVsReused {
 
 /// One request of each kind, phase by phase, in milliseconds; a phase that it did not have is left
 /// out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct MedianRequests {
     /// The first request on a new connection.
     pub fresh: BTreeMap<&'static str, f64>,
@@ -159,7 +156,7 @@ fn time_of(exchange: &Exchange, key: &str) -> Option<u64> {
         "total" => Some(exchange.latency()),
         "without_setup" => Some(exchange.latency_without_setup()),
         key => {
-            let phase = Phase::ALL.into_iter().find(|phase| phase.id() == key)?;
+            let phase: Phase = key.parse().ok()?;
             exchange.spans.of(phase).map(|span| span.nanos())
         }
     }
@@ -205,16 +202,9 @@ fn slower(facts: &CheckFacts, delay: &ReuseDelay) -> Finding {
             headers_to_body = Value::Duration(gap.median)
         ));
     }
-    Finding {
-        evidence,
-        fix: FIX.into(),
-        ..finding(
-            facts,
-            "slower-when-reused",
-            Severity::Warning,
-            delay.claim(),
-        )
-    }
+    let claim = delay.claim();
+    let found = finding(facts, "slower-when-reused", Severity::Warning, claim);
+    found.evidence(evidence).fix(FIX)
 }
 
 fn hidden_cost(facts: &CheckFacts, cold: &SmallSample, warm: &SmallSample) -> Finding {
@@ -222,20 +212,19 @@ fn hidden_cost(facts: &CheckFacts, cold: &SmallSample, warm: &SmallSample) -> Fi
         "the first response on a connection takes {extra} longer than the next ones, without setup",
         extra = Value::Duration(cold.median - warm.median)
     );
-    Finding {
-        evidence: statement!(
-            "{fresh_responses} took {fresh_min} to {fresh_max}, {reused_responses} later ones {reused_min} to {reused_max}",
-            fresh_responses = Value::Count(cold.count, "first response"),
-            fresh_min = Value::Duration(cold.min),
-            fresh_max = Value::Duration(cold.max),
-            reused_responses = Value::Number(warm.count),
-            reused_min = Value::Duration(warm.min),
-            reused_max = Value::Duration(warm.max)
-        ),
-        cost_ms: Some(cold.median - warm.median),
-        fix: "the server or a proxy does something once per connection (authentication, a thread, a connection of its own): one more reason to keep them".into(),
-        ..finding(facts, "first-request-costs-more", Severity::Info, claim)
-    }
+    let evidence = statement!(
+        "{fresh_responses} took {fresh_min} to {fresh_max}, {reused_responses} later ones {reused_min} to {reused_max}",
+        fresh_responses = Value::Count(cold.count, "first response"),
+        fresh_min = Value::Duration(cold.min),
+        fresh_max = Value::Duration(cold.max),
+        reused_responses = Value::Number(warm.count),
+        reused_min = Value::Duration(warm.min),
+        reused_max = Value::Duration(warm.max)
+    );
+    finding(facts, "first-request-costs-more", Severity::Info, claim)
+        .evidence(evidence)
+        .costing(Some(cold.median - warm.median), None)
+        .fix("the server or a proxy does something once per connection (authentication, a thread, a connection of its own): one more reason to keep them")
 }
 
 fn little(facts: &CheckFacts, first: &SmallSample, next: &SmallSample) -> Finding {
@@ -244,15 +233,14 @@ fn little(facts: &CheckFacts, first: &SmallSample, next: &SmallSample) -> Findin
         fresh = Value::Duration(first.median),
         reused = Value::Duration(next.median)
     );
-    Finding {
-        evidence: statement!(
-            "medians of {fresh_requests} and {reused_requests} requests; the server takes longer than the setup",
-            fresh_requests = Value::Number(first.count),
-            reused_requests = Value::Number(next.count)
-        ),
-        fix: "look at the server's own time first".into(),
-        ..finding(facts, "reuse-saves-little", Severity::Info, claim)
-    }
+    let evidence = statement!(
+        "medians of {fresh_requests} and {reused_requests} requests; the server takes longer than the setup",
+        fresh_requests = Value::Number(first.count),
+        reused_requests = Value::Number(next.count)
+    );
+    finding(facts, "reuse-saves-little", Severity::Info, claim)
+        .evidence(evidence)
+        .fix("look at the server's own time first")
 }
 
 #[cfg(test)]

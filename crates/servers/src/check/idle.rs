@@ -17,6 +17,7 @@ const BALANCERS: [(&str, f64); 3] = [
 ];
 /// Clients that the advice names; the document and the page have them all.
 const NAMED: usize = 3;
+const KEEP_ALIVE: &str = "TCP keep-alive at shorter intervals also helps where a NAT or a firewall forgets, not where the server does";
 /// Why there is no evidence around the limit.
 const NOT_SENT: &str = "no requests were sent around the limit";
 /// What is announced may be this much longer than what is measured, in seconds: clocks and sweeps.
@@ -72,20 +73,12 @@ fn no_response(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
             silent = silent
         ),
     };
-    Some(Finding {
-        evidence: confirmed.into_iter().fold(evidence, Statement::and),
-        fix: limit.then(
-            "; ",
-            "TCP keep-alive at shorter intervals also helps where a NAT or a firewall forgets, not where the server does",
-        ),
-        risk: Some("each request on such a connection waits for the client's timeout or fails, and may have been executed".into()),
-        ..finding(
-            facts,
-            "no-response-after-idle",
-            if is_silent { Severity::Error } else { Severity::Warning },
-            claim.then("", cause),
-        )
-    })
+    let severity = Severity::Warning.unless(is_silent, Severity::Error);
+    let found = finding(facts, "no-response-after-idle", severity, claim.then("", cause))
+        .evidence(confirmed.into_iter().fold(evidence, Statement::and))
+        .fix(limit.then("; ", KEEP_ALIVE))
+        .risk("each request on such a connection waits for the client's timeout or fails, and may have been executed");
+    Some(found)
 }
 
 /// It closes earlier than it says.
@@ -100,12 +93,14 @@ fn broken_promise(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
         announced = timer_s(announced),
         idle_timeout = timer_s(measured)
     );
-    let seconds = Value::Seconds(idle.announced_s?.into());
-    Some(Finding {
-        evidence: statement!("`Keep-Alive: timeout={announced}` in the response before", announced = seconds),
-        fix: "find which side closes (a proxy in front?), and let it announce its own limit: clients that rely on the announcement send into closed connections".into(),
-        ..finding(facts, "announced-not-kept", Severity::Error, claim)
-    })
+    let evidence = statement!(
+        "`Keep-Alive: timeout={announced}` in the response before",
+        announced = Value::Seconds(idle.announced_s?.into())
+    );
+    let found = finding(facts, "announced-not-kept", Severity::Error, claim)
+        .evidence(evidence)
+        .fix("find which side closes (a proxy in front?), and let it announce its own limit: clients that rely on the announcement send into closed connections");
+    Some(found)
 }
 
 /// Shorter than what common balancers keep towards their servers.
@@ -119,35 +114,28 @@ fn balancers(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     if longer.is_empty() {
         return None;
     }
-    let behind_all = measured <= BALANCERS[0].1;
     // the lines of products name 75 s, which is longer than the first balancer's limit only
-    let fix = match behind_all {
-        true => format!(
+    let (severity, which, fix) = match measured <= BALANCERS[0].1 {
+        true => (Severity::Warning, "common", format!(
             "behind such a balancer set the server's limit above the balancer's (75 s, 650 s for Google): {}",
             server_line(facts.server(), ServerLimit::Idle)
-        ),
-        false => "nothing, unless such a balancer is in front: then set the server's limit above the balancer's".to_owned(),
+        )),
+        false => (Severity::Info, "some", "nothing, unless such a balancer is in front: then set the server's limit above the balancer's".to_owned()),
     };
-    let than = if behind_all { "common" } else { "some" };
     let claim = statement!(
         "closes idle connections after {idle_timeout}, earlier than {which} load balancers do",
         idle_timeout = timer_s(measured),
-        which = text(than)
+        which = text(which)
     );
-    Some(Finding {
-        evidence: statement!(
-            "load balancers that keep idle connections longer: {balancers}",
-            balancers = list(longer)
-        ),
-        fix: Statement::text(fix),
-        risk: Some("a balancer that sends into a connection that the server closes responds to its client with 502".into()),
-        ..finding(
-            facts,
-            "idle-timeout-below-balancer",
-            if behind_all { Severity::Warning } else { Severity::Info },
-            claim,
-        )
-    })
+    let evidence = statement!(
+        "load balancers that keep idle connections longer: {balancers}",
+        balancers = list(longer)
+    );
+    let found = finding(facts, "idle-timeout-below-balancer", severity, claim)
+        .evidence(evidence)
+        .fix(fix)
+        .risk("a balancer that sends into a connection that the server closes responds to its client with 502");
+    Some(found)
 }
 
 /// What to set clients to, and what happened to requests around the limit.
@@ -159,10 +147,9 @@ fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
         .filter(|_| !idle.ended.as_ref().is_some_and(is_by_both))?;
     let kept = clients::below(facts.safe_idle_s()?) as f64 / 1e3;
     let is_none_safe = kept == 0.0;
-    let lost = facts
-        .race
-        .as_ref()
-        .is_some_and(|race| race.attempts.iter().any(RaceAttempt::is_lost));
+    let race = facts.race.as_ref();
+    let is_lost = race.is_some_and(|race| race.attempts.iter().any(RaceAttempt::is_lost));
+    let severity = Severity::Info.unless(is_lost, Severity::Warning);
     let claim = match sampled(idle) {
         Some((_, last)) if is_none_safe => statement!(
             "closes idle connections after {idle_timeout} to {longest_idle}",
@@ -212,20 +199,11 @@ fn race(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
             options = list(options)
         ),
     };
-    Some(Finding {
-        evidence: facts
-            .race
-            .as_ref()
-            .map_or_else(|| NOT_SENT.into(), around_limit),
-        fix,
-        risk: Some("a request into a closing connection is lost: clients retry GET, mostly not POST (\"socket hang up\", \"connection reset\")".into()),
-        ..finding(
-            facts,
-            "idle-timeout-race",
-            if lost { Severity::Warning } else { Severity::Info },
-            claim,
-        )
-    })
+    let found = finding(facts, "idle-timeout-race", severity, claim)
+        .evidence(race.map_or_else(|| NOT_SENT.into(), around_limit))
+        .fix(fix)
+        .risk("a request into a closing connection is lost: clients retry GET, mostly not POST (\"socket hang up\", \"connection reset\")");
+    Some(found)
 }
 
 /// The earliest end that is possible and the latest that was seen, where the samples differ.
@@ -264,23 +242,18 @@ fn before_first(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     if let Some(ended) = &idle.before_first_request_ended {
         evidence = evidence.then(", by ", Statement::text(ended.words()));
     }
-    Some(Finding {
-        evidence: evidence.and(statement!(
-            "between requests it waits {between_requests}",
-            between_requests = timer_s(between)
-        )),
-        fix: "use connections that are opened ahead (pre-connect, warm pools) within that time"
-            .into(),
-        ..finding(
-            facts,
-            "shorter-before-first-request",
-            Severity::Info,
-            statement!(
-                "the server closes a connection without a request after {unused}",
-                unused = unused
-            ),
-        )
-    })
+    let claim = statement!(
+        "the server closes a connection without a request after {unused}",
+        unused = unused
+    );
+    let waits = statement!(
+        "between requests it waits {between_requests}",
+        between_requests = timer_s(between)
+    );
+    let found = finding(facts, "shorter-before-first-request", Severity::Info, claim)
+        .evidence(evidence.and(waits))
+        .fix("use connections that are opened ahead (pre-connect, warm pools) within that time");
+    Some(found)
 }
 
 /// With other connections open, the idle timeout is shorter.
@@ -291,24 +264,20 @@ fn shrinks(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
         .measured_s
         .value()
         .filter(|shorter| shorter + 1.0 < alone)?;
-    Some(Finding {
-        evidence: statement!(
-            "{with_others} with {connections}, {alone} alone",
-            with_others = timer_s(shorter),
-            connections = Value::Count(held.connections.into(), "other idle connection"),
-            alone = timer_s(alone)
-        ),
-        fix: "set clients below the shorter time; raise the server's number of connections or workers".into(),
-        ..finding(
-            facts,
-            "idle-timeout-shrinks",
-            Severity::Warning,
-            statement!(
-                "with many connections the server closes idle ones after {with_others}",
-                with_others = timer_s(shorter)
-            ),
-        )
-    })
+    let claim = statement!(
+        "with many connections the server closes idle ones after {with_others}",
+        with_others = timer_s(shorter)
+    );
+    let evidence = statement!(
+        "{with_others} with {connections}, {alone} alone",
+        with_others = timer_s(shorter),
+        connections = Value::Count(held.connections.into(), "other idle connection"),
+        alone = timer_s(alone)
+    );
+    let found = finding(facts, "idle-timeout-shrinks", Severity::Warning, claim)
+        .evidence(evidence)
+        .fix("set clients below the shorter time; raise the server's number of connections or workers");
+    Some(found)
 }
 
 /// One silent connection keeps the server from answering others.
@@ -316,15 +285,10 @@ fn blocks(facts: &CheckFacts, idle: &IdleTimeout) -> Option<Finding> {
     if idle.answers_others != Some(false) {
         return None;
     }
-    Some(Finding {
-        evidence: "a request on a second connection got no response within 3 s while the first one was silent".into(),
-        fix: "more workers or threads (gunicorn `--worker-class gthread --threads N`), or a proxy in front that holds idle connections".into(),
-        risk: Some("a preconnected browser or load balancer stops the service".into()),
-        ..finding(
-            facts,
-            "idle-connection-blocks",
-            Severity::Error,
-            "one idle connection keeps the server from responding on others",
-        )
-    })
+    let claim = "one idle connection keeps the server from responding on others";
+    let found = finding(facts, "idle-connection-blocks", Severity::Error, claim)
+        .evidence("a request on a second connection got no response within 3 s while the first one was silent")
+        .fix("more workers or threads (gunicorn `--worker-class gthread --threads N`), or a proxy in front that holds idle connections")
+        .risk("a preconnected browser or load balancer stops the service");
+    Some(found)
 }

@@ -14,8 +14,7 @@ use std::collections::BTreeMap;
 const AT_ONCE: u64 = 100_000_000;
 
 /// Connections that were to carry several requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KeptConnections {
     /// Those that carried a second request.
     pub kept: u32,
@@ -24,16 +23,6 @@ pub struct KeptConnections {
     /// Whether the others are those whose request had no `Connection: keep-alive`, which a server
     /// of HTTP/1.0 needs.
     pub on_request: bool,
-}
-
-/// An error response after which the server closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ErrorCloseFacts {
-    /// Its status.
-    pub status: u16,
-    /// Requests that the check had sent before.
-    pub requests: u32,
 }
 
 impl KeptConnections {
@@ -104,7 +93,7 @@ fn in_waterfall(row: &Row) -> Option<&Exchange> {
 pub(super) fn without_other_ends(
     profile: &mut ServerProfile,
     kept: Option<KeptConnections>,
-) -> Option<ErrorCloseFacts> {
+) -> Option<ErrorClose> {
     let is_partial = kept.is_some_and(KeptConnections::is_partial);
     let expected = profile.contact.as_ref().and_then(|contact| contact.expect);
     let mut errors: Vec<ErrorClose> = Vec::new();
@@ -142,9 +131,5 @@ pub(super) fn without_other_ends(
         let is_first = is_closed_at_first(one.answered, one.last_announced);
         !is_with_error(one.ended) && !is_first
     });
-    let first = errors.into_iter().min_by_key(|error| error.requests)?;
-    Some(ErrorCloseFacts {
-        status: first.status,
-        requests: first.requests,
-    })
+    errors.into_iter().min_by_key(|error| error.requests)
 }

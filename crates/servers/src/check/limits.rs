@@ -14,8 +14,7 @@ const NO_RESPONSE: Why =
     Why::cannot_see("a request got no response on a connection that showed no end");
 
 /// How a connection was ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CloseFacts {
     /// `fin`, `close-notify`, `goaway`, `rst` or `silent`.
     pub how: CloseKind,
@@ -60,8 +59,7 @@ const SWEEP: f64 = 0.5;
 const SAME: f64 = 0.1;
 
 /// How long an idle connection is kept.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct IdleTimeout {
     /// From the last response to the server's end, in seconds. Where the ends that were seen
     /// differ, from the earliest one that is possible to the last. Where the server ended none,
@@ -256,8 +254,7 @@ pub(super) fn limit(waited: Option<IdleWait>) -> Reading {
 }
 
 /// The idle limit of one connection while others idle too.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct HeldFacts {
     /// The others, as many as the server took.
     pub connections: u32,
@@ -285,8 +282,7 @@ impl HeldFacts {
 }
 
 /// How old a connection gets that is used now and then.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MaxAgeFacts {
     /// From the end of the setup to the end, in seconds.
     pub measured_s: Reading,
@@ -314,8 +310,7 @@ impl MaxAgeFacts {
 }
 
 /// How many requests a connection takes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MaxRequests {
     /// Answers until the server ended the connection.
     pub measured: Reading,
@@ -352,8 +347,7 @@ impl MaxRequests {
 }
 
 /// Requests that were sent around the idle limit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RaceFacts {
     /// The limit that was aimed at, in seconds.
     pub limit_s: f64,
@@ -362,8 +356,7 @@ pub struct RaceFacts {
 }
 
 /// One request meant for a moment near the idle limit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RaceAttempt {
     /// How long the connection had idled, in seconds.
     pub idle_s: f64,

@@ -6,15 +6,14 @@
 use super::{CheckFacts, finding};
 use intact_document::failure_remedy::failure_words;
 use intact_document::finding::{Finding, Severity};
-use intact_document::statement::{Statement, Value, statement};
+use intact_document::statement::{Value, statement};
 use intact_ledger::server_profile::{IdleWait, Outage, ServerProfile};
 use intact_units::number::timer;
 use intact_units::plural::counted;
 use serde::Serialize;
 
 /// A time in which the server refused connections, after it had responded.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OutageFacts {
     /// Requests that the check had sent before.
     pub requests: u32,
@@ -122,12 +121,10 @@ pub(super) fn findings(facts: &CheckFacts) -> Vec<Finding> {
                 requests = requests
             ),
         };
-        Finding {
-            evidence: Statement::text(outage.cause.clone()),
-            fix: "find out why it stopped: its log, its exit code, the memory limit; a limit of requests per process (gunicorn `--max-requests`) needs a supervisor that keeps the port open".into(),
-            risk: Some("figures that this outage cut short are unknown, and no requirement about them passes".into()),
-            ..finding(facts, "stopped-accepting", Severity::Error, claim)
-        }
+        finding(facts, "stopped-accepting", Severity::Error, claim)
+            .evidence(outage.cause.clone())
+            .fix("find out why it stopped: its log, its exit code, the memory limit; a limit of requests per process (gunicorn `--max-requests`) needs a supervisor that keeps the port open")
+            .risk("figures that this outage cut short are unknown, and no requirement about them passes")
     });
     found.collect()
 }

@@ -4,8 +4,7 @@ use super::{CheckFacts, DRAIN, ERROR_CLOSES, FIRST, OUTAGE, RULES, without_end};
 use intact_document::facts::add_findings;
 use intact_document::figures::NANOS_PER_S;
 use intact_document::unobserved::Unobserved;
-use intact_document::{Claims, Facts, Finding, Readings, RuleState, Subject};
-use intact_ledger::Caveat;
+use intact_document::{Conclusions, Facts, Readings, RuleState, Subject};
 use intact_reading::{Reading, Why};
 
 /// The probe that `--idle-connections` asks for.
@@ -37,16 +36,8 @@ impl Facts for CheckFacts {
         }]
     }
 
-    fn verdict(&self) -> &Claims {
-        &self.verdict
-    }
-
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn caveats(&self) -> &[Caveat] {
-        &self.caveats
+    fn conclusions(&self) -> Conclusions<'_> {
+        Conclusions::new(&self.verdict, &self.findings, &self.caveats)
     }
 
     /// A rule whose probe did not run has no finding in any case.

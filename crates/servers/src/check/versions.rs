@@ -5,7 +5,7 @@ use super::limits::{CloseFacts, limit, silent_s};
 use intact_document::figures::NANOS_PER_MS;
 use intact_ledger::server_profile::{
     DnsQuery, EarlyData, FirstRequest, Found, Http2Seen, Http3Connection, Http3Seen, IdleWait,
-    MethodResult, Names, OldTlsResult, QuicParameters, Redirect, TlsResult, VersionResult,
+    MethodResult, Names, QuicParameters, Redirect, TlsResult, VersionResult,
 };
 use intact_ledger::{Failure, Handshake, Span, TlsVersion};
 use intact_reading::Reading;
@@ -18,8 +18,7 @@ fn ms(span: Span) -> f64 {
 }
 
 /// The first request and where it led.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Target {
     /// The URL that was probed in the end, without its query.
     pub url: String,
@@ -75,8 +74,7 @@ impl Target {
 }
 
 /// What a name leads to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NamesFacts {
     /// The name.
     pub name: String,
@@ -91,8 +89,7 @@ pub struct NamesFacts {
 }
 
 /// One question to a name server.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Address {
     /// `A` or `AAAA`.
     pub kind: String,
@@ -148,8 +145,7 @@ impl Address {
 }
 
 /// One HTTP version over one TLS version, or plain.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VersionFacts {
     /// `1.0`, `1.1`, `2`.
     pub http: &'static str,
@@ -223,8 +219,7 @@ impl VersionFacts {
 }
 
 /// One TLS version, looked at closely.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TlsFacts {
     /// `1.2`, `1.3`.
     pub version: &'static str,
@@ -266,31 +261,8 @@ impl TlsFacts {
     }
 }
 
-/// A TLS version before 1.2, offered and not spoken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct OldTls {
-    /// `1.0`, `1.1`.
-    pub version: &'static str,
-    /// Whether the server took it; absent when it did not respond in time.
-    pub accepted: Option<bool>,
-    /// What it said instead.
-    pub detail: Option<String>,
-}
-
-impl OldTls {
-    pub(super) fn of(offered: &OldTlsResult) -> OldTls {
-        OldTls {
-            version: offered.version.as_str(),
-            accepted: offered.accepted,
-            detail: offered.detail.clone(),
-        }
-    }
-}
-
 /// Resumption in one TLS version.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Resumption {
     /// `1.2`, `1.3`.
     pub version: &'static str,
@@ -320,8 +292,7 @@ impl Resumption {
 }
 
 /// Whether a connection survived a method or a status.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MethodFacts {
     /// What was asked.
     pub what: String,
@@ -345,8 +316,7 @@ impl MethodFacts {
 }
 
 /// HTTP/3, where the server announces it or the check used it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Http3Facts {
     /// `Alt-Svc`, as sent; absent if the server sent none.
     pub announced: Option<String>,
@@ -385,8 +355,7 @@ pub struct Http3Facts {
 }
 
 /// One connection of HTTP/3.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Http3ConnectionFacts {
     /// `full`, `resumed` or `early-data`.
     pub handshake: Handshake,
@@ -404,8 +373,7 @@ pub struct Http3ConnectionFacts {
 
 /// The idle limit of a QUIC connection. At the announced time both sides drop the connection and
 /// send nothing.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Http3Idle {
     /// `max_idle_timeout`, in seconds; absent: the server announces none.
     pub announced_s: Option<f64>,
@@ -481,8 +449,7 @@ fn connection(seen: &Http3Connection) -> Http3ConnectionFacts {
 }
 
 /// What HTTP/2 showed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Http2Facts {
     /// The server's SETTINGS by name, as sent.
     pub settings: BTreeMap<String, u32>,

@@ -16,8 +16,7 @@ pub(super) const HELD: &str = "the program's kernel kept what the program wrote 
 const NO_TIMEOUT: &str = "no timeout of the program ended the wait";
 
 /// What the program did, the worst last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultOutcome {
     /// It is a kind of connections that the program does not have, such as `goaway` without HTTP/2.
@@ -110,8 +109,7 @@ impl schemars::JsonSchema for Obstacle {
 }
 
 /// One kind of fault at one destination.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FaultCell {
     /// The kind.
     pub kind: FaultKind,
@@ -182,23 +180,12 @@ impl FaultCell {
         if self.is_partly_seen && self.not_applied.is_none() {
             self.undecided = self.undecided.or(Some(UNSEEN));
         }
-        let StrikeCounts {
-            struck,
-            reached,
-            affected,
-            recovered,
-            failed,
-            duplicated,
-            truncated,
-            leaked,
-            hung_ms,
-            ..
-        } = &self.counted;
+        let counted = &self.counted;
         let obstacle = self.not_applied.map(|one| Why::cannot_see(one.words()));
-        let least = |counted: &Reading, why: Option<&Why>| match (&obstacle, why) {
+        let least = |known: &Reading, why: Option<&Why>| match (&obstacle, why) {
             (Some(obstacle), _) => Reading::unknown(obstacle.clone()),
-            (None, Some(why)) => Reading::at_least(counted.low(), why.clone()),
-            (None, None) => counted.clone(),
+            (None, Some(why)) => Reading::at_least(known.low(), why.clone()),
+            (None, None) => known.clone(),
         };
         let held = self.has_held.then_some(Why::cannot_see(HELD));
         let unsent = missing.or(held.as_ref());
@@ -206,19 +193,19 @@ impl FaultCell {
             Some(StallEnd::ProgramClosed) => HELD,
             _ => NO_TIMEOUT,
         };
-        let end = self.counted.is_open_ended.then_some(Why::cannot_see(end));
-        self.struck = Reading::count(*struck);
+        let end = counted.is_open_ended.then_some(Why::cannot_see(end));
+        self.struck = Reading::count(counted.struck);
         self.reached = match unsent {
-            Some(why) => Reading::at_least(reached.low(), why.clone()),
-            None => reached.clone(),
+            Some(why) => Reading::at_least(counted.reached.low(), why.clone()),
+            None => counted.reached.clone(),
         };
-        self.affected = least(&Reading::count(*affected), missing);
-        self.recovered = least(recovered, unsent);
-        self.failed = least(failed, unsent);
-        self.duplicated = least(duplicated, missing);
-        self.truncated = least(truncated, missing);
-        self.leaked = least(&Reading::count(*leaked), missing);
-        let hung_ms = Reading::of(*hung_ms, Why::NothingHappened);
+        self.affected = least(&Reading::count(counted.affected), missing);
+        self.recovered = least(&counted.recovered, unsent);
+        self.failed = least(&counted.failed, unsent);
+        self.duplicated = least(&counted.duplicated, missing);
+        self.truncated = least(&counted.truncated, missing);
+        self.leaked = least(&Reading::count(counted.leaked), missing);
+        let hung_ms = Reading::of(counted.hung_ms, Why::NothingHappened);
         self.hung_ms = match hung_ms.is_known() {
             true => least(&hung_ms, end.as_ref().or(unsent)),
             false => least(&hung_ms, None),
@@ -227,8 +214,7 @@ impl FaultCell {
 }
 
 /// One run of the program.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FaultRun {
     /// `none` for the run without a fault, else the kind with its parameter.
     pub name: String,

@@ -43,10 +43,8 @@ pub(super) fn findings(cells: &[FaultCell]) -> Vec<Finding> {
 fn of_cell(cell: &FaultCell) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut add = |rule, severity, claim: Statement, fix: &'static str| {
-        let mut finding = Finding::new(rule, severity, subject(cell), claim);
-        finding.evidence = evidence(cell);
-        finding.fix = fix.into();
-        findings.push(finding);
+        let finding = Finding::new(rule, severity, subject(cell), claim);
+        findings.push(finding.evidence(evidence(cell)).fix(fix));
     };
     let counted = &cell.counted;
     let duplicated = &counted.duplicated;

@@ -104,7 +104,7 @@ impl RunRows {
         RunRows {
             name: variant.name.clone(),
             is_baseline: named == Some(super::NO_FAULT),
-            kind: named.and_then(FaultKind::from_id),
+            kind: named.and_then(|name| name.parse().ok()),
             is_limited: false,
             strikes: Vec::new(),
             not_applied: Vec::new(),

@@ -7,8 +7,7 @@ use super::findings::{self, RULES};
 use intact_document::facts::{add_findings, rules_alike};
 use intact_document::figures::NANOS_PER_MS;
 use intact_document::unobserved::Unobserved;
-use intact_document::{Claims, Facts, Finding, RuleState, Subject};
-use intact_ledger::Caveat;
+use intact_document::{Conclusions, Facts, Finding, RuleState, Subject};
 use intact_reading::Why;
 
 /// Why nothing was shown at all.
@@ -70,16 +69,8 @@ impl Facts for FaultFacts {
         Some(self.cells.iter().filter(|cell| cell.is_suited()).count())
     }
 
-    fn verdict(&self) -> &Claims {
-        &self.verdict
-    }
-
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn caveats(&self) -> &[Caveat] {
-        &self.caveats
+    fn conclusions(&self) -> Conclusions<'_> {
+        Conclusions::new(&self.verdict, &self.findings, &self.caveats)
     }
 
     fn rules(&self) -> Vec<RuleState> {

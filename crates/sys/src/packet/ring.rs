@@ -6,9 +6,10 @@ use super::{FirstHeader, PacketSocket};
 use crate::mapping::Mapping;
 use crate::process::page_size;
 use crate::socket_option;
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::mm::MapFlags;
-use std::io;
+use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
+use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bytes of the `virtio_net_hdr` at the beginning of each packet.
@@ -135,34 +136,14 @@ impl PacketRing {
     /// Sends at most [`BATCH`] packets, each with its `virtio_net_hdr`; returns how many were sent.
     /// The kernel refused the next one.
     pub fn send<'a>(&self, packets: impl Iterator<Item = &'a [u8]>) -> usize {
-        const NO_PART: libc::iovec = libc::iovec {
-            iov_base: std::ptr::null_mut(),
-            iov_len: 0,
-        };
-        let mut parts = [NO_PART; BATCH];
-        let mut count = 0;
-        for (part, packet) in parts.iter_mut().zip(packets) {
-            part.iov_base = packet.as_ptr().cast_mut().cast();
-            part.iov_len = packet.len();
-            count += 1;
-        }
-        // SAFETY: mmsghdrs of zeroes are valid: no name, no control data, no parts.
-        let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
-        for (message, part) in messages.iter_mut().zip(&mut parts).take(count) {
-            message.msg_hdr.msg_iov = part;
-            message.msg_hdr.msg_iovlen = 1;
-        }
-        // SAFETY: `count` messages, each of one part that points at a packet borrowed for 'a;
-        // sending only reads them.
-        let sent = unsafe {
-            libc::sendmmsg(
-                self.socket.as_fd().as_raw_fd(),
-                messages.as_mut_ptr(),
-                count as u32,
-                libc::MSG_DONTWAIT as _,
-            )
-        };
-        usize::try_from(sent).unwrap_or(0)
+        let packets = packets.take(BATCH);
+        let parts: Vec<_> = packets.map(|packet| [IoSlice::new(packet)]).collect();
+        let mut controls: [_; BATCH] = std::array::from_fn(|_| SendAncillaryBuffer::default());
+        let messages = parts.iter().zip(&mut controls);
+        let mut messages: Vec<_> = messages
+            .map(|(part, control)| MMsgHdr::new(part, control))
+            .collect();
+        sendmmsg(&self.socket, &mut messages, SendFlags::DONTWAIT).unwrap_or(0)
     }
 
     /// Packets that the kernel dropped because the ring was full, since the last call; 0 if it does

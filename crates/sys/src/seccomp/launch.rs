@@ -2,16 +2,11 @@
 
 use super::listener::{self, NotificationResponse};
 use crate::bpf::Instruction;
-use crate::checked;
 use crate::signals::SignalMask;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
-};
+use crate::{checked, descriptors};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
@@ -222,34 +217,14 @@ fn install(code: &[Instruction]) -> io::Result<OwnedFd> {
 }
 
 fn send(socket: &UnixStream, verdict: u8, descriptor: Option<&OwnedFd>) -> io::Result<()> {
-    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut room);
-    let descriptors = descriptor.map(|descriptor| [descriptor.as_fd()]);
-    if let Some(descriptors) = &descriptors
-        && !control.push(SendAncillaryMessage::ScmRights(descriptors))
-    {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let byte = [verdict];
-    sendmsg(
-        socket,
-        &[IoSlice::new(&byte)],
-        &mut control,
-        SendFlags::NOSIGNAL,
-    )?;
-    Ok(())
+    let descriptor = descriptor.map(|descriptor| [descriptor.as_fd()]);
+    let descriptor = descriptor.as_ref().map_or(&[][..], |one| &one[..]);
+    descriptors::send(socket, &[verdict], descriptor)
 }
 
 /// The child's message; `None` if it closed its end.
 fn receive(socket: &UnixStream) -> io::Result<Option<(u8, Option<OwnedFd>)>> {
     let mut byte = [REFUSED];
-    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut room);
-    let parts = &mut [IoSliceMut::new(&mut byte)];
-    let count = recvmsg(socket, parts, &mut control, RecvFlags::CMSG_CLOEXEC)?.bytes;
-    let descriptor = control.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
-    });
-    Ok((count != 0).then_some((byte[0], descriptor)))
+    let (count, mut descriptors) = descriptors::receive(socket, &mut byte)?;
+    Ok((count != 0).then_some((byte[0], descriptors.pop())))
 }

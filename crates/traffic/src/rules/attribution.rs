@@ -1,7 +1,8 @@
 //! Cost attribution: assigns each setup of a destination that was in vain to one rule.
 
 use super::settings;
-use crate::pool_replay::Full;
+use crate::pool_cause::SEVERAL;
+use crate::pool_replay::{Full, Renewal};
 use crate::tracker::Judged;
 use crate::{Counts, OpenReason, Tracker};
 use intact_advice::{Client, ServerLimit, server_line};
@@ -10,10 +11,11 @@ use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Statement, Value, connections, statement};
 use std::collections::BTreeSet;
 
-/// Avoidable connections from which on a claim is more than a note.
-const SEVERAL: u64 = 3;
 /// Where they are half of the connections, this number suffices.
 const PAIR: u64 = 2;
+/// Connections that are needed at the same time from which on how many were busy depends on the
+/// moment: a claim is more than a note only if it is a third of the connections.
+const MANY: u64 = 4;
 /// The share of a destination's time from which on lost time is more than a note.
 const DEAR: f64 = 0.05;
 
@@ -24,6 +26,8 @@ pub struct Claim {
     pub connections: u64,
     /// The connections that were opened to the destination.
     pub opened: u64,
+    /// The connections that would do there if the server ended none.
+    pub needed: u64,
     /// Their setup in milliseconds (the mean of that destination for each); absent where setup was
     /// not seen.
     pub cost_ms: Option<f64>,
@@ -32,18 +36,17 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// A warning from 3 connections on, or from 2 on that are half of those that were opened. What
-    /// setups cost does not decide: it changes from run to run. A claim of lost time is a warning
-    /// from 5 % of the destination's time on.
+    /// A warning from 3 connections on, or from 2 on that are half of those that were opened. Where
+    /// four or more are needed at the same time, they must be a third. What setups cost does not
+    /// decide: it changes from run to run. A claim of lost time is a warning from 5 % of the
+    /// destination's time on.
     pub(crate) fn severity(&self) -> Severity {
         let is_warning = match self.connections {
             0 => self.share.is_some_and(|share| share >= DEAR),
+            claimed if self.needed >= MANY => claimed >= SEVERAL && 3 * claimed >= self.opened,
             claimed => claimed >= SEVERAL || claimed >= PAIR && 2 * claimed >= self.opened,
         };
-        match is_warning {
-            true => Severity::Warning,
-            false => Severity::Info,
-        }
+        Severity::Info.unless(is_warning, Severity::Warning)
     }
 
     /// What the claimed setups took, as evidence.
@@ -184,20 +187,22 @@ impl<'a> Attribution<'a> {
     /// `least` can be claimed.
     pub(super) fn claim_by(&mut self, why: OpenReason, least: u64) -> Vec<ClaimedOpenings<'a>> {
         let destinations = 0..self.left.len();
-        let claims = destinations.filter_map(|at| self.claim_at(at, why, least));
+        let claims = destinations.filter_map(|at| self.claim_at(at, &[why], least));
         claims.collect()
     }
 
-    /// The same at one destination.
+    /// The same at one destination, for any of these reasons.
     pub(super) fn claim_at(
         &mut self,
         destination: usize,
-        why: OpenReason,
+        whys: &[OpenReason],
         least: u64,
     ) -> Option<ClaimedOpenings<'a>> {
-        let openings = self.judged.causes.openings(destination, why);
+        let each = whys.iter().map(|why| self.openings(destination, *why));
+        let openings: u64 = each.sum();
         (openings.min(self.left[destination]) >= least).then(|| {
-            self.explained.insert((destination, why));
+            let explained = whys.iter().map(|why| (destination, *why));
+            self.explained.extend(explained);
             self.claimed_openings(destination, openings)
         })
     }
@@ -239,6 +244,18 @@ impl<'a> Attribution<'a> {
         self.tracker.destinations.name(destination)
     }
 
+    /// A finding about a destination, with the rule's own remedy and risk.
+    pub(super) fn finding(
+        &self,
+        doc: &'static RuleDoc,
+        severity: Severity,
+        destination: usize,
+        said: impl Into<Statement>,
+        evidence: impl Into<Statement>,
+    ) -> Finding {
+        Finding::by(doc, severity, self.name(destination), said, evidence)
+    }
+
     /// The counts of a destination.
     pub fn counts(&self, destination: usize) -> &'a Counts {
         &self.tracker.destinations.counts[destination]
@@ -260,13 +277,22 @@ impl<'a> Attribution<'a> {
         self.judged.causes.client_idle(destination)
     }
 
-    /// The pool that closed connections because it had no room for them, where no rule has spoken
-    /// of it.
+    /// The pool that closed connections because it had no room for them.
+    pub(super) fn full(&self, destination: usize) -> Option<Full> {
+        self.judged.causes.full(destination)
+    }
+
+    /// The same, where no rule has spoken of it.
     pub(super) fn full_pool(&self, destination: usize) -> Option<Full> {
         let is_known = self
             .explained
             .contains(&(destination, OpenReason::PoolFull));
-        self.judged.causes.full(destination).filter(|_| !is_known)
+        self.full(destination).filter(|_| !is_known)
+    }
+
+    /// What a client counts that closes connections after a number of requests, or at an age.
+    pub(super) fn renewal(&self, destination: usize) -> Option<Renewal> {
+        self.judged.causes.renewal(destination)
     }
 
     /// The client of most connections to a destination, if it is recognised.
@@ -284,6 +310,7 @@ impl<'a> Attribution<'a> {
         Claim {
             connections,
             opened: counts.opened,
+            needed: self.needed(destination),
             cost_ms,
             share: share(counts, cost_ms),
         }
@@ -308,6 +335,7 @@ impl<'a> Attribution<'a> {
         Claim {
             connections: 0,
             opened: self.counts(destination).opened,
+            needed: self.needed(destination),
             cost_ms,
             share: share(self.counts(destination), cost_ms),
         }

@@ -14,8 +14,8 @@ pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "body-not-drained",
         what: "The client did not read a response to its end. The unread rest blocks the connection: the library closes it, or holds it for ever, and the next request pays for a new one. A pool with a maximum size stands still when all of its connections hold unread responses. A streamed response (`text/event-stream`, chunked) has an end, too: a client that leaves it after the last event loses the connection.",
-        evidence: "The client closed the connection right after it read fewer bytes than `Content-Length` announced (or a truncated response). A FIN 100 ms or more after the response began (of a streamed one: after its last bytes) is another case. Or it sent a RST right after a complete response, as a close with unread bytes does (RFC 2525 section 2.17). Or unread bytes of it were in the program's socket until the program closed it (Recv-Q, once a second).",
-        threshold: "One opening in vain whose predecessor ended so, or was held so at that moment. A warning from 3 on, or from 2 on that are half of the connections. Also a warning where connections held unread responses and nothing was sent for 1 s or longer, until the program closed all of them.",
+        evidence: "The client closed the connection right after it read fewer bytes than `Content-Length` announced. A FIN 100 ms or more after the response began (of a streamed one: after its last bytes) is another case. Or it sent a RST after a complete response of more than 1 kB, as a close with unread bytes does (RFC 2525 section 2.17). Or unread bytes of it were in the program's socket until the program closed it (Recv-Q, once a second).",
+        threshold: "One opening in vain whose predecessor ended so, or was held so at that moment. A warning from 3 on, or from 2 on that are half of the connections. Where four are needed, a third. Also a warning where connections held unread responses and nothing was sent for 1 s or longer, until the program closed all of them.",
         false_positives: "A download that a person cancelled; a client that resets on purpose (SO_LINGER 0). A stream without an end, which has to be left. A client that closes on purpose rather than read a large body: this is right where the rest is more expensive than a new connection.",
         fix: "Read every response to its end, even if only its status matters",
         risk: "A large or endless body costs more to read than a new connection: set a limit, and close the connection beyond it",
@@ -56,7 +56,7 @@ impl BodyNotDrained {
         }
         match self.examples.get(&destination) {
             Some(example) => example.evidence(),
-            None => "the client reset the connection right after the response, which a close with unread bytes does".into(),
+            None => "the client reset the connection after the response, which a close with unread bytes does".into(),
         }
     }
 
@@ -155,13 +155,11 @@ impl Fold for BodyNotDrained {
                     standstill = timer_nanos(nanos),
                     opened = connections(pool.connections),
                 );
-                let (name, evidence) = (attribution.name(destination), rest(pool));
-                let finding = Finding::by(&RULE.doc, Severity::Warning, name, said, evidence);
-                found.push(for_client(
-                    Remedy::Drain,
-                    attribution.client(destination),
-                    finding,
-                ));
+                let evidence = rest(pool);
+                let finding =
+                    attribution.finding(&RULE.doc, Severity::Warning, destination, said, evidence);
+                let client = attribution.client(destination);
+                found.push(for_client(Remedy::Drain, client, finding));
             }
         }
         found

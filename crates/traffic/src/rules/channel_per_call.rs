@@ -3,6 +3,7 @@
 use super::{Attribution, RuleRow};
 use intact_document::finding::{Finding, RuleDoc};
 use intact_document::statement::{Value, connections, statement};
+use intact_ledger::Evidence;
 
 /// Avoidable connections from which on it speaks: a client may open a second one by design.
 const LEAST: u64 = 2;
@@ -16,7 +17,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         false_positives: "Programs that make one call and end: each start needs a connection. Channels of different credentials or options are separate on purpose.",
         fix: "Make one channel for each server when the program starts, and give it to every stub. The channel is `grpc.insecure_channel` (Python), `grpc.NewClient` (Go), `ManagedChannel` (Java), `GrpcChannel` (.NET), the client object (Node)",
         risk: "Behind a balancer of connections one channel stays with one server. Let the server end connections at an age (`MAX_CONNECTION_AGE`), or balance in the client (`round_robin`)",
-        needs: &[],
+        needs: &[Evidence::Calls],
     },
     fold: || Box::new(findings),
 };

@@ -2,7 +2,7 @@
 //! not respond.
 
 use super::{Attribution, Fold, RuleRow, is_unsafe, is_without_response};
-use crate::Context;
+use crate::{Context, OpenReason};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, nanos, requests, statement};
 use intact_ledger::Evidence;
@@ -63,11 +63,7 @@ impl Fold for ClosedBeforeResponse {
 
     fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let found = self.seen.iter().map(|(&destination, seen)| {
-            let severity = if seen.unsafe_to_repeat > 0 {
-                Severity::Error
-            } else {
-                Severity::Warning
-            };
+            let severity = Severity::Warning.unless(seen.unsafe_to_repeat > 0, Severity::Error);
             let said = statement!(
                 "{requests} got no response, because the server ended the connection with the request in hand: it may have been executed",
                 requests = requests(seen.requests)
@@ -82,7 +78,13 @@ impl Fold for ClosedBeforeResponse {
                     not_idempotent = Value::Number(seen.unsafe_to_repeat)
                 ));
             }
-            Finding::by(&RULE.doc, severity, attribution.name(destination), said, evidence)
+            let claimed = attribution.claim_at(destination, &[OpenReason::Broken], 1);
+            let claim = claimed.map(|one| one.claim).unwrap_or_default();
+            if claim.connections > 0 {
+                evidence = evidence.and(claim.statement());
+            }
+            attribution.finding(&RULE.doc, severity, destination, said, evidence)
+                .costing(claim.cost_ms, claim.share)
         });
         found.collect()
     }

@@ -138,11 +138,7 @@ impl Fold for ColdPool {
                 continue;
             }
             let is_many = seen.waited as f64 >= MANY * counts.time().unwrap_or(0) as f64;
-            let severity = if seen.bursts > 1 && is_many {
-                Severity::Warning
-            } else {
-                Severity::Info
-            };
+            let severity = Severity::Info.unless(seen.bursts > 1 && is_many, Severity::Warning);
             let said = statement!(
                 "{bursts} found no open connection: {opened:#} opened, and their first requests waited {waited} for setup",
                 bursts = Value::Count(seen.bursts, "burst"),
@@ -154,9 +150,9 @@ impl Fold for ColdPool {
                 setup_each = nanos(seen.waited as f64 / seen.count as f64)
             );
             let claim = attribution.claim_wait(destination, seen.waited);
-            let name = attribution.name(destination);
             findings.push(
-                Finding::by(&RULE.doc, severity, name, said, evidence)
+                attribution
+                    .finding(&RULE.doc, severity, destination, said, evidence)
                     .costing(claim.cost_ms, claim.share),
             );
         }

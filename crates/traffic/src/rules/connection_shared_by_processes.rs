@@ -49,20 +49,16 @@ impl Fold for SharedByProcesses {
 
     fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let found = self.seen.iter().map(|(&destination, seen)| {
-            Finding::by(
-                &RULE.doc,
-                Severity::Error,
-                attribution.name(destination),
-                statement!(
-                    "several processes use {connections} at the same time, so that responses can be mixed up",
-                    connections = connections(seen.connections.len().max(1) as u64)
-                ),
-                statement!(
-                    "{processes} processes have the socket open, as after a fork; {requests} since two overlapped first",
-                    processes = Value::Number(seen.processes.into()),
-                    requests = requests(seen.requests)
-                ),
-            )
+            let said = statement!(
+                "several processes use {connections} at the same time, so that responses can be mixed up",
+                connections = connections(seen.connections.len().max(1) as u64)
+            );
+            let evidence = statement!(
+                "{processes} processes have the socket open, as after a fork; {requests} since two overlapped first",
+                processes = Value::Number(seen.processes.into()),
+                requests = requests(seen.requests)
+            );
+            attribution.finding(&RULE.doc, Severity::Error, destination, said, evidence)
         });
         found.collect()
     }

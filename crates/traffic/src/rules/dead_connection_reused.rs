@@ -196,14 +196,11 @@ impl Fold for DeadConnectionReused {
                 ));
             }
             let claim = attribution.claim_lost(destination, seen.waited);
-            let name = attribution.name(destination);
-            let finding = Finding::by(&RULE.doc, Severity::Warning, name, said, evidence)
+            let finding = attribution
+                .finding(&RULE.doc, Severity::Warning, destination, said, evidence)
                 .costing(claim.cost_ms, claim.share);
-            findings.push(for_client(
-                Remedy::CheckAlive,
-                attribution.client(destination),
-                finding,
-            ));
+            let client = attribution.client(destination);
+            findings.push(for_client(Remedy::CheckAlive, client, finding));
         }
         findings
     }

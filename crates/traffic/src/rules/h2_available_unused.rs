@@ -17,7 +17,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         false_positives: "On a lossy link several HTTP/1.1 connections are faster than one HTTP/2 connection; large downloads gain nothing.",
         fix: "Let the client offer HTTP/2 (ALPN `h2`)",
         risk: "All requests then share one TCP connection: one lost packet delays all, and a balancer sends all to one server",
-        needs: &[Evidence::Ends],
+        needs: &[Evidence::Ends, Evidence::Contents],
     },
     fold: || Box::new(findings),
 };

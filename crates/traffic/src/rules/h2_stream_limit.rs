@@ -136,11 +136,7 @@ impl Fold for H2StreamLimit {
         for (&destination, seen) in all.iter().filter(|(_, seen)| seen.followed >= LEAST) {
             let total = attribution.counts(destination).requests;
             let is_many = seen.followed as f64 >= MANY * total as f64;
-            let severity = if is_many {
-                Severity::Warning
-            } else {
-                Severity::Info
-            };
+            let severity = Severity::Info.unless(is_many, Severity::Warning);
             let said = statement!(
                 "{streams} ran at the same time on a connection, which is the server's limit",
                 streams = Value::Count(seen.limit, "stream")
@@ -158,13 +154,7 @@ impl Fold for H2StreamLimit {
                 "{sufficient} at the same time would have carried the largest burst without waiting",
                 sufficient = Value::Count(seen.largest, "stream")
             );
-            let mut finding = Finding::by(
-                &RULE.doc,
-                severity,
-                attribution.name(destination),
-                said,
-                evidence,
-            );
+            let mut finding = attribution.finding(&RULE.doc, severity, destination, said, evidence);
             finding.fix = finding.fix.and(enough);
             findings.push(finding);
         }

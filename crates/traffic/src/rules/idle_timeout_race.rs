@@ -59,11 +59,8 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let mut finding = Finding::by(&RULE.doc, Severity::Warning, name, said, evidence);
         let below = statement!("below {idle_limit}", idle_limit = idle_limit);
         finding.fix = finding.fix.then(": ", below);
-        findings.push(for_client(
-            Remedy::ShortenIdle,
-            attribution.client(destination),
-            finding,
-        ));
+        let client = attribution.client(destination);
+        findings.push(for_client(Remedy::ShortenIdle, client, finding));
     }
     findings
 }

@@ -269,8 +269,7 @@ fn finding(
             in_close_wait = Value::Number(leak.closed_by_server)
         ));
     }
-    let name = attribution.name(destination);
-    let finding = Finding::by(&RULE.doc, severity, name, said, evidence);
+    let finding = attribution.finding(&RULE.doc, severity, destination, said, evidence);
     for_client(Remedy::Drain, attribution.client(destination), finding)
 }
 
@@ -290,7 +289,6 @@ fn in_close_wait(
         "they carried nothing afterwards; the first had been idle for {longest}",
         longest = timer_nanos(leak.longest)
     );
-    let name = attribution.name(destination);
-    let finding = Finding::by(&RULE.doc, severity, name, said, evidence);
+    let finding = attribution.finding(&RULE.doc, severity, destination, said, evidence);
     for_client(Remedy::Drain, attribution.client(destination), finding)
 }

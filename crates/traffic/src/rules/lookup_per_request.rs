@@ -59,11 +59,7 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
                 lookups_failed = Value::Number(lookups.failed)
             ));
         }
-        let severity = if lookups.failed > 0 {
-            Severity::Warning
-        } else {
-            Severity::Info
-        };
+        let severity = Severity::Info.unless(lookups.failed > 0, Severity::Warning);
         findings.push(Finding::by(&RULE.doc, severity, subject, said, evidence).also(subjects));
     }
     findings

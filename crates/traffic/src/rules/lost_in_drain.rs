@@ -146,15 +146,10 @@ impl Fold for LostInDrain {
         }
         let found = all.iter().map(|(&destination, seen)| {
             let claim = attribution.claim_lost(destination, seen.waited);
-            let name = attribution.name(destination);
-            Finding::by(
-                &RULE.doc,
-                seen.severity(),
-                name,
-                seen.claim(),
-                seen.evidence(),
-            )
-            .costing(claim.cost_ms, claim.share)
+            let (severity, said, evidence) = (seen.severity(), seen.claim(), seen.evidence());
+            attribution
+                .finding(&RULE.doc, severity, destination, said, evidence)
+                .costing(claim.cost_ms, claim.share)
         });
         found.collect()
     }

@@ -20,7 +20,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         false_positives: "A pooler on the same machine (PgBouncer) makes connections cheap; a script that runs once has nothing to pool.",
         fix: "Use the driver's pool, made once for the process, or a pooler next to the server",
         risk: "A pooled connection keeps what the last user set on it (transactions, session variables, prepared statements): reset it on return",
-        needs: &[Evidence::Ends],
+        needs: &[Evidence::Ends, Evidence::Contents],
     },
     fold: || Box::<NewConnectionPerQuery>::default(),
 };

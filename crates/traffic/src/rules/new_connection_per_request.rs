@@ -3,11 +3,13 @@
 
 use super::new_connection_per_query::spoken;
 use super::{Attribution, Remedy, RuleRow, for_client};
+use crate::pool_replay::Renewal;
 use crate::{Counts, OpenReason, server_limit};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{
     Statement, Value, connections, counts, requests, statement, timer_nanos,
 };
+use intact_ledger::Evidence;
 
 /// Avoidable connections from which on it speaks: some clients use one more than they need, by
 /// design.
@@ -15,14 +17,24 @@ const LEAST: u64 = 2;
 
 /// A client that does keep connections closes one all the same after an unread response, which an
 /// observer cannot always see.
-const DROPPED: &str = "If there is one already, look for responses that are not read to their end (`body-not-drained`)";
+const DROPPED: &str = "If there is one already, look for responses that are not read to their end (`body-not-drained`), and for an idle limit below the pauses";
+
+/// Nor does it see whether a client that closes a connection before it opens the next one is new,
+/// or finds that its idle limit is over.
+const PAUSES: &str = "If there is one already, its idle limit may be below its pauses";
+
+/// Where the input does not show which side ends connections, what the client does is a guess.
+const UNSEEN_ENDS: &str = "Find out which side closes: `intact check URL` prints the server's limits, `intact watch` shows the client. If it is the client: one client with keep-alive for the life of the program";
+
+/// The same where connections end after the same number of requests.
+const UNSEEN_LIMIT: &str = "Find out which side has the limit, and raise it: `intact check URL` prints that of the server (nginx: `keepalive_requests`)";
 
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "new-connection-per-request",
         what: "The client opens more connections than it needs: each pays for lookup, TCP and TLS again.",
         evidence: "Connections opened against those that the peak overlap of requests needs, minus those that more specific rules have claimed; the end of the connection that each one replaces.",
-        threshold: "Two avoidable connections: \"exactly one\" is too strict, since some clients use one more than they need. A warning from 3 on, or from 2 on that are half of the connections. Informational where the client closes idle connections, unless the server is known to keep them for more than twice as long. Also informational where the client renews connections after ten requests or more. Never reported where neither HTTP nor TLS was seen.",
+        threshold: "Two avoidable connections, since some clients use one more than they need. A warning from 3 on, or from 2 on that are half of the connections. Where four are needed, a third. Informational where the client closes idle connections, unless the server is known to keep them for more than twice as long. Also informational where the client renews connections after ten requests or more. Never reported where neither HTTP nor TLS was seen.",
         false_positives: "Requests minutes apart, where no idle limit would have kept the connection; programs that make one call and end.",
         fix: "Keep connections open between requests: one client with keep-alive for the life of the program",
         risk: "A kept connection can meet the server's idle timer (`stale-reuse`), stays with one address (`pinned-to-old-address`) and one server of several",
@@ -58,6 +70,18 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
             opened(counts, needed)
         };
         let first = reasons.first().map(|(_, why)| *why);
+        let renewal = attribution.renewal(destination);
+        let shows_ends = attribution.tracker().run().sees(Evidence::Ends);
+        let is_renewed = matches!(
+            first,
+            Some(OpenReason::ClientAtOnce | OpenReason::ClientRenewed)
+        );
+        let renewal = renewal.filter(|_| !shows_ends || is_renewed);
+        let evidence = match renewal {
+            Some(renewal) if shows_ends => evidence.and(renewed(renewal)),
+            Some(renewal) => evidence.and(limited(renewal)),
+            None => evidence,
+        };
         let client = attribution.client(destination);
         // nothing shows that such a connection can be used again
         let severity = match is_unread(counts, &name) {
@@ -70,6 +94,12 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
             Some(OpenReason::ClientIdle | OpenReason::ServerHidden) => Remedy::LengthenIdle,
             _ => Remedy::ShareClient,
         };
+        let is_limited = !shows_ends && renewal.is_some();
+        if is_limited {
+            finding.fix = UNSEEN_LIMIT.into();
+        } else if !shows_ends {
+            finding.fix = UNSEEN_ENDS.into();
+        }
         if let Some(fix) = first.and_then(other_fix) {
             finding.fix = fix.into();
             let idle = attribution.client_idle(destination);
@@ -83,6 +113,7 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
         }
         if first
             .is_some_and(|first| is_deliberate(first, attribution.client_idle(destination), counts))
+            && renewal.is_none_or(Renewal::is_usual)
         {
             finding.severity = Severity::Info;
         }
@@ -98,17 +129,52 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
                     | OpenReason::Broken
             )
         );
-        let client = client.filter(|_| is_of_client);
+        let client = client.filter(|_| is_of_client && !is_limited);
         if first == Some(OpenReason::Unused) {
             finding.risk = None;
         }
         finding = for_client(remedy, client, finding);
-        if first == Some(OpenReason::ClientAtOnce) {
-            finding.fix = finding.fix.then(". ", DROPPED);
-        }
+        finding = match first {
+            Some(OpenReason::ClientAtOnce) => with_alternative(finding, DROPPED),
+            Some(OpenReason::PerCall) => {
+                let finding = with_alternative(finding, PAUSES);
+                for_client(Remedy::LengthenIdle, client, finding)
+            }
+            _ => finding,
+        };
         findings.push(finding);
     }
     findings
+}
+
+/// The finding with what else leaves the same traces.
+fn with_alternative(mut finding: Finding, alternative: &'static str) -> Finding {
+    finding.fix = finding.fix.then(". ", alternative);
+    finding
+}
+
+/// After what a client closes connections.
+fn renewed(renewal: Renewal) -> Statement {
+    match renewal {
+        Renewal::Requests(carried) => statement!(
+            "it closes each after {carried}",
+            carried = requests(carried)
+        ),
+        Renewal::Age(age) => {
+            statement!("it closes each at an age of {age}", age = timer_nanos(age))
+        }
+    }
+}
+
+/// What one of both sides counts, where it is not seen which.
+fn limited(renewal: Renewal) -> Statement {
+    match renewal {
+        Renewal::Requests(carried) => statement!(
+            "each carried {carried}, so the client or the server has a limit",
+            carried = requests(carried)
+        ),
+        Renewal::Age(_) => renewed(renewal),
+    }
 }
 
 /// Connections that were opened because the client had closed others at its idle limit. Whether
@@ -219,7 +285,7 @@ fn other_fix(why: OpenReason) -> Option<&'static str> {
         }
         OpenReason::ClientIdle => CLIENT_IDLE,
         OpenReason::ClientRenewed => {
-            "Nothing, if the client renews connections to follow its name to other addresses (`pinned-to-old-address`). Else let it keep them for longer"
+            "Nothing, if the client renews connections to follow its name to other addresses (`pinned-to-old-address`). Else raise its limit of requests or of age, or let one client live for longer"
         }
         OpenReason::NewProcess => {
             "Make the calls from one process that lives on: connections end with the process that opened them"

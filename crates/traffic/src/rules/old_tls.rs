@@ -3,7 +3,7 @@
 use super::{Attribution, RuleRow};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Statement, connections, nanos, statement, text};
-use intact_ledger::{Handshake, TlsVersion};
+use intact_ledger::{Evidence, Handshake, TlsVersion};
 
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
@@ -14,7 +14,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         false_positives: "TLS 1.2 is safe: where connections are reused, its extra round trip is paid once.",
         fix: "Let both sides speak TLS 1.3: update the older TLS library, and look for a pinned version in its settings",
         risk: "Middleboxes that inspect TLS may not support 1.3",
-        needs: &[],
+        needs: &[Evidence::Handshakes],
     },
     fold: || Box::new(findings),
 };
@@ -38,11 +38,7 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
             .filter_map(|kind| kind.0)
             .min();
         let Some(oldest) = oldest else { continue };
-        let severity = if oldest < TlsVersion::Tls12 {
-            Severity::Warning
-        } else {
-            Severity::Info
-        };
+        let severity = Severity::Info.unless(oldest < TlsVersion::Tls12, Severity::Warning);
         let evidence = counts.setup[2].mean().map_or_else(
             || Statement::from("the negotiated version"),
             |mean| {

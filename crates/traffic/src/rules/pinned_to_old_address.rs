@@ -139,13 +139,7 @@ impl Fold for PinnedToOldAddress {
                 "the last of them {longest} after the first lookup without that address",
                 longest = timer_nanos(seen.longest)
             );
-            Finding::by(
-                &RULE.doc,
-                Severity::Warning,
-                attribution.name(destination),
-                said,
-                evidence,
-            )
+            attribution.finding(&RULE.doc, Severity::Warning, destination, said, evidence)
         });
         found.collect()
     }

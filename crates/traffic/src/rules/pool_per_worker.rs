@@ -15,14 +15,16 @@ pub(super) static RULE: RuleRow = RuleRow {
         false_positives: "Nearly always by design. It matters where there are hundreds of workers (connection limits of the server) or where workers live for one request.",
         fix: "Run fewer workers with more threads each, or put one local proxy in front that pools for all of them",
         risk: "A local proxy is one more hop and one more service; threads share what processes isolate",
-        needs: &[Evidence::Ends],
+        needs: &[Evidence::Ends, Evidence::Owners],
     },
     fold: || Box::new(findings),
 };
 
 fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     let claims = attribution.claim_by(OpenReason::OtherProcess, 2);
-    let found = claims.iter().map(|one| {
+    // where none is used again, that others are idle is no reason
+    let reused = claims.iter().filter(|one| one.counts.reused > 0);
+    let found = reused.map(|one| {
         let said = one.opened("though another process had an idle one");
         let processes = Value::Count(one.counts.pids.len() as u64, "process");
         let evidence = statement!(

@@ -2,9 +2,10 @@
 
 use super::{Attribution, Remedy, RuleRow, for_client};
 use crate::OpenReason;
+use crate::pool_replay::Full;
 use intact_advice::Client;
 use intact_document::finding::{Finding, RuleDoc, Severity};
-use intact_document::statement::{Value, connections, requests, statement};
+use intact_document::statement::{Value, requests, statement};
 use intact_ledger::Evidence;
 
 pub(super) static RULE: RuleRow = RuleRow {
@@ -12,7 +13,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         id: "pool-too-small",
         what: "Requests run concurrently on more connections than the pool keeps idle (Go keeps 2 per host, urllib3 1, HttpURLConnection 5). After each burst the pool closes the rest, and the next burst opens them again. Or it keeps connections to few destinations (`requests` and urllib3 to 10), and closes the oldest for each further one.",
         evidence: "The client closed connections right after a complete response, each when as many others were idle as it ever keeps; the peak overlap of requests. Or the client closed an idle connection within 5 ms of an opening to another destination, and kept others.",
-        threshold: "Two openings in vain whose predecessor was closed so. A warning from 3 on, or from 2 on that are half of the connections. Where none was opened again, a warning from 3 connections that the pool closed on.",
+        threshold: "Two openings in vain whose predecessor was closed so. A warning from 3 on, or from 2 on that are half of the connections. Where four are needed, a third. Also from 3 connections on that a pool closed after it had used them again, if it needs 1.5 times as many as it keeps.",
         false_positives: "A burst at the start that never comes again. A client that looks for connections beyond its idle limit when it opens another one.",
         fix: "Let the pool keep as many idle connections for this destination as run concurrently",
         risk: "Idle connections cost the server memory and sockets, and each can meet its idle timer",
@@ -35,19 +36,23 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
 /// Connections that a full pool closed from which on it speaks, though none was opened again.
 const CLOSED: u64 = 3;
 
+/// How many times more connections than it keeps a pool needs before it speaks of a last burst: for
+/// fewer, the end of the program decides how many closes are seen.
+const MORE: f64 = 1.5;
+
+/// Whether a shared pool closed several connections, though many more than it keeps are needed.
+fn closes_many(full: Full, needed: u64) -> bool {
+    let needs_more = needed as f64 >= MORE * full.kept as f64;
+    full.closed >= CLOSED && needs_more && full.is_shared
+}
+
 /// Pools that closed connections after the last burst: the next one would open them again.
 fn closed_after_bursts(attribution: &Attribution<'_>) -> Vec<Finding> {
     let found = attribution.destinations().filter_map(|(destination, name, _)| {
         let full = attribution.full_pool(destination)?;
         let needed = attribution.needed(destination);
-        // workers that end close their own connections, and keep none
-        let is_shared = 2 * full.left >= full.kept;
-        let is_one = full.closed >= CLOSED && needed > full.kept && is_shared;
-        is_one.then(|| {
-            let said = statement!(
-                "the pool closed {closed} after use, because it keeps fewer than were in use: the next burst opens them again",
-                closed = connections(full.closed)
-            );
+        closes_many(full, needed).then(|| {
+            let said = "the pool closed connections after use, because it keeps fewer than were in use: the next burst opens them again";
             let evidence = statement!(
                 "up to {at_once} at the same time",
                 at_once = requests(needed)
@@ -74,7 +79,12 @@ fn too_few_for_bursts(attribution: &mut Attribution<'_>) -> Vec<Finding> {
             "up to {at_once} at the same time, and the client closed connections right after a response while it kept others",
             at_once = requests(one.needed)
         );
-        wider(one.finding(&RULE.doc, said, evidence), one.needed, one.client)
+        let mut finding = one.finding(&RULE.doc, said, evidence);
+        let full = attribution.full(one.destination);
+        if full.is_some_and(|full| closes_many(full, one.needed)) {
+            finding.severity = Severity::Warning;
+        }
+        wider(finding, one.needed, one.client)
     });
     found.collect()
 }

@@ -117,11 +117,7 @@ impl Fold for PortsRunningOut {
             if failed == 0 && (share < HALF || client < server) {
                 continue;
             }
-            let severity = if failed > 0 {
-                Severity::Error
-            } else {
-                Severity::Warning
-            };
+            let severity = Severity::Warning.unless(failed > 0, Severity::Error);
             let said = if failed > 0 {
                 statement!(
                     "{dials_failed} failed because no local port was free",

@@ -5,7 +5,7 @@ use crate::Context;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Statement, Value, requests, statement, text};
 use intact_ledger::{
-    ConnectionId, Event, Exchange, Failure, Fingerprint, Invocation, Nanos, Outcome,
+    ConnectionId, Event, Evidence, Exchange, Failure, Fingerprint, Invocation, Nanos, Outcome,
 };
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -27,7 +27,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         false_positives: "A person who presses the button again; the first two beats of a heartbeat.",
         fix: "Remove the cause (`stale-reuse`, resets). Let the library retry idempotent requests only, and give the others an idempotency key",
         risk: "Without retries, each connection that ends while idle becomes an error of the program",
-        needs: &[],
+        needs: &[Evidence::Repeats],
     },
     fold: || Box::<RetriedRequest>::default(),
 };
@@ -279,11 +279,7 @@ impl Fold for RetriedRequest {
             seen.entry(retry.destination).or_default().count(retry);
         }
         let found = seen.iter().map(|(&destination, seen)| {
-            let severity = if seen.unsafe_to_repeat > 0 {
-                Severity::Error
-            } else {
-                Severity::Info
-            };
+            let severity = Severity::Info.unless(seen.unsafe_to_repeat > 0, Severity::Error);
             let mut said = statement!(
                 "{retried:#} sent again on another connection after the first failed",
                 retried = requests(seen.safe + seen.unsafe_to_repeat)
@@ -302,13 +298,7 @@ impl Fold for RetriedRequest {
                     .then(", ", recognised),
                 None => recognised,
             };
-            Finding::by(
-                &RULE.doc,
-                severity,
-                attribution.name(destination),
-                said,
-                evidence,
-            )
+            attribution.finding(&RULE.doc, severity, destination, said, evidence)
         });
         found.collect()
     }

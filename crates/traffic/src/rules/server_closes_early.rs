@@ -2,14 +2,17 @@
 //! connections that are still wanted.
 
 use super::attribution::ClaimedOpenings;
-use super::{Attribution, Fold, KEPT, Remedy, RuleRow, ServerLimit, for_client};
+use super::{Attribution, Fold, KEPT, RuleRow, ServerLimit};
+use crate::open_connection::{Last, is_error};
+use crate::pool_cause::SEVERAL;
+use crate::pool_replay::{LEAST_AGE, are_of_one_age};
 use crate::{Context, Counts, OpenConnection, OpenReason, at_least, server_limit};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{
     Statement, Value, connections, nanos, requests, statement, timer_nanos,
 };
 use intact_ledger::Evidence;
-use intact_ledger::{ClosePoint, Event, Failure, Nanos, Side};
+use intact_ledger::{Close, ClosePoint, Event, Failure, Nanos, Side};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -17,8 +20,8 @@ pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "server-closes-early",
         what: "The server ends connections that the client still needs. It allows too few requests (`keepalive_requests`, `max=`), ends them at an age (`MAX_CONNECTION_AGE`), or its idle limit is shorter than the client's pauses.",
-        evidence: "Connections that the server ended as announced after several exchanges, or without an announcement while they were idle, where another connection was opened afterwards. How many exchanges they carried and at which age they ended, `Keep-Alive: max=`, the idle limit. Of requests and age, the quantity that varies less is the limit; where neither varies, both are named.",
-        threshold: "One opening in vain whose predecessor ended so. A warning from 3 on, or from 2 on that are half of the connections. Informational where only one end was announced, where the ends are of one age, and at a restart or drain. A restart or drain ends connections within 2 s. They differ in requests or idle times, dials were refused afterwards, or three times as many idle times were longer.",
+        evidence: "Connections that the server ended as announced after several exchanges, or without an announcement while they were idle, where another connection was opened afterwards. How many exchanges they carried and at which age they ended, `Keep-Alive: max=`, the idle limit. Of requests and age, the one that does not vary is the limit; where neither does, both are named. Ends at one age without an announcement, where requests and idle times vary.",
+        threshold: "One opening in vain whose predecessor ended so. A warning from 3 on, or from 2 on that are half of the connections. Where four are needed, a third. Informational for one announced end, ends of one age, a restart or a drain. A restart or drain ends connections within 2 s that were all open before. They differ in requests or idle times, dials were refused afterwards, or three times as many idle times were longer.",
         false_positives: "A request limit spreads clients over servers behind a load balancer: a high one (1,000 and more) costs next to nothing.",
         fix: "Raise the server's request limit, or raise its idle limit above the client's pauses",
         risk: "A longer idle limit costs the server memory and a socket per silent client. Keep it above the idle limit of the proxy in front of the server",
@@ -33,29 +36,25 @@ pub const WHY_RESET: &str = "find out why the server resets connections: a reque
 /// The remedy for a maximum age.
 pub const AGE_LIMIT: &str =
     "Nothing, if the age is wanted: it lets balancers distribute connections again. Else raise it";
+/// The remedy for one that is not announced.
+const UNANNOUNCED_AGE: &str = "Let the server announce the end, or keep connections longer. Or let the client renew connections before that age";
 /// The remedy where neither requests nor age explain the ends.
-const EITHER_LIMIT: &str = "Find out which limit of the server ends them, of requests or of age";
-/// Ages of one limit differ by up to this share: gRPC changes its limit by 10 % up or down at
-/// random.
-const SAME_AGE: f64 = 0.25;
-
+const EITHER_LIMIT: &str = "Find out what ends them: a limit of the server, of requests or of age, or responses that announce the end by themselves";
 /// Numbers of requests that differ by no more than this share are equal.
 const EQUAL_REQUESTS: f64 = 0.05;
-/// No server has a shorter maximum age, in nanoseconds.
-const LEAST_AGE: u64 = 1_000_000_000;
-
+/// Numbers of requests that differ by more than this share are of no limit of requests.
+const VARYING: f64 = 1.0;
 /// Nanoseconds within which a server that is restarted or drained ends its connections.
 const RESTART: u64 = 2_000_000_000;
 /// The remedy where it did.
 const RESTARTED: &str = "Nothing, if the server was restarted or drained at that moment";
 /// The remedy for a limit of requests.
-const REQUESTS: &str = "Raise the server's request limit";
+pub(super) const REQUESTS: &str = "Raise the server's request limit";
 /// Its risk.
 const BALANCE: &str =
     "A connection that lives longer stays with one server behind a load balancer for longer";
 /// The remedy for an idle limit.
-const IDLE: &str =
-    "Raise the server's idle limit above the client's pauses, or set the client's below it";
+const IDLE: &str = "Raise the server's idle limit above the client's pauses";
 
 /// The remedy where the client does not reuse what the server keeps either.
 const NEVER_REUSED: &str = "Let the client reuse its connections first (`new-client-per-request`): no request did, so a longer idle limit alone changes nothing";
@@ -75,13 +74,15 @@ impl Extent {
         }
     }
 
-    fn add(&mut self, measure: u64) {
-        self.least = self.least.min(measure);
-        self.most = self.most.max(measure);
+    fn and(self, other: Extent) -> Extent {
+        Extent {
+            least: self.least.min(other.least),
+            most: self.most.max(other.most),
+        }
     }
 
     /// How much the most exceeds the least, as a share of the least.
-    fn spread(self) -> f64 {
+    pub(super) fn spread(self) -> f64 {
         (self.most - self.least) as f64 / self.least.max(1) as f64
     }
 }
@@ -100,79 +101,111 @@ pub(super) struct Ends {
     pub(super) count: u64,
     first: Nanos,
     last: Nanos,
-    /// Exchanges, or idle nanoseconds.
-    pub(super) measure: Extent,
+    /// When the last of the connections was opened.
+    opened: Nanos,
+    /// Exchanges that they had carried.
+    pub(super) requests: Extent,
+    /// Nanoseconds since their last exchanges.
+    pub(super) idle: Extent,
     /// Nanoseconds since the connections were opened; absent where that was not observed of each.
     age: Option<Extent>,
+    /// Those that followed an error response.
+    pub(super) errors: u64,
     /// The server's address at the last one.
     peer: Option<SocketAddr>,
 }
 
 impl Ends {
     /// Adds an end of a connection of a destination.
-    pub(super) fn add(
-        ends: &mut BTreeMap<usize, Ends>,
-        live: &OpenConnection,
-        at: Nanos,
-        measure: u64,
-        age: Option<u64>,
-    ) {
-        let peer = live.connection.peer;
-        let first = Ends {
-            peer,
-            count: 0,
+    pub(super) fn add(ends: &mut BTreeMap<usize, Ends>, live: &OpenConnection, at: Nanos) {
+        let connection = &live.connection;
+        let last = live.last.as_ref().map_or(connection.at, |last| last.end);
+        let one = Ends {
+            peer: connection.peer,
+            count: 1,
             first: at,
             last: at,
-            measure: Extent::of(measure),
-            age: age.map(Extent::of),
+            opened: connection.at,
+            requests: Extent::of(live.exchanges),
+            idle: Extent::of(at.since(last)),
+            age: (connection.setup.ready()).map(|_| Extent::of(at.since(connection.at))),
+            errors: u64::from(live.last.as_ref().is_some_and(Last::is_error)),
         };
-        let known = ends.entry(live.destination).or_insert(first);
-        known.count += 1;
-        known.peer = peer;
-        known.first = known.first.min(at);
-        known.last = known.last.max(at);
-        known.measure.add(measure);
-        match (&mut known.age, age) {
-            (Some(ages), Some(age)) => ages.add(age),
-            (ages, _) => *ages = None,
+        let known = ends.entry(live.destination);
+        known
+            .and_modify(|known| *known = known.and(one))
+            .or_insert(one);
+    }
+
+    fn and(self, other: Ends) -> Ends {
+        Ends {
+            peer: other.peer,
+            count: self.count + other.count,
+            first: self.first.min(other.first),
+            last: self.last.max(other.last),
+            opened: self.opened.max(other.opened),
+            requests: self.requests.and(other.requests),
+            idle: self.idle.and(other.idle),
+            age: self.age.zip(other.age).map(|(age, other)| age.and(other)),
+            errors: self.errors + other.errors,
         }
     }
 
-    /// Whether they came at one moment.
+    /// Whether they came at one moment: all connections were open when the first one ended.
     fn are_at_once(self) -> bool {
-        self.last.since(self.first) <= RESTART
+        self.last.since(self.first) <= RESTART && self.opened <= self.first
     }
 
     /// Whether several connections ended at one moment although they differ in what a limit counts.
-    fn are_restart(self) -> bool {
-        self.count > 1 && self.are_at_once() && self.measure.spread() > 0.5
+    fn are_restart(self, measure: Extent) -> bool {
+        self.count > 1 && self.are_at_once() && measure.spread() > 0.5
     }
 
     /// Whether idle connections ended at one moment after idle times that the server allows: most
     /// that were as long did not end one.
     pub(super) fn are_within_limit(self, counts: &Counts) -> bool {
         let gaps = counts.detail.as_ref().map(|detail| &detail.gaps);
-        let survived = gaps.map_or(0, |gaps| at_least(gaps, self.measure.most));
+        let survived = gaps.map_or(0, |gaps| at_least(gaps, self.idle.most));
         self.are_at_once() && survived >= self.count * 3
     }
 
     /// Whether all ages are those of one limit.
     fn are_of_one_age(self) -> bool {
-        let is_one = |age: Extent| age.least >= LEAST_AGE && age.spread() <= SAME_AGE;
-        self.age.is_some_and(is_one)
+        self.age
+            .is_some_and(|age| are_of_one_age(age.least, age.most))
     }
 
-    /// What the server counts: of requests and age, the one that varies less.
+    /// Whether all ages are those of one limit, as servers have it.
+    fn are_of_usual_age(self) -> bool {
+        self.are_of_one_age() && self.age.is_some_and(|age| age.least >= LEAST_AGE)
+    }
+
+    /// Whether several connections ended one after the other at one age, though they had carried
+    /// different numbers of requests and been idle for different times.
+    fn are_only_of_age(self) -> bool {
+        self.count >= SEVERAL
+            && self.are_of_usual_age()
+            && !self.are_at_once()
+            && self.requests.spread() > 0.0
+            && self.idle.spread() > VARYING
+    }
+
+    /// Whether each connection ended after the same number of requests.
+    pub(super) fn are_of_one_number(self) -> bool {
+        self.count > 1 && self.requests.least > 1 && self.requests.spread() == 0.0
+    }
+
+    /// What the server counts: of requests and age, the one that does not vary.
     fn limit(self) -> Limit {
-        let requests = self.measure.spread();
+        let requests = self.requests.spread();
         match self.age.map(Extent::spread) {
             _ if self.count == 1 => Limit::Requests,
             // requests at even intervals: both explain the ends
-            _ if self.are_of_one_age() && requests <= EQUAL_REQUESTS => Limit::Unknown,
+            _ if requests <= EQUAL_REQUESTS && self.are_of_usual_age() => Limit::Unknown,
+            _ if requests == 0.0 => Limit::Requests,
             // a limit of requests is exact, and these vary
             _ if self.are_of_one_age() => Limit::Age,
-            _ if requests == 0.0 => Limit::Requests,
-            Some(age) if age <= SAME_AGE && age * 2.0 < requests => Limit::Age,
+            _ if requests > VARYING => Limit::Unknown,
             Some(age) if requests * 2.0 > age => Limit::Unknown,
             _ => Limit::Requests,
         }
@@ -193,6 +226,8 @@ struct ServerClosesEarly {
     announced: BTreeMap<usize, Ends>,
     /// Ends of idle connections, by their idle time in nanoseconds.
     idle: BTreeMap<usize, Ends>,
+    /// All ends without an announcement after a complete response.
+    unannounced: BTreeMap<usize, Ends>,
     /// When a server refused a dial last.
     refused: BTreeMap<SocketAddr, Nanos>,
 }
@@ -212,9 +247,9 @@ impl Fold for ServerClosesEarly {
                 // an end with an error response is no limit
                 if exchange.close_sent_by == Some(Side::Server)
                     && live.exchanges > 1
-                    && exchange.status.is_none_or(|status| status < 400) =>
+                    && !exchange.status.is_some_and(is_error) =>
             {
-                self.announce(live, exchange.end);
+                Ends::add(&mut self.announced, live, exchange.end);
             }
             // GOAWAY is part of no exchange
             Event::Closed(closed)
@@ -222,14 +257,15 @@ impl Fold for ServerClosesEarly {
                     && live.exchanges > 1
                     && (live.multiplexes() || !live.is_retiring()) =>
             {
-                self.announce(live, closed.close.at);
+                Ends::add(&mut self.announced, live, closed.close.at);
             }
             Event::Closed(closed) if closed.close.by == Some(Side::Server) => {
-                let is_idle = closed.close.moment == Some(ClosePoint::Idle);
-                if let (true, Some(last)) = (is_idle, &live.last) {
-                    let at = closed.close.at;
-                    let idle = at.since(last.end);
-                    Ends::add(&mut self.idle, live, at, idle, None);
+                let (at, moment) = (closed.close.at, closed.close.moment);
+                if moment == Some(ClosePoint::Idle) && live.last.is_some() {
+                    Ends::add(&mut self.idle, live, at);
+                }
+                if is_unannounced(&closed.close, live) {
+                    Ends::add(&mut self.unannounced, live, at);
                 }
             }
             _ => {}
@@ -237,24 +273,37 @@ impl Fold for ServerClosesEarly {
     }
 
     fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
-        let mut findings = self.request_limits(attribution);
+        let mut findings = self.ages(attribution);
+        findings.extend(self.request_limits(attribution));
         findings.extend(self.idle_limits(attribution));
         findings
     }
 }
 
 impl ServerClosesEarly {
-    fn announce(&mut self, live: &OpenConnection, at: Nanos) {
-        let connection = &live.connection;
-        let age = connection.setup.ready().map(|_| at.since(connection.at));
-        let ends = &mut self.announced;
-        Ends::add(ends, live, at, live.exchanges, age);
-    }
-
     /// Whether the server was away after connections had ended at one moment.
     fn was_away(&self, ends: Ends) -> bool {
         let refused = ends.peer.and_then(|peer| self.refused.get(&peer));
         ends.are_at_once() && refused.is_some_and(|at| *at >= ends.first)
+    }
+
+    /// Ends at an age, without an announcement: some come right after a response, others later.
+    fn ages(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
+        let of_age = self.unannounced.iter();
+        let of_age = of_age.filter(|(_, ends)| ends.are_only_of_age() && !self.was_away(**ends));
+        let found = of_age.filter_map(|(&destination, ends)| {
+            let whys = [OpenReason::NotKept, OpenReason::ServerIdle];
+            let one = attribution.claim_at(destination, &whys, SEVERAL)?;
+            let said = one.opened("because the server closes connections at an age");
+            let evidence = Statement::from("nothing announced the end");
+            let age = ends.age.map(how_old);
+            let evidence = age.into_iter().fold(evidence, Statement::and);
+            let mut finding = one.finding(&RULE.doc, said, evidence);
+            finding.fix = one.server_fix(ServerLimit::Age, UNANNOUNCED_AGE);
+            finding.risk = Some(BALANCE.into());
+            Some(finding)
+        });
+        found.collect()
     }
 
     /// Ends that the server announced: after a number of requests, or at an age.
@@ -262,7 +311,9 @@ impl ServerClosesEarly {
         let claims = attribution.claim_by(OpenReason::ServerLimit, 1);
         let found = claims.iter().map(|one| {
             let ends = self.announced.get(&one.destination).copied();
-            if let Some(ends) = ends.filter(|ends| ends.are_restart() || self.was_away(*ends)) {
+            if let Some(ends) =
+                ends.filter(|ends| ends.are_restart(ends.requests) || self.was_away(*ends))
+            {
                 return restarted(&RULE.doc, one, ends);
             }
             let is_once = ends.is_some_and(|ends| ends.count == 1);
@@ -289,7 +340,7 @@ impl ServerClosesEarly {
                 }
             };
             finding.risk = Some(BALANCE.into());
-            if limit == Limit::Age || ends.is_some_and(Ends::are_of_one_age) {
+            if ends.is_some_and(Ends::are_of_usual_age) {
                 finding.severity = Severity::Info;
             }
             if is_once {
@@ -309,7 +360,9 @@ impl ServerClosesEarly {
         let found = claims.iter().map(|one| {
             let ends = self.idle.get(&one.destination).copied();
             let is_restart = |ends: &Ends| {
-                ends.are_restart() || ends.are_within_limit(one.counts) || self.was_away(*ends)
+                ends.are_restart(ends.idle)
+                    || ends.are_within_limit(one.counts)
+                    || self.was_away(*ends)
             };
             if let Some(ends) = ends.filter(is_restart) {
                 return restarted(&RULE.doc, one, ends);
@@ -332,7 +385,7 @@ impl ServerClosesEarly {
                 return finding;
             }
             finding.fix = one.server_fix(ServerLimit::Idle, IDLE);
-            for_client(Remedy::ShortenIdle, one.client, finding)
+            finding
         });
         found.collect()
     }
@@ -340,7 +393,7 @@ impl ServerClosesEarly {
 
 /// What the server announced, by requests and, where it explains more than they do, by age.
 fn announced(ends: Ends, limit: Limit) -> Statement {
-    let Extent { least, most } = ends.measure;
+    let Extent { least, most } = ends.requests;
     let after = match least == most {
         true => statement!(
             "it announced the end after {requests}",
@@ -353,13 +406,31 @@ fn announced(ends: Ends, limit: Limit) -> Statement {
         ),
     };
     match ends.age {
-        Some(Extent { least, most }) if limit != Limit::Requests => after.and(statement!(
-            "the connections were {youngest} to {oldest} old",
-            youngest = timer_nanos(least),
-            oldest = timer_nanos(most)
-        )),
+        Some(age) if limit != Limit::Requests => after.and(how_old(age)),
         _ => after,
     }
+}
+
+fn how_old(age: Extent) -> Statement {
+    let (youngest, oldest) = (timer_nanos(age.least), timer_nanos(age.most));
+    if youngest.to_string() == oldest.to_string() {
+        return statement!("the connections were {oldest} old", oldest = oldest);
+    }
+    statement!(
+        "the connections were {youngest} to {oldest} old",
+        youngest = youngest,
+        oldest = oldest
+    )
+}
+
+/// Whether the server closed a connection after a complete response, without an announcement.
+pub(super) fn is_unannounced(close: &Close, live: &OpenConnection) -> bool {
+    let is_after_response = |last: &Last| last.ok && last.close_sent_by.is_none();
+    let moments = [Some(ClosePoint::AfterExchange), Some(ClosePoint::Idle)];
+    close.by == Some(Side::Server)
+        && moments.contains(&close.moment)
+        && close.announced_by.is_none()
+        && live.last.as_ref().is_some_and(is_after_response)
 }
 
 /// The finding where the server ended connections together.
@@ -377,21 +448,18 @@ pub(super) fn restarted(doc: &'static RuleDoc, one: &ClaimedOpenings<'_>, ends: 
 mod tests {
     use super::*;
     use crate::PoolOwner;
-    use intact_ledger::Connection;
+    use intact_ledger::{Connection, Span};
 
     #[test]
     fn requests_at_even_intervals_leave_a_number_or_an_age() {
         let limit = |requests: [u64; 2], ages_ms: [u64; 2]| {
             let mut ends = BTreeMap::new();
             for (requests, age) in requests.into_iter().zip(ages_ms) {
-                let live = OpenConnection::new(Connection::default(), 0, PoolOwner::Unknown);
-                Ends::add(
-                    &mut ends,
-                    &live,
-                    Nanos(age),
-                    requests,
-                    Some(age * 1_000_000),
-                );
+                let mut connection = Connection::default();
+                connection.setup.connect = Some(Span::new(Nanos(0), Nanos(1)));
+                let mut live = OpenConnection::new(connection, 0, PoolOwner::Unknown);
+                live.exchanges = requests;
+                Ends::add(&mut ends, &live, Nanos(age * 1_000_000));
             }
             ends[&0].limit()
         };

@@ -24,14 +24,9 @@ pub(super) static RULE: RuleRow = RuleRow {
 fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     let found = attribution.destinations().filter_map(|(_, name, counts)| {
         let delay = delay(counts)?;
-        let (said, evidence) = (delay.claim(), delay.evidence());
-        Some(Finding::by(
-            &RULE.doc,
-            Severity::Warning,
-            name,
-            said,
-            evidence,
-        ))
+        let (severity, evidence) = (Severity::Warning, delay.evidence());
+        let said = delay.claim();
+        Some(Finding::by(&RULE.doc, severity, name, said, evidence))
     });
     found.collect()
 }

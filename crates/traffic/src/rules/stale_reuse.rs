@@ -75,11 +75,7 @@ impl Fold for StaleReuse {
         let mut findings = Vec::new();
         for (&destination, seen) in &self.seen {
             let claim = claims.get(&destination).copied().unwrap_or_default();
-            let severity = if seen.unsafe_to_repeat > 0 {
-                Severity::Error
-            } else {
-                Severity::Warning
-            };
+            let severity = Severity::Warning.unless(seen.unsafe_to_repeat > 0, Severity::Error);
             let total = seen.requests + seen.closes;
             let mut evidence = match seen.idle {
                 Some((least, _)) if total == 1 => {
@@ -115,13 +111,7 @@ impl Fold for StaleReuse {
                 "{stale:#} sent on a connection that the server had closed",
                 stale = requests(total)
             );
-            let finding = Finding::by(
-                &RULE.doc,
-                severity,
-                attribution.name(destination),
-                said,
-                evidence,
-            );
+            let finding = attribution.finding(&RULE.doc, severity, destination, said, evidence);
             let client = attribution.client(destination);
             let finding = finding.costing(claim.cost_ms, claim.share);
             findings.push(for_client(Remedy::ShortenIdle, client, finding));

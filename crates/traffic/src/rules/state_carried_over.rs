@@ -92,28 +92,24 @@ impl Fold for StateCarriedOver {
         let mut findings = Vec::new();
         for (&destination, &(bound, cookies)) in &self.seen {
             if bound > 0 {
-                findings.push(Finding::by(
-                    &RULE.doc,
-                    Severity::Error,
-                    attribution.name(destination),
-                    statement!(
-                        "{requests} with another credential on a connection that NTLM or Negotiate authenticated",
-                        requests = requests(bound)
-                    ),
-                    "the server may still treat them as requests of the first user",
-                ));
+                let said = statement!(
+                    "{requests} with another credential on a connection that NTLM or Negotiate authenticated",
+                    requests = requests(bound)
+                );
+                let evidence = "the server may still treat them as requests of the first user";
+                let finding =
+                    attribution.finding(&RULE.doc, Severity::Error, destination, said, evidence);
+                findings.push(finding);
             }
             if cookies > 0 {
-                findings.push(Finding::by(
-                    &RULE.doc,
-                    Severity::Warning,
-                    attribution.name(destination),
-                    statement!(
-                        "{requests} changed the credential and kept the cookie",
-                        requests = requests(cookies)
-                    ),
-                    "salted hashes of both fields, on the same connection",
-                ));
+                let said = statement!(
+                    "{requests} changed the credential and kept the cookie",
+                    requests = requests(cookies)
+                );
+                let evidence = "salted hashes of both fields, on the same connection";
+                let finding =
+                    attribution.finding(&RULE.doc, Severity::Warning, destination, said, evidence);
+                findings.push(finding);
             }
         }
         findings

@@ -20,7 +20,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         false_positives: "Many libraries set SO_KEEPALIVE by default.",
         fix: "Turn on HTTP keep-alive: a client or agent that keeps connections and is shared by all calls",
         risk: "None of its own: probes do not disturb reuse, and are useful on connections that stay idle behind a firewall",
-        needs: &[Evidence::Ends],
+        needs: &[Evidence::Ends, Evidence::Contents],
     },
     fold: || Box::<TcpKeepaliveIsNotReuse>::default(),
 };
@@ -75,18 +75,10 @@ impl Fold for TcpKeepaliveIsNotReuse {
                 let pings = Value::Count(seen.pings, "HTTP/2 PING");
                 evidence = evidence.and(statement!("{pings}", pings = pings));
             }
-            let finding = Finding::by(
-                &RULE.doc,
-                Severity::Info,
-                attribution.name(destination),
-                said,
-                evidence,
-            );
-            findings.push(for_client(
-                Remedy::ShareClient,
-                attribution.client(destination),
-                finding,
-            ));
+            let finding =
+                attribution.finding(&RULE.doc, Severity::Info, destination, said, evidence);
+            let client = attribution.client(destination);
+            findings.push(for_client(Remedy::ShareClient, client, finding));
         }
         findings
     }

@@ -3,7 +3,7 @@
 use super::{Attribution, RuleRow};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Statement, Value, nanos, statement};
-use intact_ledger::{Handshake, TlsVersion};
+use intact_ledger::{Evidence, Handshake, TlsVersion};
 
 /// Full handshakes from which on it speaks, and from which on it is more than a note.
 const LEAST: u64 = 3;
@@ -18,7 +18,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         false_positives: "Short connections that end before the server sends a ticket. Where connections are reused, resumption saves little.",
         fix: "Reuse connections first; then keep the session cache with the client, and let the servers share their ticket keys",
         risk: "Ticket keys without rotation expose recorded traffic in TLS 1.2; early data (0-RTT) can be replayed, so only for idempotent requests",
-        needs: &[],
+        needs: &[Evidence::Handshakes],
     },
     fold: || Box::new(findings),
 };
@@ -60,21 +60,12 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
                 handshake = nanos(mean)
             ));
         }
-        let severity = if could >= SEVERAL {
-            Severity::Warning
-        } else {
-            Severity::Info
-        };
-        findings.push(Finding::by(
-            &RULE.doc,
-            severity,
-            name,
-            statement!(
-                "all {handshakes} were full ones",
-                handshakes = Value::Count(full, "TLS handshake")
-            ),
-            evidence,
-        ));
+        let severity = Severity::Info.unless(could >= SEVERAL, Severity::Warning);
+        let said = statement!(
+            "all {handshakes} were full ones",
+            handshakes = Value::Count(full, "TLS handshake")
+        );
+        findings.push(Finding::by(&RULE.doc, severity, name, said, evidence));
     }
     findings
 }

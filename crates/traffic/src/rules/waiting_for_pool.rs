@@ -7,7 +7,6 @@
 //! free: a fast one takes more, and all are busy until none is left.
 
 use super::{Attribution, Fold, KEPT, Remedy, RuleRow, for_client};
-use crate::pool_replay::Intervals;
 use crate::{Context, HAND_BACK, OpenConnection, PoolOwner};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, nanos, requests, statement};
@@ -29,9 +28,9 @@ const AT_ONCE: f64 = 0.75;
 const CLIENT_SHARE: f64 = 0.2;
 /// The longest such time, in nanoseconds.
 const CLIENT_TIME: u64 = 50_000_000;
-/// The share of further requests that may be sent when half of the connections are idle: more are
-/// waves, which begin when all of the one before are over.
-const WAVES: f64 = 0.2;
+/// Requests that are sent while earlier ones are in flight from which on a burst is no series of
+/// waves.
+const EARLY: usize = 2;
 /// Connections from which on one burst suffices: the lists of that many do not end together by
 /// chance.
 const MANY: u64 = 5;
@@ -59,7 +58,7 @@ pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "waiting-for-pool",
         what: "All connections that the pool allows to this destination are busy. Further requests wait in the client until one is free, while the server may be idle.",
-        evidence: "Bursts in which all connections of the client are busy from the first request on. Three of four further requests follow a response on their connection at once: within 5 ms, or 20 % of the median response time. Few are sent when half of the connections are idle, and none when one was free. No connection takes more than 20 requests in a burst. So requests waited together (inferred, `~`). HTTP/1 only.",
+        evidence: "Bursts in which all connections of the client are busy from the first request on. Three of four further requests follow a response on their connection at once: within 5 ms, or 20 % of the median response time. None is sent when one was free. Some are sent while others that began earlier are in flight: waves wait for all. No connection takes more than 20 requests in a burst. So requests waited together (inferred, `~`). HTTP/1 only.",
         threshold: "Ten requests that followed another in a burst without a failure. One such burst suffices on five connections or more if one of them took two requests more than another, else two. Three times as many bursts must show a queue as show requests that were sent later. Informational: the wire does not show since when a request waited. The time given is the most that is possible.",
         false_positives: "A program that takes its work from a list with a fixed number of workers: there the requests wait for a worker. A single connection shows nothing, because a loop looks the same.",
         fix: "Allow the pool more connections to this destination, or use HTTP/2, which carries the requests on one connection",
@@ -230,14 +229,19 @@ fn client_time(burst: &[Request]) -> u64 {
     ((median * CLIENT_SHARE) as u64).clamp(HAND_BACK, CLIENT_TIME)
 }
 
-/// Whether the requests are waves of as many as there are `connections`, `followed` being those
-/// after the first of each.
-fn has_waves(burst: &[Request], connections: usize, followed: usize) -> bool {
-    let spans = burst.iter().map(|one| (one.span.start, one.span.end));
-    let in_flight = Intervals::new(spans);
-    let later = burst.iter().skip(burst.len() - followed);
-    let alone = later.filter(|one| 2 * in_flight.at(one.span.start) <= connections);
-    alone.count() as f64 > WAVES * followed as f64
+/// Whether the requests are waves: none is sent before all that began before it could be sent are
+/// over. Where requests wait for a connection, one that is free does not wait for the others.
+fn has_waves(burst: &[Request]) -> bool {
+    let mut current: BTreeMap<ConnectionId, Span> = BTreeMap::new();
+    let mut early = 0;
+    for one in burst {
+        let before = current.insert(one.connection, one.span);
+        early += usize::from(before.is_some_and(|before| {
+            let mut others = current.values();
+            others.any(|other| other.start < before.end && one.span.start < other.end)
+        }));
+    }
+    early < EARLY
 }
 
 fn show(burst: &[Request]) -> Shown {
@@ -255,7 +259,7 @@ fn show(burst: &[Request]) -> Shown {
         || !begins_full
         || !is_one_at_a_time
         || (at_once as f64) < AT_ONCE * followed as f64
-        || has_waves(burst, each.len(), followed)
+        || has_waves(burst)
         || burst.iter().any(|one| !one.is_ok)
     {
         return Shown::Nothing;

@@ -10,17 +10,16 @@ use crate::platform::looks::Looks;
 use crate::platform::others::Others;
 use crate::platform::sock_diag_tracker::SockDiagTracker;
 use crate::platform::supervisor::origin;
+use crate::platform::wait_readable;
 use crate::{Clock, Unwatched, WatchError, WatchSink};
 use intact_ledger::{Caveat, Connection, ConnectionId, Nanos, Owner, Row};
 use intact_sys::process;
 use intact_sys::signals::Signals;
 use intact_sys::sock_diag::{self, SocketReport};
 use intact_sys::timer::Timer;
-use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Poll, Token};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 const ENDS: Token = Token(0);
@@ -106,15 +105,10 @@ impl<'a> Follower<'a> {
         let timer = Timer::new().map_err(setup("timerfd"))?;
         let signals = Signals::take_over().map_err(setup("signalfd"))?;
         let outside = SockDiagTracker::new(None).map_err(setup("sock_diag"))?;
-        for (descriptor, token) in [
-            (outside.as_raw_fd(), ENDS),
-            (signals.as_raw_fd(), SIGNALS),
-            (timer.as_raw_fd(), LOOKS),
-        ] {
-            poll.registry()
-                .register(&mut SourceFd(&descriptor), token, Interest::READABLE)
-                .map_err(setup("epoll"))?;
-        }
+        wait_readable(poll.registry(), &outside, ENDS)
+            .and_then(|()| wait_readable(poll.registry(), &signals, SIGNALS))
+            .and_then(|()| wait_readable(poll.registry(), &timer, LOOKS))
+            .map_err(setup("epoll"))?;
         Ok(Follower {
             subjects,
             clock,

@@ -9,6 +9,7 @@ use intact_sys::address::unmapped;
 use intact_sys::process;
 use intact_sys::sock_diag::SocketReport;
 use intact_sys::tcp_trace::{TcpTrace, Traced, TracedEvent};
+use intact_sys::timer;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::SocketAddr;
@@ -60,7 +61,7 @@ impl ConnectTrace {
 
     /// Takes what was traced until now.
     pub(crate) fn update(&mut self) {
-        let behind = TcpTrace::now().saturating_sub(self.clock.now().0);
+        let behind = timer::monotonic().saturating_sub(self.clock.now().0);
         for traced in self.trace.read() {
             self.connects.take(traced, behind);
         }

@@ -20,9 +20,20 @@ pub use attach::{Subjects, follow};
 pub use intact_sys::signals::without_signals;
 pub use run::run;
 
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use std::io;
+use std::os::fd::AsRawFd;
+
 /// The unit of CPU times in `/proc`.
 pub(crate) fn ticks_per_second() -> Option<f64> {
     Some(rustix::param::clock_ticks_per_second() as f64)
+}
+
+/// Has a loop wait until a descriptor is readable.
+fn wait_readable(registry: &Registry, source: &impl AsRawFd, token: Token) -> io::Result<()> {
+    let source = source.as_raw_fd();
+    registry.register(&mut SourceFd(&source), token, Interest::READABLE)
 }
 
 #[cfg(test)]

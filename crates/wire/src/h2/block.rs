@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::error::Error;
-use super::frame::{Frame, Head, Headers, Priority, PushPromise, STREAM_MASK};
+use super::frame::{Frame, Head, Headers, PushPromise, STREAM_MASK};
 use super::{flag, kind};
 
 /// The contents of the frame that opened a header block.
@@ -21,7 +21,7 @@ pub(super) struct Open {
 enum Opener {
     Headers {
         end_stream: bool,
-        priority: Option<Priority>,
+        dependency: Option<u32>,
     },
     Push {
         promised: u32,
@@ -43,16 +43,16 @@ impl Open {
             let promised = u32::from_be_bytes(*promised) & STREAM_MASK;
             (Opener::Push { promised }, 4)
         } else {
-            let (priority, len) = if head.has(flag::PRIORITY) {
-                let priority = fields.first_chunk().ok_or(size("HEADERS"))?;
-                (Some(Priority::parse(*priority)), 5)
+            let (dependency, len) = if head.has(flag::PRIORITY) {
+                let [a, b, c, d, _weight] = *fields.first_chunk().ok_or(size("HEADERS"))?;
+                (Some(u32::from_be_bytes([a, b, c, d]) & STREAM_MASK), 5)
             } else {
                 (None, 0)
             };
             let end_stream = head.has(flag::END_STREAM);
             let opener = Opener::Headers {
                 end_stream,
-                priority,
+                dependency,
             };
             (opener, len)
         };
@@ -78,12 +78,12 @@ impl Open {
         match self.opener {
             Opener::Headers {
                 end_stream,
-                priority,
+                dependency,
             } => Frame::Headers(Headers {
                 stream,
                 block,
                 end_stream,
-                priority,
+                dependency,
                 frames,
             }),
             Opener::Push { promised } => Frame::PushPromise(PushPromise {

@@ -1,5 +1,6 @@
 //! Error codes, and the reasons why bytes are not HTTP/2.
 
+use super::hpack;
 use crate::error_codes::error_codes;
 
 /// The code of a RST_STREAM or a GOAWAY (RFC 9113 section 7); unknown codes are kept as sent.
@@ -23,8 +24,8 @@ error_codes! {
     HTTP_1_1_REQUIRED = 0xd, "The request must be made by HTTP/1.1.";
 }
 
-/// Why a frame reader refused its input. Each error is fatal for the connection; the reader returns
-/// it on every later call.
+/// Why a peer's frame is refused. Each error is fatal for the connection; a frame reader returns
+/// its own on every later call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The stream does not start with the preface of HTTP/2.
@@ -49,6 +50,15 @@ pub enum Error {
     /// A frame is not allowed at this place, or has an invalid value.
     #[error("{0}")]
     Protocol(&'static str),
+    /// A window has no room for a frame, or becomes too large.
+    #[error("{0}")]
+    FlowControl(&'static str),
+    /// A frame is on a stream that is closed.
+    #[error("{0}")]
+    StreamClosed(&'static str),
+    /// A header block cannot be decoded.
+    #[error(transparent)]
+    Compression(#[from] hpack::Error),
     /// A header block has more frames or bytes than allowed. Without the limit, a peer could keep
     /// the reader busy.
     #[error("header block longer than {limit} bytes, or in too many CONTINUATION frames")]
@@ -63,6 +73,9 @@ impl Error {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Preface | Self::Protocol(_) => ErrorCode::PROTOCOL_ERROR,
+            Self::FlowControl(_) => ErrorCode::FLOW_CONTROL_ERROR,
+            Self::StreamClosed(_) => ErrorCode::STREAM_CLOSED,
+            Self::Compression(_) => ErrorCode::COMPRESSION_ERROR,
             Self::FrameTooLong { .. } | Self::FrameSize { .. } => ErrorCode::FRAME_SIZE_ERROR,
             Self::BlockTooLong { .. } => ErrorCode::ENHANCE_YOUR_CALM,
         }

@@ -20,8 +20,8 @@ pub enum Frame<'a> {
     Priority {
         /// The stream.
         stream: u32,
-        /// Its priority.
-        priority: Priority,
+        /// The stream that it depends on (RFC 7540 section 5.3).
+        dependency: u32,
     },
     /// RST_STREAM.
     Reset {
@@ -96,8 +96,8 @@ pub struct Headers<'a> {
     pub block: &'a [u8],
     /// The sender sends nothing more on this stream.
     pub end_stream: bool,
-    /// The deprecated priority fields, if sent.
-    pub priority: Option<Priority>,
+    /// The stream that this one depends on, if sent: deprecated (RFC 7540 section 5.3).
+    pub dependency: Option<u32>,
     /// Number of its frames: 1, plus one per CONTINUATION.
     pub frames: u32,
 }
@@ -113,17 +113,6 @@ pub struct PushPromise<'a> {
     pub block: &'a [u8],
     /// Number of its frames: 1, plus one per CONTINUATION.
     pub frames: u32,
-}
-
-/// The deprecated priority scheme (RFC 7540 section 5.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Priority {
-    /// The stream that this one depends on.
-    pub dependency: u32,
-    /// The dependency is exclusive.
-    pub exclusive: bool,
-    /// 1 to 256.
-    pub weight: u16,
 }
 
 /// The nine bytes before each payload (RFC 9113 section 4.1).
@@ -201,18 +190,6 @@ impl Head {
 pub(super) const PADDING: Error = Error::Protocol("padding longer than its frame");
 pub(super) const STREAM_MASK: u32 = 0x7fff_ffff;
 
-impl Priority {
-    pub(super) fn parse(bytes: [u8; 5]) -> Self {
-        let [a, b, c, d, weight] = bytes;
-        let word = u32::from_be_bytes([a, b, c, d]);
-        Self {
-            dependency: word & STREAM_MASK,
-            exclusive: word > STREAM_MASK,
-            weight: u16::from(weight) + 1,
-        }
-    }
-}
-
 impl<'a> Frame<'a> {
     /// Checks the rules about the payload.
     pub(super) fn check(head: Head, payload: &[u8]) -> Result<(), Error> {
@@ -229,9 +206,9 @@ impl<'a> Frame<'a> {
     pub(super) fn parse(head: Head, payload: &'a [u8]) -> Self {
         let stream = head.stream;
         match (head.kind, payload) {
-            (kind::PRIORITY, &[a, b, c, d, e]) => Self::Priority {
+            (kind::PRIORITY, &[a, b, c, d, _weight]) => Self::Priority {
                 stream,
-                priority: Priority::parse([a, b, c, d, e]),
+                dependency: u32::from_be_bytes([a, b, c, d]) & STREAM_MASK,
             },
             (kind::RST_STREAM, &[a, b, c, d]) => Self::Reset {
                 stream,

@@ -20,11 +20,11 @@ mod settings;
 mod streams;
 
 pub use error::{Error, ErrorCode};
-pub use frame::{Data, Frame, Headers, Priority, PushPromise};
+pub use frame::{Data, Frame, Headers, PushPromise};
 pub use observer::{GoAway, Http2Facts, Http2Observer, Lost};
 pub use reader::{FrameReader, Limits};
 pub use response_fields::ResponseFields;
-pub use settings::{Setting, Settings, SettingsPayload};
+pub use settings::{Setting, Settings, SettingsPayload, widen};
 pub use streams::is_grpc;
 
 /// First bytes of a client (RFC 9113 section 3.4).

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::error::{Error, ErrorCode};
 use super::frame::Frame;
-use super::hpack::{self, Decoder};
+use super::hpack::Decoder;
 use super::reader::{FrameReader, Limits};
 use super::settings::Settings;
 use super::streams::{Head, Streams};
@@ -18,18 +18,14 @@ use crate::exchange::{Event, Exchange, Outcome, Request, Response};
 /// Facts about the connection as a whole; times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Http2Facts {
-    /// The client's last SETTINGS, and the time of its first.
-    pub client_settings: Option<(Settings, u64)>,
-    /// The server's last SETTINGS, and the time of its first.
-    pub server_settings: Option<(Settings, u64)>,
+    /// The client's last SETTINGS.
+    pub(super) client_settings: Option<Settings>,
+    /// The server's last SETTINGS.
+    pub server_settings: Option<Settings>,
     /// The first GOAWAY.
     pub go_away: Option<GoAway>,
     /// Number of PINGs, without answers.
     pub pings: u64,
-    /// Number of streams with a request.
-    pub streams: u64,
-    /// Largest number of concurrent streams.
-    pub peak_streams: usize,
 }
 
 /// The announcement that a connection takes no more streams.
@@ -48,12 +44,9 @@ pub struct GoAway {
 /// Why a direction is not read any further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
-    /// Its bytes are not HTTP/2.
+    /// Its bytes are not HTTP/2, or the state of its header compression is lost.
     #[error(transparent)]
     Frame(#[from] Error),
-    /// The state of its header compression is lost.
-    #[error(transparent)]
-    Block(#[from] hpack::Error),
     /// Bytes are missing.
     #[error("bytes are missing from the capture, and frames cannot be found again without them")]
     Hole,
@@ -150,7 +143,6 @@ impl Http2Observer {
                 ..Exchange::default()
             },
         );
-        self.facts.streams += 1;
     }
 
     /// Reads the next bytes of one direction.
@@ -235,7 +227,7 @@ impl Frames<'_> {
         frame: Frame<'_>,
         started_at: u64,
         visit: &mut impl FnMut(Event<'_>),
-    ) -> Result<(), hpack::Error> {
+    ) -> Result<(), Error> {
         let streams = &mut self.streams;
         let (from, at) = (streams.from, streams.at);
         match frame {

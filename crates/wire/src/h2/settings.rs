@@ -1,6 +1,22 @@
 //! SETTINGS (RFC 9113 section 6.5): entries as sent, and their effect on what a peer accepts.
 
 use super::error::Error;
+use super::hpack::{DEFAULT_TABLE_SIZE, Encoder};
+
+/// Largest flow-control window (RFC 9113 section 6.9.1), in bytes.
+const LARGEST_WINDOW: i64 = 0x7fff_ffff;
+
+/// Adds to a flow-control window; SETTINGS may also make it smaller.
+///
+/// # Errors
+/// If it becomes too large.
+pub fn widen(window: &mut i64, change: i64) -> Result<(), Error> {
+    *window += change;
+    match *window > LARGEST_WINDOW {
+        true => Err(Error::FlowControl("a flow-control window above 2^31 - 1")),
+        false => Ok(()),
+    }
+}
 
 /// The settings that this crate reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,28 +67,22 @@ impl Iterator for SettingsPayload<'_> {
 pub struct Settings {
     /// Dynamic table in bytes.
     pub header_table_size: u32,
-    /// Whether the server may push.
-    pub enable_push: bool,
     /// `None` means no limit.
     pub max_concurrent_streams: Option<u32>,
     /// In bytes, at most 2^31 - 1.
     pub initial_window_size: u32,
     /// In bytes, 2^14 to 2^24 - 1.
     pub max_frame_size: u32,
-    /// In bytes; `None` means no limit.
-    pub max_header_list_size: Option<u32>,
 }
 
 impl Default for Settings {
     /// The values before the first SETTINGS frame.
     fn default() -> Self {
         Self {
-            header_table_size: super::hpack::DEFAULT_TABLE_SIZE,
-            enable_push: true,
+            header_table_size: DEFAULT_TABLE_SIZE,
             max_concurrent_streams: None,
             initial_window_size: super::DEFAULT_WINDOW,
             max_frame_size: super::DEFAULT_MAX_FRAME_SIZE,
-            max_header_list_size: None,
         }
     }
 }
@@ -84,12 +94,13 @@ impl Settings {
         for (id, value) in payload {
             match (id, value) {
                 (0x1, _) => self.header_table_size = value,
-                (0x2, 0 | 1) => self.enable_push = value == 1,
-                (0x2, _) => return Err(Error::Protocol("SETTINGS_ENABLE_PUSH other than 0 or 1")),
+                (0x2, 2..) => {
+                    return Err(Error::Protocol("SETTINGS_ENABLE_PUSH other than 0 or 1"));
+                }
                 (0x3, _) => self.max_concurrent_streams = Some(value),
                 (0x4, ..=0x7fff_ffff) => self.initial_window_size = value,
                 (0x4, _) => {
-                    return Err(Error::Protocol(
+                    return Err(Error::FlowControl(
                         "SETTINGS_INITIAL_WINDOW_SIZE above 2^31 - 1",
                     ));
                 }
@@ -99,7 +110,6 @@ impl Settings {
                         "SETTINGS_MAX_FRAME_SIZE outside 2^14 to 2^24 - 1",
                     ));
                 }
-                (0x6, _) => self.max_header_list_size = Some(value),
                 (0x8, 2..) => {
                     return Err(Error::Protocol(
                         "SETTINGS_ENABLE_CONNECT_PROTOCOL other than 0 or 1",
@@ -109,5 +119,24 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// Applies the entries of one frame to what is sent: the table of the encoder follows. Returns
+    /// the change of the streams' windows.
+    ///
+    /// # Errors
+    /// Those of [`Settings::apply`].
+    pub fn apply_to(
+        &mut self,
+        encoder: &mut Encoder,
+        payload: SettingsPayload<'_>,
+    ) -> Result<i64, Error> {
+        let before = *self;
+        self.apply(payload)?;
+        if self.header_table_size != before.header_table_size {
+            // a smaller table than the peer allows is allowed
+            encoder.resize(self.header_table_size.min(DEFAULT_TABLE_SIZE));
+        }
+        Ok(i64::from(self.initial_window_size) - i64::from(before.initial_window_size))
     }
 }

@@ -12,27 +12,20 @@ use super::observer::{GoAway, Http2Facts};
 use super::response_fields::{ResponseFields, is_of_connections};
 use super::settings::{Settings, SettingsPayload};
 use crate::Side;
-use crate::exchange::{Event, Exchange, Outcome, Request, Response, UserFields};
+use crate::exchange::{Event, Exchange, Outcome, Request, Response};
 use crate::http1::decimal;
 
 /// Limit of concurrent streams that are followed; further ones are counted.
 const MAX_STREAMS: usize = 4096;
 
-/// The pseudo-header fields and lengths of a header block.
+/// The message that a header block begins, without its times.
 #[derive(Debug, Default)]
 pub(super) struct Head {
-    method: Vec<u8>,
-    path: Vec<u8>,
-    authority: Option<Vec<u8>>,
-    agent: Option<Vec<u8>>,
-    user: UserFields,
-    server: Option<Vec<u8>>,
-    via: Option<Vec<u8>>,
-    /// 0 if there is none or more than one, because readers differ in the one that they take.
-    status: u16,
+    request: Request,
+    /// Its status is 0 if there is none or more than one, because readers differ in the one that
+    /// they take.
+    response: Response,
     has_status: bool,
-    content_length: Option<u64>,
-    is_grpc: bool,
     /// Checks the rules of a response, for each block.
     fields: ResponseFields,
 }
@@ -65,9 +58,8 @@ impl Streams<'_> {
                 return;
             };
             // a second block after the final one holds trailers
-            if exchange.response.is_none() && (100..200).contains(&head.status) {
+            if exchange.response.is_none() && (100..200).contains(&head.response.status) {
                 exchange.interims += 1;
-                exchange.first_interim_at = exchange.first_interim_at.or(Some(started_at));
             } else if let Some(response) = &mut exchange.response {
                 response.is_malformed |= head.fields.trailer_section().is_err();
                 response.grpc_status = response.grpc_status.or(head.fields.grpc_status());
@@ -104,7 +96,6 @@ impl Streams<'_> {
         pushed: bool,
         visit: &mut impl FnMut(Event<'_>),
     ) {
-        self.facts.streams += 1;
         if self.streams.len() >= MAX_STREAMS {
             return;
         }
@@ -116,7 +107,6 @@ impl Streams<'_> {
         };
         visit(Event::Opened(&exchange));
         self.streams.insert(stream, exchange);
-        self.facts.peak_streams = self.facts.peak_streams.max(self.streams.len());
     }
 
     pub(super) fn take_data(&mut self, data: &Data<'_>, visit: &mut impl FnMut(Event<'_>)) {
@@ -196,10 +186,10 @@ impl Streams<'_> {
             &mut self.facts.server_settings,
         );
         let place = self.from.pick(client, server);
-        let (mut settings, since) = place.unwrap_or((Settings::default(), self.at));
+        let mut settings = place.unwrap_or_default();
         // an illegal value makes the receiver close the connection, which is observed as such
         settings.apply(payload).ok()?;
-        *place = Some((settings, since));
+        *place = Some(settings);
         Some(settings)
     }
 }
@@ -230,26 +220,28 @@ impl Head {
     pub(super) fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<Self, hpack::Error> {
         let mut head = Self::default();
         decoder.decode(block, |field| {
+            let (request, response) = (&mut head.request, &mut head.response);
             // clients differ here, and an observer does not see the client's decision
             if !is_of_connections(field.name) {
                 head.fields.take(field.name, field.value);
             }
+            let value = || Some(field.value.to_vec());
             match field.name {
-                b":method" => head.method = field.value.to_vec(),
-                b":path" => head.path = field.value.to_vec(),
-                b":authority" => head.authority = Some(field.value.to_vec()),
-                b"user-agent" => head.agent = Some(field.value.to_vec()),
-                b"server" => head.server = Some(field.value.to_vec()),
-                b"via" => head.via = Some(field.value.to_vec()),
-                b"host" if head.authority.is_none() => head.authority = Some(field.value.to_vec()),
+                b":method" => request.method = field.value.to_vec(),
+                b":path" => request.target = field.value.to_vec(),
+                b":authority" => request.authority = value(),
+                b"user-agent" => request.agent = value(),
+                b"server" => response.server = value(),
+                b"via" => response.via = value(),
+                b"host" if request.authority.is_none() => request.authority = value(),
                 b":status" => {
                     let status = decimal(field.value).and_then(|status| u16::try_from(status).ok());
-                    head.status = status.filter(|_| !head.has_status).unwrap_or(0);
+                    response.status = status.filter(|_| !head.has_status).unwrap_or(0);
                     head.has_status = true;
                 }
-                b"content-type" => head.is_grpc = is_grpc(field.value),
-                b"content-length" => head.content_length = decimal(field.value),
-                name => head.user.take(name, field.value),
+                b"content-type" => request.is_grpc = is_grpc(field.value),
+                b"content-length" => response.announced_len = decimal(field.value),
+                name => request.user.take(name, field.value),
             }
         })?;
         Ok(head)
@@ -257,32 +249,22 @@ impl Head {
 
     fn request(self, started_at: u64, head_at: u64, head_len: u64) -> Request {
         Request {
-            method: self.method,
-            target: self.path,
-            authority: self.authority,
-            agent: self.agent,
-            user: self.user,
-            is_grpc: self.is_grpc,
             started_at,
             head_at,
             head_len,
-            ..Request::default()
+            ..self.request
         }
     }
 
     fn response(self, started_at: u64, head_at: u64, head_len: u64) -> Response {
         Response {
-            status: self.status,
-            announced_len: self.content_length,
-            server: self.server,
-            via: self.via,
             grpc_status: self.fields.grpc_status(),
             started_at,
             head_at,
             head_len,
             is_malformed: self.fields.header_section().is_err(),
             solicited: true,
-            ..Response::default()
+            ..self.response
         }
     }
 }

@@ -5,6 +5,7 @@ use super::body::{Body, Piece};
 use super::error::{Error, Part};
 use super::fields::{self, Headers};
 use super::message::{Eof, Framing, Persistence};
+use super::parser::{MessageEvent, StartLine};
 use super::{Limits, ParseStep};
 
 /// The rest of one message; reused for the next message.
@@ -19,14 +20,6 @@ pub(super) struct Content {
 enum ChunkStage {
     Body(Body),
     End,
-}
-
-/// One event after a header section.
-#[derive(Debug)]
-pub(super) enum Payload<'a> {
-    Body(&'a [u8]),
-    Trailers(Headers<'a>),
-    End(Persistence),
 }
 
 impl Content {
@@ -46,19 +39,22 @@ impl Content {
     }
 
     /// Reads the next event. After `End` the next call must be `begin`.
-    pub(super) fn step<'a>(&'a mut self, input: &'a [u8]) -> Result<ParseStep<Payload<'a>>, Error> {
+    pub(super) fn step<'a, S: StartLine>(
+        &'a mut self,
+        input: &'a [u8],
+    ) -> Result<ParseStep<MessageEvent<'a, S>>, Error> {
         let (consumed, event) = match &mut self.stage {
-            ChunkStage::End => (0, Some(Payload::End(self.after))),
+            ChunkStage::End => (0, Some(MessageEvent::End(self.after))),
             ChunkStage::Body(body) => match body.decode(input, &mut self.trailers)? {
                 Piece::More(used) => (used, None),
-                Piece::Data { from, used } => (used, Some(Payload::Body(&input[from..used]))),
-                Piece::Done(used) => (used, Some(Payload::End(self.after))),
+                Piece::Data { from, used } => (used, Some(MessageEvent::Body(&input[from..used]))),
+                Piece::Done(used) => (used, Some(MessageEvent::End(self.after))),
                 Piece::Trailers(used) => {
                     fields::validate(self.trailers.bytes(), |_, _| Ok(()))?;
                     self.stage = ChunkStage::End;
                     (
                         used,
-                        Some(Payload::Trailers(Headers::over(self.trailers.bytes()))),
+                        Some(MessageEvent::Trailers(Headers::over(self.trailers.bytes()))),
                     )
                 }
             },

@@ -293,11 +293,9 @@ impl Http1Observer {
             input = &input[step.consumed..];
             match step.event {
                 Some(ResponseEvent::Interim(_)) => {
-                    let started_at = self.response_side.started_at.take();
+                    self.response_side.started_at = None;
                     if let Some(open) = self.open.front_mut() {
                         open.exchange.interims += 1;
-                        open.exchange.first_interim_at =
-                            open.exchange.first_interim_at.or(started_at);
                     }
                 }
                 Some(ResponseEvent::Head(head)) => {

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use super::content::{Content, Payload};
+use super::content::Content;
 use super::error::Error;
 use super::fields::{Headers, after_line};
 use super::head_cache::HeadCache;
@@ -213,13 +213,13 @@ impl<S: StartLine> MessageParser<S> {
                 let step = self.content.step(input);
                 match &step {
                     Ok(step) => match step.event {
-                        Some(Payload::End(Persistence::Tunnel)) => self.state = State::Tunnel,
-                        Some(Payload::End(_)) => self.state = State::Head,
+                        Some(MessageEvent::End(Persistence::Tunnel)) => self.state = State::Tunnel,
+                        Some(MessageEvent::End(_)) => self.state = State::Head,
                         _ => {}
                     },
                     Err(error) => self.state = State::Failed(*error),
                 }
-                step.map(ParseStep::map_into)
+                step
             }
             State::Tunnel => Ok(ParseStep {
                 consumed: 0,
@@ -310,16 +310,6 @@ impl<S: StartLine> MessageParser<S> {
     fn fail(&mut self, error: Error) -> Error {
         self.state = State::Failed(error);
         error
-    }
-}
-
-impl<'a, S: StartLine> From<Payload<'a>> for MessageEvent<'a, S> {
-    fn from(payload: Payload<'a>) -> Self {
-        match payload {
-            Payload::Body(bytes) => Self::Body(bytes),
-            Payload::Trailers(fields) => Self::Trailers(fields),
-            Payload::End(after) => Self::End(after),
-        }
     }
 }
 

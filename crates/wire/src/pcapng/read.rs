@@ -45,19 +45,11 @@ pub struct Reader {
 struct Interface {
     link: u32,
     /// Time units per second.
-    resolution: Resolution,
+    resolution: u128,
     offset_s: i64,
     snap: u32,
     /// Number of packets that were dropped, according to the last statistics.
     dropped: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Resolution {
-    /// 10 to the power of minus this.
-    Decimal(u32),
-    /// 2 to the power of minus this.
-    Binary(u32),
 }
 
 /// Whether a file starts with a section.
@@ -208,7 +200,7 @@ impl Reader {
         let too_short = || Damaged("an interface block is too short".to_owned());
         let mut interface = Interface {
             link: u32::from(self.u16_at(body, 0).ok_or_else(too_short)?),
-            resolution: Resolution::Decimal(6),
+            resolution: 1_000_000,
             offset_s: 0,
             snap: self.u32_at(body, 4).ok_or_else(too_short)?,
             dropped: 0,
@@ -217,9 +209,9 @@ impl Reader {
             (option::RESOLUTION, &[exponent]) => {
                 let exponent = u32::from(exponent);
                 interface.resolution = if exponent & 0x80 == 0 {
-                    Resolution::Decimal(exponent.min(19))
+                    10_u128.pow(exponent.min(19))
                 } else {
-                    Resolution::Binary((exponent & 0x7f).min(63))
+                    1 << (exponent & 0x7f).min(63)
                 };
             }
             (option::OFFSET, value) => {
@@ -268,11 +260,7 @@ impl Reader {
 impl Interface {
     /// Converts a timestamp to nanoseconds since 1970, limited to the valid range.
     fn nanos(&self, stamp: u64) -> u64 {
-        let stamp = u128::from(stamp);
-        let nanos = match self.resolution {
-            Resolution::Decimal(exponent) => stamp * 1_000_000_000 / 10u128.pow(exponent),
-            Resolution::Binary(exponent) => (stamp * 1_000_000_000) >> exponent,
-        };
+        let nanos = u128::from(stamp) * 1_000_000_000 / self.resolution;
         let nanos = i128::try_from(nanos).unwrap_or(i128::MAX);
         let shifted = nanos.saturating_add(i128::from(self.offset_s) * 1_000_000_000);
         u64::try_from(shifted.max(0)).map_or(LATEST, |nanos| nanos.min(LATEST))

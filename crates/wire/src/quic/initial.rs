@@ -24,38 +24,27 @@ pub(super) struct Keys {
     head: HeaderProtectionKey,
 }
 
-/// The input of the key derivation.
-struct Material {
-    key: Vec<u8>,
-    iv: Vec<u8>,
-    head: Vec<u8>,
-}
-
-impl Material {
-    fn of_client(version: Version, destination: &[u8]) -> Material {
-        let (salt, prefix) = match version {
-            Version::V1 => (SALT_V1, "quic"),
-            Version::V2 => (SALT_V2, "quicv2"),
-        };
-        let initial = hkdf::Salt::new(hkdf::HKDF_SHA256, &salt).extract(destination);
-        let client = expand_label(&initial, "client in", 32);
-        let secret = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, &client);
-        Material {
-            key: expand_label(&secret, &format!("{prefix} key"), 16),
-            iv: expand_label(&secret, &format!("{prefix} iv"), 12),
-            head: expand_label(&secret, &format!("{prefix} hp"), 16),
-        }
-    }
+/// A client's key, IV and key of header protection.
+fn material(version: Version, destination: &[u8]) -> [Vec<u8>; 3] {
+    let (salt, prefix) = match version {
+        Version::V1 => (SALT_V1, "quic"),
+        Version::V2 => (SALT_V2, "quicv2"),
+    };
+    let initial = hkdf::Salt::new(hkdf::HKDF_SHA256, &salt).extract(destination);
+    let client = expand_label(&initial, "client in", 32);
+    let secret = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, &client);
+    [("key", 16), ("iv", 12), ("hp", 16)]
+        .map(|(name, len)| expand_label(&secret, &format!("{prefix} {name}"), len))
 }
 
 impl Keys {
     /// The keys of a client whose first packet had this destination.
     pub(super) fn of_client(version: Version, destination: &[u8]) -> Option<Keys> {
-        let material = Material::of_client(version, destination);
+        let [key, iv, head] = material(version, destination);
         Some(Keys {
-            packet: LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &material.key).ok()?),
-            iv: material.iv.try_into().ok()?,
-            head: HeaderProtectionKey::new(&AES_128, &material.head).ok()?,
+            packet: LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &key).ok()?),
+            iv: iv.try_into().ok()?,
+            head: HeaderProtectionKey::new(&AES_128, &head).ok()?,
         })
     }
 
@@ -146,10 +135,7 @@ pub(super) mod tests {
 
     #[test]
     fn keys_are_those_of_the_examples() {
-        let protected = |version| {
-            let Material { key, iv, head } = Material::of_client(version, &DESTINATION);
-            [key, iv, head]
-        };
+        let protected = |version| material(version, &DESTINATION);
         let expected = |words: [&str; 3]| words.map(unhex);
         assert_eq!(
             protected(Version::V1),

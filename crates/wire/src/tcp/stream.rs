@@ -44,10 +44,6 @@ pub struct StreamFacts {
     pub lost: u64,
     /// Number of segments without new data: the network or the sender repeated them.
     pub repeated: u64,
-    /// Number of keep-alive probes (RFC 9293 section 3.8.4).
-    pub probes: u64,
-    /// Number of segments with sequence numbers too far from the stream.
-    pub stray: u64,
 }
 
 /// Orders the segments of one direction. Offsets count from the first byte after the SYN, or from
@@ -122,7 +118,6 @@ impl Stream {
         };
         let origin = *self.origin.get_or_insert(first);
         let Some(offset) = self.locate(first, origin) else {
-            self.facts.stray += 1;
             return;
         };
         if segment.syn && offset == 0 {
@@ -166,9 +161,8 @@ impl Stream {
             return;
         }
         let next = self.next.cast_signed();
-        // a keep-alive probe: one byte (or none, not counted) just before the end of the stream
+        // a keep-alive probe: one byte (or none) just before the end of the stream
         if len == 1 && offset == next - 1 {
-            self.facts.probes += 1;
             return;
         }
         if offset + len <= next {

@@ -12,16 +12,12 @@ pub(super) const ALPN: u16 = 16;
 /// Extension types that are read (IANA registry "TLS ExtensionType Values").
 mod extension {
     pub(super) const SERVER_NAME: u16 = 0;
-    pub(super) const SUPPORTED_GROUPS: u16 = 10;
-    pub(super) const EC_POINT_FORMATS: u16 = 11;
-    pub(super) const SIGNATURE_ALGORITHMS: u16 = 13;
     pub(super) const ALPN: u16 = super::ALPN;
     pub(super) const ENCRYPT_THEN_MAC: u16 = 22;
     pub(super) const SESSION_TICKET: u16 = 35;
     pub(super) const PRE_SHARED_KEY: u16 = 41;
     pub(super) const EARLY_DATA: u16 = 42;
     pub(super) const SUPPORTED_VERSIONS: u16 = 43;
-    pub(super) const KEY_SHARE: u16 = 51;
 }
 
 /// What a client offers.
@@ -43,14 +39,6 @@ pub struct ClientHello {
     pub alpn: Vec<Vec<u8>>,
     /// `supported_versions`, in order; empty before TLS 1.3.
     pub supported_versions: Vec<u16>,
-    /// `supported_groups`, in order.
-    pub groups: Vec<u16>,
-    /// The groups of the key shares, in order.
-    pub key_shares: Vec<u16>,
-    /// `signature_algorithms`, in order.
-    pub signature_algorithms: Vec<u16>,
-    /// `ec_point_formats`, in order.
-    pub point_formats: Vec<u8>,
     /// Length of the TLS 1.2 session ticket in bytes: 0 requests one, more resumes a session,
     /// `None` means that there is no such extension.
     pub ticket_len: Option<usize>,
@@ -77,8 +65,6 @@ pub struct ServerHello {
     pub selected_version: Option<u16>,
     /// The chosen protocol, if it is not encrypted (TLS 1.2).
     pub alpn: Option<Vec<u8>>,
-    /// The group of the server's key share, or the group that a retry requests.
-    pub group: Option<u16>,
     /// The chosen pre-shared key: the session is resumed (TLS 1.3).
     pub psk: Option<u16>,
     /// CBC suites authenticate what is encrypted (RFC 7366).
@@ -128,18 +114,8 @@ impl ClientHello {
             extension::SERVER_NAME => self.server_name = read_server_name(data)?,
             extension::ALPN => self.alpn = read_protocols(data)?,
             extension::SUPPORTED_VERSIONS => self.supported_versions = data.vec8()?.u16s()?,
-            extension::SUPPORTED_GROUPS => self.groups = data.vec16()?.u16s()?,
-            extension::SIGNATURE_ALGORITHMS => self.signature_algorithms = data.vec16()?.u16s()?,
-            extension::EC_POINT_FORMATS => self.point_formats = data.vec8()?.0.to_vec(),
             extension::SESSION_TICKET => self.ticket_len = Some(data.0.len()),
             extension::EARLY_DATA => self.early_data = true,
-            extension::KEY_SHARE => {
-                let mut shares = data.vec16()?;
-                while !shares.is_empty() {
-                    self.key_shares.push(shares.u16()?);
-                    shares.vec16()?;
-                }
-            }
             extension::PRE_SHARED_KEY => {
                 let mut identities = data.vec16()?;
                 while !identities.is_empty() {
@@ -186,7 +162,6 @@ impl ServerHello {
             match kind {
                 extension::SUPPORTED_VERSIONS => hello.selected_version = Some(data.u16()?),
                 extension::ALPN => hello.alpn = read_protocols(data)?.into_iter().next(),
-                extension::KEY_SHARE => hello.group = Some(data.u16()?),
                 extension::PRE_SHARED_KEY => hello.psk = Some(data.u16()?),
                 extension::ENCRYPT_THEN_MAC => hello.encrypt_then_mac = true,
                 _ => {}

@@ -1,7 +1,6 @@
 //! The facts about one TLS connection that both directions show without keys.
 //!
-//! Observed facts are [`Evidence::Seen`], conclusions are [`Evidence::Inferred`]. The caller
-//! supplies the time of the bytes, in nanoseconds on its own clock.
+//! The caller supplies the time of the bytes, in nanoseconds on its own clock.
 
 use super::cursor::Cursor;
 use super::error::Error;
@@ -11,15 +10,6 @@ use super::record::{ContentType, Record, RecordReader};
 use super::{TLS12, TLS13};
 use crate::Side;
 
-/// How a fact is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Evidence {
-    /// It was not encrypted.
-    Seen,
-    /// It follows from the order of encrypted records.
-    Inferred,
-}
-
 /// Whether the handshake created new secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
@@ -27,18 +17,6 @@ pub enum Mode {
     Full,
     /// Secrets of an earlier connection's session.
     Resumed,
-}
-
-/// The end of the handshake.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Finished {
-    /// The time of the bytes that completed the last Finished, in nanoseconds.
-    pub at: u64,
-    /// The side that sent that last Finished: in TLS 1.2 the server in a full handshake, the
-    /// client in a resumed one.
-    pub by: Side,
-    /// Inferred in TLS 1.3, which encrypts the Finished messages.
-    pub evidence: Evidence,
 }
 
 /// An alert.
@@ -100,18 +78,13 @@ pub struct TlsFacts {
     pub started_at: Option<u64>,
     /// What the server chose.
     pub server_hello: Option<ServerHello>,
-    /// When the final ServerHello was complete, in nanoseconds.
-    pub answered_at: Option<u64>,
-    /// The server requested another key share first, which adds a round trip.
-    pub retried: bool,
     /// Full or resumed; `None` while it is unknown.
     pub mode: Option<Mode>,
-    /// Size of the server's Certificate message in bytes, if it is not encrypted (TLS 1.2).
-    pub certificate_len: Option<usize>,
     /// Number of unencrypted session tickets of the server (TLS 1.2).
     pub tickets: u32,
-    /// The end of the handshake.
-    pub finished: Option<Finished>,
+    /// The time of the bytes that completed the last Finished, in nanoseconds. In TLS 1.3 it is
+    /// inferred from the order of encrypted records.
+    pub finished_at: Option<u64>,
     /// The first unencrypted alerts, at most 8.
     pub alerts: Vec<Alert>,
     /// Number of encrypted records of type alert (TLS 1.2): usually `close_notify`.
@@ -204,11 +177,7 @@ impl Watcher {
                         if this.finished_at.is_none() {
                             this.finished_at = Some(at);
                             if other.finished_at.is_some() {
-                                facts.finished = Some(Finished {
-                                    at,
-                                    by: from,
-                                    evidence: Evidence::Seen,
-                                });
+                                facts.finished_at = Some(at);
                             }
                         }
                         Ok(())
@@ -266,7 +235,6 @@ impl TlsFacts {
             (Side::Server, kind::SERVER_HELLO) => {
                 let hello = ServerHello::parse(body)?;
                 if hello.retry {
-                    self.retried = true;
                     return Ok(());
                 }
                 if hello.version() >= TLS13 {
@@ -277,15 +245,11 @@ impl TlsFacts {
                     });
                 }
                 self.server_hello = Some(hello);
-                self.answered_at = Some(at);
             }
-            (Side::Server, kind::CERTIFICATE) => {
-                self.certificate_len = Some(body.len());
-                self.mode = Some(Mode::Full);
-            }
-            (Side::Server, kind::SERVER_KEY_EXCHANGE | kind::SERVER_HELLO_DONE) => {
-                self.mode = Some(Mode::Full);
-            }
+            (
+                Side::Server,
+                kind::CERTIFICATE | kind::SERVER_KEY_EXCHANGE | kind::SERVER_HELLO_DONE,
+            ) => self.mode = Some(Mode::Full),
             (Side::Server, kind::NEW_SESSION_TICKET) => self.tickets += 1,
             _ => {}
         }
@@ -328,18 +292,14 @@ impl TlsFacts {
         // uncertain, so nothing is inferred
         if self.version() == Some(TLS13)
             && from == Side::Client
-            && self.finished.is_none()
+            && self.finished_at.is_none()
             && !offers_early_data
         {
-            self.finished = Some(Finished {
-                at,
-                by: Side::Client,
-                evidence: Evidence::Inferred,
-            });
+            self.finished_at = Some(at);
         }
         let own = from.pick(&mut self.client_data, &mut self.server_data);
         own.add(len, at);
-        if from == Side::Server && self.finished.is_some() {
+        if from == Side::Server && self.finished_at.is_some() {
             self.server_data_after.add(len, at);
         }
     }

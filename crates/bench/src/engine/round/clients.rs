@@ -17,15 +17,17 @@ use std::sync::Arc;
 impl<B: Backend> Round<'_, B> {
     /// What exchanges of the slot have in common when a connection begins.
     pub(super) fn blank_of(&self, index: usize) -> Exchange {
-        match &self.clients {
+        match &self.task.clients {
             None => self.blank.clone(),
-            Some(_) => self.slots[index].variant_plan.blank_exchange(self.round),
+            Some(_) => self.slots[index]
+                .variant_plan
+                .blank_exchange(self.task.round),
         }
     }
 
     /// Whether a client that arrives may have a slot of its own if none is free.
     pub(super) fn may_add_slot(&self) -> bool {
-        let clients = self.clients.as_ref();
+        let clients = self.task.clients.as_ref();
         clients.is_some_and(|clients| self.slots.len() < clients.most)
     }
 
@@ -34,7 +36,8 @@ impl<B: Backend> Round<'_, B> {
         if is_over || !self.may_add_slot() {
             return None;
         }
-        self.slots.push(Slot::new(self.variant_plan.clone(), false));
+        self.slots
+            .push(Slot::new(self.task.variant_plan.clone(), false));
         Some(self.slots.len() - 1)
     }
 
@@ -94,7 +97,7 @@ impl<B: Backend> Round<'_, B> {
         };
         let start = match stopped {
             true => Start::Never,
-            false => self.pace.next(now, next),
+            false => self.task.pace.next(now, next),
         };
         let due = match start {
             Start::Never => {
@@ -112,7 +115,7 @@ impl<B: Backend> Round<'_, B> {
             Start::Now => now.into(),
             Start::Due(due) => due,
         };
-        if let Some(clients) = &mut self.clients {
+        if let Some(clients) = &mut self.task.clients {
             self.slots[index].client = Some(Box::new(clients.next_client(due)));
         }
         true
@@ -121,7 +124,7 @@ impl<B: Backend> Round<'_, B> {
     /// When a client of a session without an end leaves; absent for other clients.
     fn end_of(&self, index: usize) -> Option<Nanos> {
         let client = self.slots[index].client.as_ref()?;
-        let length = self.clients.as_ref()?.length?;
+        let length = self.task.clients.as_ref()?.length?;
         let begun = self.measured?.start;
         client.is_endless().then(|| begun.after(length))
     }
@@ -133,7 +136,7 @@ impl<B: Backend> Round<'_, B> {
         slot.wake = None;
         slot.failures = 0;
         slot.free_since = now;
-        if let (Some(clients), Some(client)) = (&mut self.clients, slot.client.take()) {
+        if let (Some(clients), Some(client)) = (&mut self.task.clients, slot.client.take()) {
             clients.count(&client, finished);
         }
     }
@@ -142,7 +145,7 @@ impl<B: Backend> Round<'_, B> {
     fn take_step(&mut self, index: usize, now: Nanos) -> bool {
         let end = self.end_of(index);
         let slot = &mut self.slots[index];
-        let (Some(clients), Some(client)) = (&mut self.clients, &mut slot.client) else {
+        let (Some(clients), Some(client)) = (&mut self.task.clients, &mut slot.client) else {
             return false;
         };
         let opens = !matches!(slot.phase, Phase::Open(_));

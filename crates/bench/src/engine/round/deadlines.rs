@@ -1,7 +1,6 @@
 //! Time: when slots want to be woken, what has run out of time, and what happens after Ctrl-C.
 
 use super::Round;
-use super::counting_sink::CountingSink;
 use crate::engine::backend::Backend;
 use crate::engine::slot::Phase;
 use intact_client::State;
@@ -104,7 +103,7 @@ impl<B: Backend> Round<'_, B> {
     /// Ends what the slot does if its time is up. A slot with nothing in flight may have to learn
     /// of the stop.
     fn sweep_slot(&mut self, index: usize, now: Nanos, stop: bool, abort: bool) {
-        let timeout = self.variant_plan.timeout;
+        let timeout = self.task.variant_plan.timeout;
         let overdue = |since: Nanos| match now.since(since) >= timeout {
             true => Some(Failure::Timeout),
             false => abort.then_some(Failure::Aborted),
@@ -113,17 +112,14 @@ impl<B: Backend> Round<'_, B> {
         match &mut slot.phase {
             Phase::Dialing(dial, granted) => {
                 if let Some(kind) = overdue(granted.due.at) {
-                    let connection = *dial.give_up(&self.engine.clock, kind);
+                    let connection = *dial.give_up(kind);
                     self.dial_failed(index, connection);
                 }
             }
             Phase::Open(open) => match open.oldest() {
                 Some(oldest) => {
                     if let Some(kind) = overdue(oldest) {
-                        let mut tap = CountingSink::new(&mut self.engine.recorder);
-                        open.give_up(Some(kind), now, &mut tap);
-                        let seen = tap.seen;
-                        self.count(seen);
+                        open.give_up(Some(kind), now, &mut self.engine.recorder);
                         self.advance(index);
                     }
                 }

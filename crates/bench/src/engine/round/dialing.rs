@@ -25,7 +25,6 @@ impl<B: Backend> Round<'_, B> {
         let (dial, progress) = Dial::start(
             &self.slots[index].variant_plan.plan,
             id,
-            token.0 as u64,
             token,
             &mut engine.resolver,
             self.backend.registry(),
@@ -47,14 +46,14 @@ impl<B: Backend> Round<'_, B> {
         };
         slot.idle_turns += 1;
         if slot.idle_turns > MOST_IDLE_TURNS {
-            let connection = *dial.give_up(&self.engine.clock, Failure::NoProgress);
+            let connection = *dial.give_up(Failure::NoProgress);
             return self.dial_failed(index, connection);
         }
         // elsewhere a socket may be writable before it is connected
         if connected && cfg!(target_os = "linux") {
             dial.report_connected();
         }
-        let progress = dial.ready(self.backend.registry(), &self.engine.clock);
+        let progress = dial.ready(self.backend.registry());
         self.progress(index, progress);
     }
 
@@ -71,8 +70,7 @@ impl<B: Backend> Round<'_, B> {
             let Phase::Dialing(dial, _) = &mut slot.phase else {
                 continue;
             };
-            let registry = self.backend.registry();
-            let progress = dial.resolved(answer, registry, &self.engine.clock);
+            let progress = dial.resolved(answer, self.backend.registry());
             self.record_lookup(index);
             self.progress(index, progress);
         }
@@ -85,7 +83,7 @@ impl<B: Backend> Round<'_, B> {
             && let Some(mut lookup) = dial.take_lookup()
         {
             lookup.variant = Some(slot.variant_plan.variant);
-            lookup.round = Some(self.round);
+            lookup.round = Some(self.task.round);
             self.engine.recorder.record(Event::Lookup(&lookup));
         }
     }
@@ -111,7 +109,7 @@ impl<B: Backend> Round<'_, B> {
         let variant_plan = self.slots[index].variant_plan.clone();
         let connection = &mut established.connection;
         connection.variant = Some(variant_plan.variant);
-        connection.round = Some(self.round);
+        connection.round = Some(self.task.round);
         if variant_plan.plan.stamps && !established.stamped {
             self.engine.recorder.caveat(
                 "no-kernel-stamps",
@@ -166,7 +164,7 @@ impl<B: Backend> Round<'_, B> {
         let token = self.token(index);
         self.backend.forget(token);
         connection.variant = Some(self.slots[index].variant_plan.variant);
-        connection.round = Some(self.round);
+        connection.round = Some(self.task.round);
         let now = self.now();
         let mut exchange = self.blank_of(index);
         exchange.id = self.engine.id();

@@ -1,9 +1,9 @@
 //! Exchanges on open connections: what is sent, what is read, how connections end.
 
-use super::counting_sink::{CountingSink, Seen};
 use super::{Round, token_of};
 use crate::engine::backend::{Backend, Hint};
 use crate::engine::slot::{Phase, next_generation};
+use crate::recorder::Seen;
 use intact_client::clock::TimestampConverter;
 use intact_client::{Due, HttpConnection, Received, State};
 use intact_ledger::{Event, Exchange, Nanos, Sink};
@@ -21,10 +21,7 @@ pub(super) const MOST_IDLE_TURNS: u32 = 10_000;
 
 impl<B: Backend> Round<'_, B> {
     pub(super) fn record_exchange(&mut self, exchange: &Exchange) {
-        let mut tap = CountingSink::new(&mut self.engine.recorder);
-        tap.record(Event::Exchange(exchange));
-        let seen = tap.seen;
-        self.count(seen);
+        self.engine.recorder.record(Event::Exchange(exchange));
     }
 
     /// Whether exchanges are in flight on the slot's connection.
@@ -39,7 +36,7 @@ impl<B: Backend> Round<'_, B> {
     #[inline]
     pub(super) fn exchange(&mut self, index: usize, due: Due) {
         let id = self.engine.id();
-        let warmup = self.round == 0;
+        let warmup = self.task.round == 0;
         let slot = &mut self.slots[index];
         if let Phase::Open(open) = &mut slot.phase {
             open.begin(&slot.variant_plan.next_request(), id, due, warmup);
@@ -66,10 +63,7 @@ impl<B: Backend> Round<'_, B> {
         let now = self.engine.clock.now();
         // the answer to why may still be there to be read; if not, the next event ends it
         if error.kind() != io::ErrorKind::BrokenPipe {
-            let mut tap = CountingSink::new(&mut self.engine.recorder);
-            open.end_by_reset(now, &mut tap);
-            let seen = tap.seen;
-            self.count(seen);
+            open.end_by_reset(now, &mut self.engine.recorder);
         }
         now
     }
@@ -77,21 +71,21 @@ impl<B: Backend> Round<'_, B> {
     /// Reads what has arrived and starts the next exchange. If the peer sends as fast as the engine
     /// reads, the rest waits for the next turn.
     pub(super) fn drive_open(&mut self, index: usize, closed: Hint, bridge: &TimestampConverter) {
+        self.count();
         let token = self.token(index);
         let slot = &mut self.slots[index];
         let Phase::Open(open) = &mut slot.phase else {
             return;
         };
         let engine = &mut *self.engine;
-        let mut tap = CountingSink::new(&mut engine.recorder);
         let before = open.moved();
         let was_busy = open.state() == State::Busy;
         open.flush();
         let (mut reads, mut has_ended) = (0, false);
         let more = loop {
-            let received = self
-                .backend
-                .receive(token, open, &engine.clock, bridge, &mut tap);
+            let received =
+                self.backend
+                    .receive(token, open, &engine.clock, bridge, &mut engine.recorder);
             let (count, read) = match received {
                 Received::Bytes { count, at } => (count, at),
                 Received::Nothing => break false,
@@ -104,7 +98,7 @@ impl<B: Backend> Round<'_, B> {
             match closed {
                 Hint::Open if !has_more => break false,
                 Hint::Fin if !has_more => {
-                    open.end_by_fin(read, &mut tap);
+                    open.end_by_fin(read, &mut engine.recorder);
                     break false;
                 }
                 Hint::Open | Hint::Fin | Hint::Unclear => {}
@@ -125,10 +119,10 @@ impl<B: Backend> Round<'_, B> {
             slot.idle_turns += 1;
             if slot.idle_turns > MOST_IDLE_TURNS {
                 let now = engine.clock.now();
-                open.give_up_idle_turns(slot.idle_turns, now, &mut tap);
+                open.give_up_idle_turns(slot.idle_turns, now, &mut engine.recorder);
             }
         }
-        let seen = tap.seen;
+        let seen = engine.recorder.take_seen();
         if seen.exchanges > 0
             && let Some(cache) = &slot.variant_plan.cache
         {
@@ -140,7 +134,7 @@ impl<B: Backend> Round<'_, B> {
         if was_busy && seen.exchanges > 0 && slot.variant_plan.life.pause.is_some() {
             slot.pauses_since = Some(engine.clock.now());
         }
-        self.count(seen);
+        self.add(seen);
         if more {
             let generation = self.slots[index].generation;
             self.unfinished.push((index, generation, closed));
@@ -158,7 +152,13 @@ impl<B: Backend> Round<'_, B> {
         }
     }
 
-    pub(super) fn count(&mut self, seen: Seen) {
+    /// Counts what was recorded since the last call.
+    pub(super) fn count(&mut self) {
+        let seen = self.engine.recorder.take_seen();
+        self.add(seen);
+    }
+
+    fn add(&mut self, seen: Seen) {
         self.exchanges += seen.exchanges;
         if let (Some(span), Some(end)) = (&mut self.measured, seen.last_end) {
             span.end = span.end.max(end);
@@ -185,7 +185,7 @@ impl<B: Backend> Round<'_, B> {
 
     pub(super) fn close(&mut self, token: Token, open: HttpConnection, now: Nanos) {
         self.backend.forget(token);
-        if self.variant_plan.plan.socket.fast_open {
+        if self.task.variant_plan.plan.socket.fast_open {
             self.with_syn += u64::from(open.sent_with_syn() == Some(true));
         }
         // one that failed in its handshake never was open

@@ -10,7 +10,6 @@
 //! it.
 
 mod clients;
-mod counting_sink;
 mod deadlines;
 mod dialing;
 mod exchanges;
@@ -20,13 +19,10 @@ mod timers;
 use super::backend::{Backend, Hint, Occurrence, RESOLVER, Wait};
 use super::coalescer::{Coalescer, Pauses};
 use super::slot::{Phase, Slot};
-use super::{EngineState, RoundResult, RoundTask, WarmUp};
-use crate::load_steps::Windows;
+use super::{EngineState, RoundResult, RoundTask};
 use crate::machine;
-use crate::pace::{NextExchange, Pace, Start};
+use crate::pace::{NextExchange, Start};
 use crate::response_cache::ResponseCache;
-use crate::scenario::Clients;
-use crate::variant_plan::VariantPlan;
 use deadlines::SWEEP;
 use intact_client::clock::TimestampConverter;
 use intact_client::{Due, HttpConnection, State};
@@ -36,7 +32,6 @@ use schedule::FreeSlots;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Dials under way at once while a round's connections are opened, so that a listener's backlog is
@@ -47,14 +42,7 @@ const DIALS_AT_START: usize = 128;
 pub(super) struct Round<'a, B> {
     engine: &'a mut EngineState,
     backend: &'a mut B,
-    variant_plan: Arc<VariantPlan>,
-    round: u32,
-    pace: Pace,
-    warm_up: Arc<WarmUp>,
-    /// The windows of a step, until its schedule begins.
-    windows: Option<Windows>,
-    /// The clients of a scenario.
-    clients: Option<Box<Clients>>,
+    task: RoundTask,
     blank: Exchange,
     gather: Option<Coalescer>,
     slots: Vec<Slot>,
@@ -95,34 +83,22 @@ impl<'a, B: Backend> Round<'a, B> {
         backend: &'a mut B,
         task: RoundTask,
     ) -> Round<'a, B> {
-        let RoundTask {
-            variant_plan,
-            round,
-            connections,
-            pace,
-            warm_up,
-            clients,
-            windows,
-        } = task;
+        let (round, connections) = (task.round, task.connections);
+        let variant_plan = &task.variant_plan;
         let streams = variant_plan.streams.max(1) as u64;
         let pauses = variant_plan.gather;
         let pauses = pauses.filter(|&one| one == Pauses::Long || backend.counts_a_batch());
         let in_flight = connections as u64 * streams;
         let now = engine.clock.now();
         let gather = pauses.and_then(|pauses| Coalescer::new(pauses, in_flight, now));
-        let warms_up = clients.is_none() && variant_plan.warms_up(round);
+        let warms_up = task.clients.is_none() && variant_plan.warms_up(round);
         let slot = || Slot::new(variant_plan.clone(), warms_up);
         Round {
             engine,
             backend,
             blank: variant_plan.blank_exchange(round),
             slots: (0..connections).map(|_| slot()).collect(),
-            variant_plan,
-            round,
-            pace,
-            warm_up,
-            windows,
-            clients,
+            task,
             gather,
             warming_up: if warms_up { connections } else { 0 },
             parked: Vec::new(),
@@ -162,6 +138,7 @@ impl<'a, B: Backend> Round<'a, B> {
             self.continue_reading(&bridge);
             self.fire_timers(&bridge);
             now = self.advance_received();
+            self.count();
             let gauge = &self.engine.gauge;
             gauge.exchanges.fetch_add(self.exchanges, Ordering::Relaxed);
             if let Some(gather) = &mut self.gather {
@@ -174,9 +151,9 @@ impl<'a, B: Backend> Round<'a, B> {
                 self.sweep(now);
                 // the sessions of a scenario are variants of one turn, which its page shows at the
                 // end
-                if self.clients.is_none() {
+                if self.task.clients.is_none() {
                     let since = self.measured.map(|measured| measured.start);
-                    let (variant, round) = (self.variant_plan.variant, self.round);
+                    let (variant, round) = (self.task.variant_plan.variant, self.task.round);
                     self.engine.publish(variant, round, since, now);
                 }
             }
@@ -188,7 +165,8 @@ impl<'a, B: Backend> Round<'a, B> {
     }
 
     fn result(&mut self) -> RoundResult {
-        let scheduled = self.pace.open().and_then(|open| open.scheduled());
+        self.count();
+        let scheduled = self.task.pace.open().and_then(|open| open.scheduled());
         let last = scheduled.map(|scheduled| scheduled.end);
         let span = self.measured;
         let recorder = &mut self.engine.recorder;
@@ -207,6 +185,7 @@ impl<'a, B: Backend> Round<'a, B> {
                 .cpu_from
                 .and_then(|from| Some(machine::thread_cpu()?.saturating_sub(from))),
             clients: self
+                .task
                 .clients
                 .take()
                 .map_or_else(Vec::new, |clients| clients.counts),
@@ -217,8 +196,8 @@ impl<'a, B: Backend> Round<'a, B> {
     fn check_fast_open(&mut self) {
         let dials: u32 = self.slots.iter().map(|slot| slot.dials).sum();
         // the first connection gets the cookie
-        if self.round > 0
-            && self.variant_plan.plan.socket.fast_open
+        if self.task.round > 0
+            && self.task.variant_plan.plan.socket.fast_open
             && dials > 0
             && self.with_syn == 0
         {
@@ -232,10 +211,11 @@ impl<'a, B: Backend> Round<'a, B> {
     /// Reports a round in which nothing could be revalidated, and what a cache could spare besides.
     fn check_cache(&mut self) {
         let cache = self
+            .task
             .variant_plan
             .cache
             .as_deref()
-            .filter(|_| self.round > 0);
+            .filter(|_| self.task.round > 0);
         if let Some((id, words)) = cache.and_then(ResponseCache::caveat) {
             self.engine.recorder.caveat(id, &words);
         }
@@ -251,7 +231,7 @@ impl<'a, B: Backend> Round<'a, B> {
             limit,
             // also a wait that ends before the next request is due: a millisecond more would go
             // beyond it
-            is_precise: due.is_some() || self.clients.is_some(),
+            is_precise: due.is_some() || self.task.clients.is_some(),
             pause,
             batch: self.gather.as_ref().map_or(1, Coalescer::batch),
         })
@@ -330,7 +310,7 @@ impl<'a, B: Backend> Round<'a, B> {
 
     /// Lets the parked slots begin once the last warm-up request of the round is over.
     fn begin_measuring(&mut self) {
-        if self.warm_up.is_over() || self.is_stopped() {
+        if self.task.warm_up.is_over() || self.is_stopped() {
             for index in std::mem::take(&mut self.parked) {
                 self.slots[index].parked = false;
                 self.advance(index);
@@ -342,7 +322,7 @@ impl<'a, B: Backend> Round<'a, B> {
     fn finish_warm_up(&mut self, index: usize) {
         if std::mem::take(&mut self.slots[index].warms_up) {
             self.warming_up -= 1;
-            self.warm_up.finish_one();
+            self.task.warm_up.finish_one();
         }
     }
 
@@ -354,7 +334,7 @@ impl<'a, B: Backend> Round<'a, B> {
     /// [`Round::advance`] at `now`, which was read a moment ago. Returns the time after it: the
     /// next slot can start at that time, and the clock is read once for both.
     fn advance_at(&mut self, index: usize, mut now: Nanos) -> Nanos {
-        if self.clients.is_some() {
+        if self.task.clients.is_some() {
             self.advance_client(index);
             return self.now();
         }
@@ -364,7 +344,7 @@ impl<'a, B: Backend> Round<'a, B> {
             let next = match &slot.phase {
                 Phase::Open(open) => {
                     let (carried, since) = (open.exchanges(), open.connection().at);
-                    let used = self.variant_plan.is_used_up(carried, since, now);
+                    let used = self.task.variant_plan.is_used_up(carried, since, now);
                     match open.state() {
                         State::Busy => return self.send(index, now),
                         State::Ready if !used => NextExchange {
@@ -394,7 +374,7 @@ impl<'a, B: Backend> Round<'a, B> {
             };
             if !next.warmup {
                 self.finish_warm_up(index);
-                if !self.warm_up.is_over() && !stopped {
+                if !self.task.warm_up.is_over() && !stopped {
                     if !std::mem::replace(&mut self.slots[index].parked, true) {
                         self.parked.push(index);
                     }
@@ -411,7 +391,7 @@ impl<'a, B: Backend> Round<'a, B> {
             let start = if stopped {
                 Start::Never
             } else {
-                self.pace.next(now, next)
+                self.task.pace.next(now, next)
             };
             match start {
                 Start::Never => {
@@ -444,10 +424,10 @@ impl<'a, B: Backend> Round<'a, B> {
     /// Until when the slot pauses after its last response; `None`: it does not, or will have
     /// nothing to do then.
     fn end_of_pause(&self, index: usize, now: Nanos) -> Option<Nanos> {
-        let pause = self.variant_plan.life.pause?;
+        let pause = self.task.variant_plan.life.pause?;
         let slot = &self.slots[index];
         let wake = slot.pauses_since?.after(pause);
-        (wake > now && !self.pace.is_over(wake)).then_some(wake)
+        (wake > now && !self.task.pace.is_over(wake)).then_some(wake)
     }
 
     fn begin(&mut self, index: usize, next: NextExchange, due: Due) {
@@ -455,7 +435,7 @@ impl<'a, B: Backend> Round<'a, B> {
             self.begin_span(due.at);
         }
         if next.opens {
-            self.dial(index, due, self.round == 0 || next.warmup);
+            self.dial(index, due, self.task.round == 0 || next.warmup);
         } else {
             self.exchange(index, due);
         }

@@ -31,11 +31,13 @@ impl FreeSlots {
 impl<B: Backend> Round<'_, B> {
     /// Begins the schedule of an open loop on this thread, at the start that all threads share.
     pub(super) fn begin_schedule(&mut self, now: Nanos) {
-        let Some(open) = self.pace.open() else { return };
+        let Some(open) = self.task.pace.open() else {
+            return;
+        };
         if !open.has_begun() {
-            let start = self.warm_up.agree_start(now);
+            let start = self.task.warm_up.agree_start(now);
             open.begin(start);
-            if let Some(windows) = self.windows.take() {
+            if let Some(windows) = self.task.windows.take() {
                 let begun = BegunWindows::new(windows, start);
                 self.engine.recorder.begin_windows(begun);
             }
@@ -83,7 +85,9 @@ impl<B: Backend> Round<'_, B> {
     /// Starts the requests that are due, as long as slots are free. At the end of the schedule the
     /// free slots are done.
     pub(super) fn start_due(&mut self) {
-        let Some(open) = self.pace.open() else { return };
+        let Some(open) = self.task.pace.open() else {
+            return;
+        };
         let mut is_over = open.is_over();
         let now = self.now();
         while is_over || self.is_due(now) {
@@ -95,18 +99,18 @@ impl<B: Backend> Round<'_, B> {
             // a slot that is taken at once has been free until now
             self.slots[index].free_since = Nanos(0);
             self.advance(index);
-            is_over = self.pace.open().is_none_or(|open| open.is_over());
+            is_over = self.task.pace.open().is_none_or(|open| open.is_over());
         }
     }
 
     fn is_due(&mut self, now: Nanos) -> bool {
-        let next = self.pace.open().and_then(|open| open.next_due());
+        let next = self.task.pace.open().and_then(|open| open.next_due());
         next.is_some_and(|due| due <= now)
     }
 
     /// How long until a free slot has a request to start.
     pub(super) fn until_due(&mut self) -> Option<Duration> {
-        let due = self.pace.open()?.next_due()?;
+        let due = self.task.pace.open()?.next_due()?;
         (!self.free.is_empty() || self.may_add_slot()).then(|| self.engine.clock.until(due))
     }
 
@@ -114,8 +118,8 @@ impl<B: Backend> Round<'_, B> {
     /// all that wait once the run is stopped. They are recorded as failed, not dropped.
     pub(super) fn give_up_waiting(&mut self, now: Nanos, stop: bool) {
         // a client that waits for a place is late, which its first request shows
-        if self.clients.is_some() {
-            if let Some(open) = self.pace.open().filter(|_| stop) {
+        if self.task.clients.is_some() {
+            if let Some(open) = self.task.pace.open().filter(|_| stop) {
                 open.stop(now);
             }
             return;
@@ -123,11 +127,11 @@ impl<B: Backend> Round<'_, B> {
         let (until, kind) = match stop {
             true => (now, Failure::Aborted),
             false => (
-                Nanos(now.0.saturating_sub(self.variant_plan.timeout)),
+                Nanos(now.0.saturating_sub(self.task.variant_plan.timeout)),
                 Failure::Timeout,
             ),
         };
-        while let Some(due) = self.pace.open().and_then(|open| open.take_due(until)) {
+        while let Some(due) = self.task.pace.open().and_then(|open| open.take_due(until)) {
             let mut exchange = self.blank.clone();
             exchange.id = self.engine.id();
             exchange.at = due;
@@ -137,7 +141,7 @@ impl<B: Backend> Round<'_, B> {
             exchange.detail = Some(NEVER_SENT.into());
             self.record_exchange(&exchange);
         }
-        if stop && let Some(open) = self.pace.open() {
+        if stop && let Some(open) = self.task.pace.open() {
             open.stop(now);
         }
     }

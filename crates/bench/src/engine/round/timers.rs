@@ -4,7 +4,6 @@
 //! A timer that moves later keeps its place in the heap, and is put there again when its old time
 //! comes.
 
-use super::counting_sink::CountingSink;
 use super::{Round, parts_of};
 use crate::engine::backend::{Backend, Hint};
 use crate::engine::slot::Phase;
@@ -56,10 +55,7 @@ impl<B: Backend> Round<'_, B> {
             return self.arm(index);
         }
         if let Phase::Open(open) = &mut slot.phase {
-            let mut tap = CountingSink::new(&mut self.engine.recorder);
-            open.keep_time(now, &mut tap);
-            let seen = tap.seen;
-            self.count(seen);
+            open.keep_time(now, &mut self.engine.recorder);
             self.drive_open(index, Hint::Open, bridge);
         } else {
             self.drive_dial(index, false);

@@ -4,7 +4,7 @@
 use super::super::{CheckError, ProbeContext};
 use super::nanos;
 use crate::line::{Answered, Line};
-use crate::prober::{PendingDial, Prober, StopReason};
+use crate::prober::{PendingDial, Probed, Prober};
 use crate::server_process::{EndSignal, ServerProcess};
 use intact_client::{Plan, RequestSpec};
 use intact_ledger::server_profile::{Drain, DrainConnection, DrainRequest, DrainRole};
@@ -71,10 +71,10 @@ impl Measurement {
         usual: RequestSpec,
         spoken: &[(Protocol, bool)],
         context: &ProbeContext<'_>,
-    ) -> Result<Measurement, StopReason> {
+    ) -> Probed<Measurement> {
         let mut plans = Vec::new();
         for &(version, _) in spoken {
-            plans.push(context.plans.plan(version, None, false)?);
+            plans.push(context.plans.plan(version, None)?);
         }
         Ok(Measurement {
             drain,
@@ -118,7 +118,7 @@ impl Measurement {
         prober: &mut Prober<'_>,
         request: &RequestSpec,
         nth: usize,
-    ) -> Result<(), StopReason> {
+    ) -> Probed {
         let mut seen = 0;
         for at in 0..self.members.len() {
             let member = &self.members[at];
@@ -134,12 +134,7 @@ impl Measurement {
     }
 
     /// Sends a request on a connection, if it accepts one.
-    fn send(
-        &mut self,
-        prober: &mut Prober<'_>,
-        at: usize,
-        request: &RequestSpec,
-    ) -> Result<(), StopReason> {
+    fn send(&mut self, prober: &mut Prober<'_>, at: usize, request: &RequestSpec) -> Probed {
         self.pump(prober, at);
         let member = &mut self.members[at];
         if let Some(line) = member.line.as_mut().filter(|line| line.is_usable())
@@ -156,7 +151,7 @@ impl Measurement {
         prober: &mut Prober<'_>,
         server: &mut dyn ServerProcess,
         signal: EndSignal,
-    ) -> Result<(), StopReason> {
+    ) -> Probed {
         server.ask_to_end(signal).map_err(CheckError::Server)?;
         let at = prober.clock.now();
         self.drain.at = at;
@@ -182,7 +177,7 @@ impl Measurement {
         &mut self,
         prober: &mut Prober<'_>,
         server: &mut dyn ServerProcess,
-    ) -> Result<(), StopReason> {
+    ) -> Probed {
         let kill_at = self.drain.at.after(self.drain.limit_ns);
         let give_up_at = kill_at.after(nanos(REAP));
         loop {
@@ -210,11 +205,7 @@ impl Measurement {
     }
 
     /// Reads until then.
-    pub(super) fn wait_until(
-        &mut self,
-        prober: &mut Prober<'_>,
-        until: Nanos,
-    ) -> Result<(), StopReason> {
+    pub(super) fn wait_until(&mut self, prober: &mut Prober<'_>, until: Nanos) -> Probed {
         while prober.clock.now() < until {
             prober.may_go_on()?;
             if !self.pump_all(prober) {
@@ -225,7 +216,7 @@ impl Measurement {
     }
 
     /// Records the state of the process. Returns whether a process of its group is left.
-    fn look_at(&mut self, server: &mut dyn ServerProcess, now: Nanos) -> Result<bool, StopReason> {
+    fn look_at(&mut self, server: &mut dyn ServerProcess, now: Nanos) -> Probed<bool> {
         let state = server.state().map_err(CheckError::Server)?;
         let process = &mut self.drain.process;
         let by_itself = process.killed_at.is_none();
@@ -287,8 +278,8 @@ impl Measurement {
         let member = &mut self.members[at];
         let record = &mut self.drain.connections[at];
         let Some(line) = &member.line else { return };
-        record.last_stream = line.http.goaway_stream();
-        if let Some(goaway) = line.http.goaway_at() {
+        record.last_stream = line.http.life().goaway_stream;
+        if let Some(goaway) = line.http.life().goaway_at {
             record.announced_at.get_or_insert(goaway);
         }
         // a GOAWAY ends the use of a connection, and streams in flight continue
@@ -297,7 +288,7 @@ impl Measurement {
         }
         let Some(answered) = answered else { return };
         let exchange = &answered.exchange;
-        let announced = line.http.announced_by() == Some(Side::Server);
+        let announced = line.http.life().announced_by == Some(Side::Server);
         if announced {
             record.announced_at.get_or_insert(exchange.end);
         }
@@ -317,7 +308,7 @@ impl Measurement {
 
     /// Sends the requests that are due on kept connections, and opens a new connection if one is
     /// due.
-    fn send_due(&mut self, prober: &mut Prober<'_>) -> Result<(), StopReason> {
+    fn send_due(&mut self, prober: &mut Prober<'_>) -> Probed {
         let now = prober.clock.now();
         let period = PERIOD[usize::from(now.since(self.drain.at) >= nanos(DENSE))];
         let usual = self.usual.clone();
@@ -339,7 +330,7 @@ impl Measurement {
     }
 
     /// Collects established dials, and sends a request on each.
-    fn drive_dials(&mut self, prober: &mut Prober<'_>) -> Result<(), StopReason> {
+    fn drive_dials(&mut self, prober: &mut Prober<'_>) -> Probed {
         let mut nth = 0;
         while nth < self.dials.len() {
             let is_late = prober.clock.now() >= self.dials[nth].deadline;

@@ -9,7 +9,7 @@ mod measurement;
 
 use super::ProbeContext;
 use crate::line::Line;
-use crate::prober::StopReason;
+use crate::prober::Probed;
 use crate::server_process::ServerProcess;
 use intact_client::RequestSpec;
 use intact_ledger::Protocol;
@@ -44,7 +44,7 @@ pub(crate) fn most_requests(limit: Duration) -> u32 {
     per_version(true) + per_version(false) + measurement::turns(limit)
 }
 
-pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
+pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     let Some(drain) = context.config.drain.clone() else {
         return Ok(());
     };
@@ -78,26 +78,22 @@ pub(super) fn probe(context: &mut ProbeContext<'_>) -> Result<(), StopReason> {
 }
 
 /// The versions in which the server responded, and whether its connection could be reused.
-fn spoken(
-    context: &mut ProbeContext<'_>,
-    versions: &[Protocol],
-) -> Result<Vec<(Protocol, bool)>, StopReason> {
-    let patience = context.prober.patience();
+fn spoken(context: &mut ProbeContext<'_>, versions: &[Protocol]) -> Probed<Vec<(Protocol, bool)>> {
     let request = context.keeping_request();
     let mut spoken = Vec::new();
     for &version in versions {
-        let plan = context.plans.plan(version, None, false)?;
-        context.prober.be_patient_for(patience.min(TRIAL));
-        let tried = context.prober.open(&plan);
-        if let Ok(mut line) = tried? {
+        context.with_patience(TRIAL, |context| {
+            let Some(mut line) = context.open(version)? else {
+                return Ok(());
+            };
             let answered = context.prober.ask(&mut line, &request, None);
             let is_usable = line.is_usable();
             context.prober.close(line);
             if answered?.is_ok() {
                 spoken.push((version, is_usable));
             }
-        }
-        context.prober.be_patient_for(patience);
+            Ok(())
+        })?;
     }
     Ok(spoken)
 }
@@ -109,7 +105,7 @@ fn measure(
     slow: Option<&RequestSpec>,
     spoken: &[(Protocol, bool)],
     server: &mut dyn ServerProcess,
-) -> Result<(), StopReason> {
+) -> Probed {
     for &(version, keeps) in spoken {
         for (role, one, two) in CONNECTIONS {
             let many = if version.has_streams() { two } else { one };
@@ -142,11 +138,7 @@ fn measure(
 }
 
 /// Opens a connection of this version. If the server keeps connections, it has carried one request.
-fn line_up(
-    context: &mut ProbeContext<'_>,
-    version: Protocol,
-    keeps: bool,
-) -> Result<Option<Line>, StopReason> {
+fn line_up(context: &mut ProbeContext<'_>, version: Protocol, keeps: bool) -> Probed<Option<Line>> {
     let Some(mut line) = context.open(version)? else {
         return Ok(None);
     };

@@ -3,13 +3,13 @@
 
 use super::super::ResponseInfo;
 use super::super::exchange_slots::{FREE, MOST_IDLE_FRAMES};
-use super::{Http2, LARGEST_WINDOW, MOST_SETTINGS, REFILL};
+use super::{Http2, MOST_SETTINGS, REFILL};
 use crate::{Arrival, ResponseError, is_tls_alert};
 use intact_ledger::{Failure, GrpcCall, Protocol, Sink};
 use intact_wire::h2::hpack;
 use intact_wire::h2::{
     Data, Error, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits, ResponseFields,
-    SettingsPayload, writer,
+    SettingsPayload, widen, writer,
 };
 
 impl Http2 {
@@ -146,17 +146,10 @@ impl Http2 {
             let room = MOST_SETTINGS.saturating_sub(life.settings.len());
             life.settings.extend(payload.take(room));
         }
-        let before = self.server;
-        self.server.apply(payload)?;
+        let change = self.server.apply_to(&mut self.encoder, payload)?;
+        self.repeats = false;
         self.count_reply()?;
         writer::write_settings_ack(out);
-        if self.server.header_table_size != before.header_table_size {
-            let most = hpack::DEFAULT_TABLE_SIZE;
-            self.encoder.resize(self.server.header_table_size.min(most));
-            self.repeats = false;
-        }
-        let change =
-            i64::from(self.server.initial_window_size) - i64::from(before.initial_window_size);
         for place in 0..self.exchanges.slots.len() {
             if self.exchanges.ids[place] != FREE {
                 self.widen(place, change, out)?;
@@ -174,7 +167,7 @@ impl Http2 {
     ) -> Result<(), ResponseError> {
         let increment = i64::from(increment);
         if stream == 0 {
-            self.window = widened(self.window, increment)?;
+            widen(&mut self.window, increment)?;
             self.send_bodies(out);
             return Ok(());
         }
@@ -187,8 +180,7 @@ impl Http2 {
 
     /// Changes the window of an exchange.
     fn widen(&mut self, place: usize, change: i64, out: &mut Vec<u8>) -> Result<(), ResponseError> {
-        let window = &mut self.exchanges.slots[place].stream.window;
-        *window = widened(*window, change)?;
+        widen(&mut self.exchanges.slots[place].stream.window, change)?;
         self.send_body(place, out);
         Ok(())
     }
@@ -214,22 +206,11 @@ impl Http2 {
         }
         let slot = &mut self.exchanges.slots[place];
         slot.watch.hear(&mut slot.exchange, arrival);
-        let exchange = &mut slot.exchange;
-        if exchange.status.is_none() {
-            return Err(ResponseError::malformed("DATA before the header section"));
-        }
-        if !data.bytes.is_empty() {
-            slot.watch.body(arrival);
-        }
-        if let Some(content) = &mut self.exchanges.life.content {
-            content.take(data.bytes)?;
-        }
-        *exchange.body.read.get_or_insert(0) += data.bytes.len() as u64;
-        exchange.bytes.body += u64::from(data.flow);
-        if data.complete {
-            exchange.bytes.body += FRAME_HEADER_LEN as u64;
-        }
         slot.stream.taken += data.flow;
+        let length = data.flow as usize + FRAME_HEADER_LEN * usize::from(data.complete);
+        self.exchanges
+            .take_body(place, data.bytes, length, arrival)?;
+        let slot = &mut self.exchanges.slots[place];
         if data.end_stream {
             self.complete(place, arrival, sink)?;
         } else if slot.stream.taken >= REFILL {
@@ -245,7 +226,7 @@ impl Http2 {
         &mut self,
         headers: Headers<'_>,
         place: Option<usize>,
-    ) -> Result<ResponseFields, ResponseError> {
+    ) -> Result<ResponseFields, Error> {
         let take = |fields: &mut ResponseFields, field: hpack::Field<'_>| {
             fields.take(field.name, field.value);
         };
@@ -331,17 +312,4 @@ impl Http2 {
         self.exchanges.complete(place, arrival, sink);
         Ok(())
     }
-}
-
-/// The window after `change`, at most 2^31 - 1 (RFC 9113 section 6.9.1).
-fn widened(window: i64, change: i64) -> Result<i64, ResponseError> {
-    let window = window + change;
-    if window > i64::from(LARGEST_WINDOW) {
-        let error = Error::Protocol("a flow-control window above 2^31 - 1");
-        return Err(ResponseError {
-            code: ErrorCode::FLOW_CONTROL_ERROR,
-            ..ResponseError::from(error)
-        });
-    }
-    Ok(window)
 }

@@ -1,12 +1,12 @@
 //! The state of HTTP/3, and the exchanges in flight.
 
+use super::Streams;
 use super::server_streams::ServerStreams;
-use super::{Streams, Violation};
-use crate::Request;
 use crate::connection::connection_life::ConnectionLife;
 use crate::connection::exchange_record::NewExchange;
 use crate::connection::exchange_slots::{ExchangeSlots, FREE};
 use crate::connection::{Detail, State};
+use crate::{Request, ResponseError};
 use intact_ledger::{Exchange, ExchangeBytes, Nanos, Sink};
 use intact_wire::h2::ResponseFields;
 use intact_wire::h2::hpack::BlockCache;
@@ -194,9 +194,9 @@ impl Http3 {
     }
 
     /// Ends the use of a connection whose server violated the protocol.
-    pub(super) fn break_off(&mut self, violation: &Violation, at: Nanos, sink: &mut impl Sink) {
-        self.broken.get_or_insert(violation.code);
-        self.exchanges.break_off(&violation.error, at, sink);
+    pub(super) fn break_off(&mut self, violation: &ResponseError, at: Nanos, sink: &mut impl Sink) {
+        self.broken.get_or_insert(violation.h3);
+        self.exchanges.break_off(violation, at, sink);
     }
 
     /// The code with which we close the connection.

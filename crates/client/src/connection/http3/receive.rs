@@ -2,7 +2,7 @@
 //! ends the connection immediately.
 
 use super::exchanges::{Http3, LARGEST_LIST};
-use super::{StreamEnd, Violation};
+use super::{Checked, StreamEnd};
 use crate::connection::ResponseInfo;
 use crate::{Arrival, ResponseError};
 use bytes::Bytes;
@@ -20,7 +20,7 @@ impl Http3 {
         end: StreamEnd,
         arrival: Arrival,
         sink: &mut impl Sink,
-    ) -> Result<(), Violation> {
+    ) -> Checked {
         if self.broken.is_some() {
             return Ok(());
         }
@@ -44,12 +44,7 @@ impl Http3 {
         }
     }
 
-    fn response_bytes(
-        &mut self,
-        place: usize,
-        mut bytes: &[u8],
-        arrival: Arrival,
-    ) -> Result<(), Violation> {
+    fn response_bytes(&mut self, place: usize, mut bytes: &[u8], arrival: Arrival) -> Checked {
         let slot = &mut self.exchanges.slots[place];
         slot.watch.hear(&mut slot.exchange, arrival);
         // taken for the loop, because its frames borrow it
@@ -72,17 +67,17 @@ impl Http3 {
         read
     }
 
-    fn frame(&mut self, place: usize, frame: Frame<'_>, arrival: Arrival) -> Result<(), Violation> {
+    fn frame(&mut self, place: usize, frame: Frame<'_>, arrival: Arrival) -> Checked {
         match frame {
             Frame::Data { bytes, overhead } => self.data(place, bytes, overhead, arrival),
             Frame::Headers { block, overhead } => self.headers(place, block, overhead, arrival),
-            Frame::Unknown(_) => Ok(self.exchanges.count_idle_frame()?),
-            Frame::PushPromise => Err(Violation::new(
+            Frame::Unknown(_) => self.exchanges.count_idle_frame(),
+            Frame::PushPromise => Err(ResponseError::with_code(
                 "a push although we allowed none",
                 ErrorCode::H3_ID_ERROR,
             )),
             Frame::Settings(_) | Frame::GoAway(_) | Frame::CancelPush(_) | Frame::MaxPushId(_) => {
-                Err(Violation::new(
+                Err(ResponseError::with_code(
                     "a frame of the control stream on the stream of a request",
                     ErrorCode::H3_FRAME_UNEXPECTED,
                 ))
@@ -90,36 +85,18 @@ impl Http3 {
         }
     }
 
-    fn data(
-        &mut self,
-        place: usize,
-        bytes: &[u8],
-        overhead: usize,
-        arrival: Arrival,
-    ) -> Result<(), Violation> {
+    fn data(&mut self, place: usize, bytes: &[u8], overhead: usize, arrival: Arrival) -> Checked {
         if bytes.is_empty() {
             self.exchanges.count_idle_frame()?;
         } else {
             self.exchanges.idle_frames = 0;
         }
-        let slot = &mut self.exchanges.slots[place];
-        let exchange = &mut slot.exchange;
-        if exchange.status.is_none() {
-            return Err(Violation::new(
-                "DATA before the header section",
-                ErrorCode::H3_FRAME_UNEXPECTED,
-            ));
-        }
-        if !bytes.is_empty() {
-            slot.watch.body(arrival);
-        }
-        *exchange.body.read.get_or_insert(0) += bytes.len() as u64;
-        exchange.bytes.body += (overhead + bytes.len()) as u64;
-        Ok(())
+        let length = overhead + bytes.len();
+        self.exchanges.take_body(place, bytes, length, arrival)
     }
 
     /// Decodes a header block.
-    fn decode(&mut self, block: &[u8], is_trailers: bool) -> Result<ResponseFields, Violation> {
+    fn decode(&mut self, block: &[u8], is_trailers: bool) -> Checked<ResponseFields> {
         let scratch = &mut self.scratch;
         let life = &mut self.exchanges.life;
         let Some(response) = &mut life.response else {
@@ -152,7 +129,7 @@ impl Http3 {
         block: &[u8],
         overhead: usize,
         arrival: Arrival,
-    ) -> Result<(), Violation> {
+    ) -> Checked {
         self.exchanges.idle_frames = 0;
         let is_trailers = self.exchanges.slots[place].exchange.status.is_some();
         let fields = self.decode(block, is_trailers)?;
@@ -166,27 +143,24 @@ impl Http3 {
     }
 
     /// Records the end of a response.
-    fn complete(
-        &mut self,
-        place: usize,
-        arrival: Arrival,
-        sink: &mut impl Sink,
-    ) -> Result<(), Violation> {
+    fn complete(&mut self, place: usize, arrival: Arrival, sink: &mut impl Sink) -> Checked {
         let slot = &mut self.exchanges.slots[place];
         slot.stream.reader.finish()?;
         slot.watch.hear(&mut slot.exchange, arrival);
         if slot.exchange.status.is_none() {
-            return Err(Violation::message("a stream that ends before its response"));
+            return Err(ResponseError::malformed(
+                "a stream that ends before its response",
+            ));
         }
         // as in HTTP/1, a body that is shorter was cut off
         match slot.body_lengths() {
             (read, Some(announced)) if announced > read => {
                 let words = "the body is shorter than content-length";
-                Err(ResponseError::truncated(words).into())
+                Err(ResponseError::truncated(words))
             }
-            (read, Some(announced)) if announced < read => {
-                Err(Violation::message("the body is longer than content-length"))
-            }
+            (read, Some(announced)) if announced < read => Err(ResponseError::malformed(
+                "the body is longer than content-length",
+            )),
             _ => {
                 self.exchanges.complete(place, arrival, sink);
                 Ok(())

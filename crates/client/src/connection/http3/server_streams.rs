@@ -1,8 +1,8 @@
 //! The streams that the server opens: its control stream and QPACK's two (RFC 9114 section 6.2).
 
 use super::exchanges::Http3;
-use super::{StreamEnd, Violation};
-use crate::Arrival;
+use super::{Checked, StreamEnd};
+use crate::{Arrival, ResponseError};
 use bytes::Bytes;
 use intact_ledger::Sink;
 use intact_wire::h3::{ErrorCode, Frame, PeerStream, StreamKind};
@@ -32,7 +32,7 @@ impl Http3 {
         end: StreamEnd,
         arrival: Arrival,
         sink: &mut impl Sink,
-    ) -> Result<(), Violation> {
+    ) -> Checked {
         let open = &mut self.server.open;
         // what is left of a request that was given up
         let Some(place) = open.iter().position(|(id, _)| *id == stream) else {
@@ -50,7 +50,7 @@ impl Http3 {
             (StreamEnd::Open, _) => self.server.open.push((stream, peer_stream)),
             (_, false) => {}
             (_, true) => {
-                return Err(Violation::new(
+                return Err(ResponseError::with_code(
                     "the server ended a stream that the connection needs",
                     ErrorCode::H3_CLOSED_CRITICAL_STREAM,
                 ));
@@ -64,10 +64,10 @@ impl Http3 {
         frame: &Frame<'_>,
         arrival: Arrival,
         sink: &mut impl Sink,
-    ) -> Result<(), Violation> {
+    ) -> Checked {
         if !self.server.has_settings {
             let Frame::Settings(_) = frame else {
-                return Err(Violation::new(
+                return Err(ResponseError::with_code(
                     "a control stream that does not begin with SETTINGS",
                     ErrorCode::H3_MISSING_SETTINGS,
                 ));
@@ -78,8 +78,8 @@ impl Http3 {
         }
         match frame {
             Frame::GoAway(first) => self.go_away(*first, arrival, sink),
-            Frame::Unknown(_) => Ok(self.exchanges.count_idle_frame()?),
-            Frame::CancelPush(_) => Err(Violation::new(
+            Frame::Unknown(_) => self.exchanges.count_idle_frame(),
+            Frame::CancelPush(_) => Err(ResponseError::with_code(
                 "the end of a push that was never allowed",
                 ErrorCode::H3_ID_ERROR,
             )),
@@ -87,7 +87,7 @@ impl Http3 {
             | Frame::Data { .. }
             | Frame::Headers { .. }
             | Frame::PushPromise
-            | Frame::MaxPushId(_) => Err(Violation::new(
+            | Frame::MaxPushId(_) => Err(ResponseError::with_code(
                 "a frame that a server's control stream does not carry",
                 ErrorCode::H3_FRAME_UNEXPECTED,
             )),
@@ -95,15 +95,10 @@ impl Http3 {
     }
 
     /// The server processes no request from `first` on.
-    fn go_away(
-        &mut self,
-        first: u64,
-        arrival: Arrival,
-        sink: &mut impl Sink,
-    ) -> Result<(), Violation> {
+    fn go_away(&mut self, first: u64, arrival: Arrival, sink: &mut impl Sink) -> Checked {
         let is_request = first.is_multiple_of(4);
         if !is_request || self.server.goaway.is_some_and(|before| first > before) {
-            return Err(Violation::new(
+            return Err(ResponseError::with_code(
                 "a GOAWAY whose stream is no request, or later than before",
                 ErrorCode::H3_ID_ERROR,
             ));
@@ -116,14 +111,14 @@ impl Http3 {
 
 impl ServerStreams {
     /// Refuses a push, and a second stream of a kind of which there is one.
-    fn check(&mut self, kind: StreamKind) -> Result<(), Violation> {
+    fn check(&mut self, kind: StreamKind) -> Checked {
         match kind {
-            StreamKind::Push => Err(Violation::new(
+            StreamKind::Push => Err(ResponseError::with_code(
                 "a push although we allowed none",
                 ErrorCode::H3_ID_ERROR,
             )),
             StreamKind::Unknown(_) => Ok(()),
-            _ if self.seen.contains(&kind) => Err(Violation::new(
+            _ if self.seen.contains(&kind) => Err(ResponseError::with_code(
                 "a second stream of a kind of which there is one",
                 ErrorCode::H3_STREAM_CREATION_ERROR,
             )),

@@ -105,7 +105,7 @@ fn pass(
         let received = http.receive(stream, chunks, end, at(1), sink);
         received.err().map(|violation| {
             http.break_off(&violation, Nanos(1), sink);
-            violation.code
+            violation.h3
         })
     };
     while let (Some(&length), false) = (lengths.next(), rest.is_empty()) {

@@ -1,6 +1,7 @@
 //! The options of `intact bench`.
 
 use super::capacity_options::CapacityOptions;
+use super::connection_options::ConnectionOptions;
 use super::grpc::GrpcOptions;
 use super::service::ServiceOptions;
 use crate::cmd::conclusion::Output;
@@ -9,13 +10,12 @@ use crate::cmd::expect::Expect;
 use crate::cmd::gates::Gates;
 use crate::cmd::missing_feature;
 use crate::cmd::options;
-use clap::ValueEnum;
+use intact_bench::{Coalesce, IoChoice};
 use intact_document::requirement::DocumentKind;
 use intact_experiment::{
-    Arrivals, CacheUse, CacheUseError, ConnectionAxes, Load, NameLookup, Period, RequestLimit,
-    RequestRate, TlsChoice, WhenBusy,
+    Arrivals, CONNECTION_AXES, Load, NameLookup, RequestRate, TlsChoice, WhenBusy,
 };
-use intact_ledger::{Protocol, TlsVersion};
+use intact_ledger::{Protocol, Rows, TlsVersion};
 use intact_units::rate::RateError;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -43,12 +43,12 @@ pub(crate) struct Args {
     pub(in crate::cmd) threads: u32,
     /// Batch responses when they arrive faster than one wake-up each is worth (auto: with several
     /// streams, and briefly on io_uring); less CPU, longer client delay
-    #[arg(long, value_name = "auto|on|off", default_value = "auto")]
+    #[arg(long, value_name = "auto|on|off", value_parser = options::words(COALESCE), default_value = "auto")]
     pub(in crate::cmd) coalesce: Coalesce,
     /// How the engine waits for the kernel (auto: io_uring with 32 to 1,000 connections per thread
     /// where it is allowed, else epoll)
-    #[arg(long, value_name = "auto|epoll|uring", default_value = "auto")]
-    pub(in crate::cmd) io: Io,
+    #[arg(long, value_name = "auto|epoll|uring", value_parser = options::words(IO), default_value = "auto")]
+    pub(in crate::cmd) io: IoChoice,
     /// Seed of the order of the variants and of the samples [default: random, and printed]
     #[arg(long, value_name = "N")]
     pub(in crate::cmd) seed: Option<u64>,
@@ -117,12 +117,20 @@ pub(crate) struct Args {
     #[arg(
         long,
         value_name = "all|sample",
+        value_parser = options::words(ROWS),
         conflicts_with = "csv",
         help_heading = "Output"
     )]
-    pub(in crate::cmd) rows: Option<RowChoice>,
+    pub(in crate::cmd) rows: Option<Rows>,
     #[command(flatten)]
     pub(in crate::cmd) gates: Gates,
+
+    /// Half as long where neither -n nor -z sets the length.
+    #[arg(skip)]
+    pub(in crate::cmd) is_short: bool,
+    /// Whether the page ends with the conclusion of the demonstration.
+    #[arg(skip)]
+    pub(in crate::cmd) is_demonstration: bool,
 }
 
 /// The values of each axis.
@@ -137,9 +145,10 @@ pub(crate) struct AxisOptions {
         long,
         value_name = "on,off",
         value_delimiter = ',',
+        value_parser = options::words(options::SWITCH),
         default_value = "on,off"
     )]
-    pub(in crate::cmd) keepalive: Vec<Switch>,
+    pub(in crate::cmd) keepalive: Vec<bool>,
     /// HTTP version; 3 is QUIC, and contains TLS 1.3 (feature http3) [default: 1.1]
     #[arg(long, value_name = "1.0,1.1,2,3", value_delimiter = ',', value_parser = http_version)]
     pub(in crate::cmd) http: Vec<Protocol>,
@@ -151,25 +160,26 @@ pub(crate) struct AxisOptions {
         long,
         value_name = "off,on",
         value_delimiter = ',',
+        value_parser = options::words(options::SWITCH),
         default_value = "off"
     )]
-    pub(in crate::cmd) resume: Vec<Switch>,
+    pub(in crate::cmd) resume: Vec<bool>,
     /// Send the first request of a resumed connection of TLS 1.3 or HTTP/3 before the server
     /// responds (0-RTT); only GET and HEAD, because it may be replayed
     #[arg(
         long,
         value_name = "off,on",
         value_delimiter = ',',
+        value_parser = options::words(options::SWITCH),
         default_value = "off"
     )]
-    pub(in crate::cmd) early_data: Vec<Switch>,
+    pub(in crate::cmd) early_data: Vec<bool>,
     /// Look the name up for each connection with getaddrinfo (system) or at the name server
     /// (per-connection), or keep the server's answer for its TTL (cached)
     #[arg(
         long,
         value_name = "system,cached,per-connection",
         value_delimiter = ',',
-        value_parser = name_lookup,
         default_value = "system"
     )]
     pub(in crate::cmd) dns: Vec<NameLookup>,
@@ -182,64 +192,6 @@ pub(crate) struct AxisOptions {
     /// the best combination
     #[arg(long, conflicts_with_all = ["keepalive", "resume", "early_data"])]
     pub(in crate::cmd) remedies: bool,
-}
-
-/// The values of the axes about the life of connections.
-#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
-pub(crate) struct ConnectionOptions {
-    /// Close a connection after N requests
-    #[arg(long, value_name = "N,..|unlimited", value_delimiter = ',', value_parser = request_limit)]
-    pub(in crate::cmd) reuse: Vec<RequestLimit>,
-    /// Close a connection that is older than this, after its response
-    #[arg(long, value_name = "off,TIME", value_delimiter = ',', value_parser = period)]
-    pub(in crate::cmd) max_age: Vec<Period>,
-    /// Pause after each response of a connection, to meet idle limits
-    #[arg(long, value_name = "TIME,..", value_delimiter = ',', value_parser = time)]
-    pub(in crate::cmd) idle: Vec<Duration>,
-    /// Send the first data with the SYN to servers that gave a cookie (RFC 7413)
-    #[arg(long, value_name = "off,on", value_delimiter = ',')]
-    pub(in crate::cmd) tcp_fastopen: Vec<Switch>,
-    /// Congestion control of the client's sockets, by the kernel's name; for what the server
-    /// sends: `serve --congestion`
-    #[arg(long, value_name = "cubic,bbr", value_delimiter = ',')]
-    pub(in crate::cmd) congestion: Vec<String>,
-    /// Let the kernel probe the server when a connection idles for TIME
-    #[arg(long, value_name = "off,TIME", value_delimiter = ',', value_parser = period)]
-    pub(in crate::cmd) tcp_keepalive: Vec<Period>,
-    /// Send PING when a connection of HTTP/2 idles for TIME; one without a reply ends the
-    /// connection
-    #[arg(long, value_name = "off,TIME", value_delimiter = ',', value_parser = period)]
-    pub(in crate::cmd) ping: Vec<Period>,
-    /// Send the ETag of the last response back in If-None-Match, so that 304 has no body; only GET
-    /// and HEAD
-    #[arg(long, value_name = "off,revalidate", value_delimiter = ',', value_parser = cache_use)]
-    pub(in crate::cmd) cache: Vec<CacheUse>,
-}
-
-impl ConnectionOptions {
-    /// The values that they name.
-    pub(in crate::cmd) fn axes(&self) -> ConnectionAxes {
-        ConnectionAxes {
-            reuse: self.reuse.clone(),
-            max_age: self.max_age.clone(),
-            idle: self.idle.clone(),
-            fast_open: on(&self.tcp_fastopen),
-            congestion: self
-                .congestion
-                .iter()
-                .map(|name| name.as_str().into())
-                .collect(),
-            tcp_keepalive: self.tcp_keepalive.clone(),
-            ping: self.ping.clone(),
-            cache: self.cache.clone(),
-        }
-    }
-}
-
-/// Which of these are on.
-pub(in crate::cmd) fn on(switches: &[Switch]) -> Vec<bool> {
-    let switches = switches.iter();
-    switches.map(|one| matches!(one, Switch::On)).collect()
 }
 
 /// When requests are due in an open loop.
@@ -255,11 +207,11 @@ pub(crate) struct OpenLoopOptions {
     pub(in crate::cmd) ramp: Option<RequestRate>,
     /// At equal distances, or at random as from many users [default: constant; poisson for the
     /// clients of a scenario]
-    #[arg(long, value_name = "constant|poisson", value_parser = arrivals, requires = "schedule")]
+    #[arg(long, value_name = "constant|poisson", requires = "schedule")]
     pub(in crate::cmd) arrivals: Option<Arrivals>,
     /// If every connection is busy, a request waits, or opens another one up to -c [default:
     /// queue]
-    #[arg(long, value_name = "queue|open", value_parser = when_busy, requires = "schedule")]
+    #[arg(long, value_name = "queue|open", requires = "schedule")]
     pub(in crate::cmd) when_busy: Option<WhenBusy>,
 }
 
@@ -279,7 +231,7 @@ impl OpenLoopOptions {
 #[command(next_help_heading = "Scenario (simulated clients; -n counts clients, -c those at once)")]
 pub(crate) struct ScenarioOptions {
     /// Run the clients that this definition describes: JavaScript (.js) or TOML (.toml)
-    #[arg(long, value_name = "FILE", group = "schedule", conflicts_with_all = NOT_IN_SCENARIOS)]
+    #[arg(long, value_name = "FILE", group = "schedule", conflicts_with_all = not_in_scenarios())]
     pub(in crate::cmd) scenario: Option<PathBuf>,
     /// Print the plan of the scenario as TOML, or with --json as JSON; send nothing
     #[arg(long, requires = "scenario")]
@@ -287,35 +239,31 @@ pub(crate) struct ScenarioOptions {
 }
 
 /// What a scenario says itself, or what would have no effect in one.
-const NOT_IN_SCENARIOS: [&str; 27] = [
-    "like",
-    "flamegraph",
-    "when_busy",
-    "rounds",
-    "coalesce",
-    "keepalive",
-    "tls",
-    "resume",
-    "streams",
-    "reuse",
-    "max_age",
-    "idle",
-    "tcp_fastopen",
-    "congestion",
-    "tcp_keepalive",
-    "ping",
-    "cache",
-    "remedies",
-    "method",
-    "data",
-    "body_file",
-    "content_type",
-    "plain_port",
-    "tls_port",
-    "baseline",
-    "rate",
-    "ramp",
-];
+fn not_in_scenarios() -> impl IntoIterator<Item = &'static str> {
+    let others = [
+        "like",
+        "flamegraph",
+        "when_busy",
+        "rounds",
+        "coalesce",
+        "keepalive",
+        "tls",
+        "resume",
+        "streams",
+        "remedies",
+        "method",
+        "data",
+        "body_file",
+        "content_type",
+        "plain_port",
+        "tls_port",
+        "baseline",
+        "rate",
+        "ramp",
+    ];
+    let of_connections = CONNECTION_AXES.iter().map(|axis| axis.name());
+    others.into_iter().chain(of_connections)
+}
 
 /// The request that every exchange sends.
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
@@ -413,31 +361,19 @@ const EXAMPLES: &str = "Examples:
 
 -n and -z are per variant over all rounds. Under keep-alive the first request on each connection that a round opens is warm-up.";
 
-#[derive(Clone, Copy, Debug, ValueEnum, Serialize, Deserialize)]
-pub(crate) enum Switch {
-    On,
-    Off,
-}
+const COALESCE: &[(&str, Coalesce)] = &[
+    ("auto", Coalesce::Auto),
+    ("on", Coalesce::Always),
+    ("off", Coalesce::Never),
+];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub(crate) enum Coalesce {
-    Auto,
-    On,
-    Off,
-}
+const IO: &[(&str, IoChoice)] = &[
+    ("auto", IoChoice::Auto),
+    ("epoll", IoChoice::Epoll),
+    ("uring", IoChoice::Uring),
+];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub(crate) enum Io {
-    Auto,
-    Epoll,
-    Uring,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum, Serialize, Deserialize)]
-pub(crate) enum RowChoice {
-    All,
-    Sample,
-}
+const ROWS: &[(&str, Rows)] = &[("all", Rows::All), ("sample", Rows::Sample)];
 
 impl Args {
     /// The document that they make.
@@ -466,43 +402,12 @@ pub(crate) fn http_version(word: &str) -> Result<Protocol, String> {
     }
 }
 
-fn request_limit(word: &str) -> Result<RequestLimit, String> {
-    word.parse()
-        .map_err(|_| "a number from 1 on, or unlimited".to_owned())
-}
-
-/// A word of `--cache`, with the reason why there is no other.
-fn cache_use(word: &str) -> Result<CacheUse, CacheUseError> {
-    word.parse()
-}
-
-fn period(word: &str) -> Result<Period, String> {
-    word.parse()
-        .map_err(|error| format!("off or a time; {error}"))
-}
-
 pub(super) fn rate(word: &str) -> Result<RequestRate, RateError> {
     intact_units::rate::read(word).map(RequestRate::constant)
 }
 
 fn ramp(word: &str) -> Result<RequestRate, String> {
     RequestRate::ramp(word).map_err(|error| format!("{error}; a ramp is written 100/s..2000/s"))
-}
-
-fn arrivals(word: &str) -> Result<Arrivals, String> {
-    let mut all = Arrivals::ALL.into_iter();
-    let known = all.find(|one| one.as_str() == word);
-    known.ok_or_else(|| "one of constant, poisson".to_owned())
-}
-
-fn when_busy(word: &str) -> Result<WhenBusy, String> {
-    let mut all = WhenBusy::ALL.into_iter();
-    let known = all.find(|one| one.as_str() == word);
-    known.ok_or_else(|| "one of queue, open".to_owned())
-}
-
-fn name_lookup(word: &str) -> Result<NameLookup, String> {
-    NameLookup::read(word).ok_or_else(|| "one of system, cached, per-connection".to_owned())
 }
 
 fn tls_choice(word: &str) -> Result<TlsChoice, String> {

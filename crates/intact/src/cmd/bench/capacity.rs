@@ -4,16 +4,15 @@
 use super::capacity_options::CapacityPlan;
 use super::measurement::Measurement;
 use super::{Args, bench_config, usage_or_own};
-use crate::cmd::recording::Recording;
 use crate::console;
 use crate::exit::Failed;
 use anyhow::anyhow;
-use intact_bench::{Bench, BenchObserver, LoadObserver, LoadTurn, LoadWindow, Position};
+use intact_bench::{Bench, LoadTurn, LoadWindow};
 use intact_client::Clock;
 use intact_experiment::{RateSearch, SearchStep};
 use intact_experiments::capacity::{CapacityFacts, Recovery, judge};
 use intact_findings::{Document, Parts};
-use intact_ledger::{Caveat, LoadPurpose, Row, Run, Tally};
+use intact_ledger::{Caveat, LoadPurpose, Run, Tally};
 use intact_units::duration;
 use intact_units::number::per_second;
 use intact_units::plural::counted;
@@ -38,7 +37,7 @@ pub(super) fn measure(args: &Args, measurement: &mut Measurement<'_>) -> Result<
     let ready = measurement.ready();
     let url = args.url.clone().or(ready.map(|ready| ready.url()));
     let url = url.ok_or_else(|| Failed::usage(anyhow!("name a URL")))?;
-    let bench_config = bench_config(&plan.arguments(args), false, url, ready)?;
+    let bench_config = bench_config(&plan.arguments(args), url, ready)?;
     let is_local = ready.is_some() || bench_config.is_local().map_err(Failed::usage)?;
     plan.check_polite(args, is_local)?;
     let bench = Bench::new(bench_config).map_err(usage_or_own)?;
@@ -47,16 +46,13 @@ pub(super) fn measure(args: &Args, measurement: &mut Measurement<'_>) -> Result<
         bench.describe(head);
         head.capacity = Some(plan.terms.clone());
     });
-    let recording = measurement.record(head.clone(), bench.gauge())?;
-    let mut director = Director::new(&plan, head, recording);
+    let mut recording = measurement.record(head.clone(), bench.gauge())?;
+    let mut director = Director::new(&plan, head);
+    let next_turn = |tally: &Tally| director.next_turn(tally);
     let mut tally = bench
-        .run_steps(Clock::start(), &mut director)
+        .run_steps(Clock::start(), &mut recording, next_turn)
         .map_err(usage_or_own)?;
-    let Director {
-        recording,
-        mut caveats,
-        ..
-    } = director;
+    let mut caveats = director.caveats;
     caveats.extend(measurement.caveats()?);
     if is_local && !measurement.is_on_link() {
         caveats.push(Caveat::new(
@@ -118,11 +114,10 @@ struct Pending {
     purpose: LoadPurpose,
 }
 
-/// Chooses the steps, and hands on what they record.
+/// Chooses the steps.
 struct Director<'a> {
     plan: &'a CapacityPlan,
     run: Run,
-    recording: Recording,
     variants: Vec<VariantSearch>,
     /// The variant whose turn it is.
     turn: usize,
@@ -132,7 +127,7 @@ struct Director<'a> {
 }
 
 impl<'a> Director<'a> {
-    fn new(plan: &'a CapacityPlan, run: Run, recording: Recording) -> Director<'a> {
+    fn new(plan: &'a CapacityPlan, run: Run) -> Director<'a> {
         let variants = run.variants.iter().map(|_| VariantSearch {
             search: plan.terms.search.map(RateSearch::new),
             took: Duration::ZERO,
@@ -145,12 +140,19 @@ impl<'a> Director<'a> {
             variants: variants.collect(),
             plan,
             run,
-            recording,
             turn: 0,
             steps: 0,
             pending: None,
             caveats: Vec::new(),
         }
+    }
+
+    /// The next step, by what was counted so far; `None` ends the run.
+    fn next_turn(&mut self, tally: &Tally) -> Option<LoadTurn> {
+        if !self.judge_last(tally) {
+            return None;
+        }
+        self.next_search().or_else(|| self.next_overload(tally))
     }
 
     /// Takes the result of the step that is over. Whether the search goes on.
@@ -246,7 +248,6 @@ impl<'a> Director<'a> {
         windows: Vec<LoadWindow>,
     ) -> LoadTurn {
         self.steps += 1;
-        self.recording.describe(words);
         self.pending = Some(Pending {
             variant: index,
             step: self.steps,
@@ -255,6 +256,7 @@ impl<'a> Director<'a> {
         });
         LoadTurn {
             variant: index as u32,
+            words,
             pause,
             windows,
         }
@@ -325,32 +327,5 @@ impl<'a> Director<'a> {
             per_second(lower)
         );
         self.begin(index, LoadPurpose::Overload, words, SETTLE, windows)
-    }
-}
-
-impl LoadObserver for Director<'_> {
-    fn next_turn(&mut self, tally: &Tally) -> Option<LoadTurn> {
-        if !self.judge_last(tally) {
-            return None;
-        }
-        self.next_search().or_else(|| self.next_overload(tally))
-    }
-}
-
-impl BenchObserver for Director<'_> {
-    fn rows(&mut self, rows: &[Row]) {
-        self.recording.rows(rows);
-    }
-
-    fn round_over(&mut self, tally: &Tally) {
-        self.recording.round_over(tally);
-    }
-
-    fn warn(&mut self, words: &str) {
-        self.recording.warn(words);
-    }
-
-    fn tick(&mut self, position: Position) {
-        self.recording.tick(position);
     }
 }

@@ -1,6 +1,6 @@
 //! The options of `intact bench --find-max` and `--overload`, and what they mean together.
 
-use super::args::{Args, Switch, rate, time};
+use super::args::{Args, rate, time};
 use crate::exit::Failed;
 use anyhow::anyhow;
 use intact_experiment::{RequestRate, WhenBusy};
@@ -225,12 +225,7 @@ impl CapacityPlan {
             args.axes.concurrency = vec![CONNECTIONS];
         }
         // opening all connections at once would be a burst at the start of each step
-        if args
-            .axes
-            .keepalive
-            .iter()
-            .any(|kept| matches!(kept, Switch::On))
-        {
+        if args.axes.keepalive.contains(&true) {
             let when_busy = args.open_loop.when_busy;
             args.open_loop.when_busy = Some(when_busy.unwrap_or(WhenBusy::Open));
         }

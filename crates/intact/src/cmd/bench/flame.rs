@@ -3,7 +3,7 @@
 
 use crate::cmd::watch::sampler;
 use crate::console;
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use anyhow::anyhow;
 use intact_ledger::Run;
 use intact_profile::{Profile, SampleTarget, Sampling};
@@ -29,7 +29,7 @@ impl FlameGraphs {
             .collect();
         let sampling = Sampling::start(&targets).map_err(|error| {
             let error = anyhow!("--flamegraph: {error}");
-            Failed::wrapper(exit::NOT_PERMITTED, error)
+            Failed::forbidden(error)
         })?;
         Ok(FlameGraphs {
             sampling,

@@ -30,30 +30,22 @@ pub(super) struct Measurement<'a> {
 }
 
 impl<'a> Measurement<'a> {
-    /// Reads the requirements and listens for signals; `None` where `help` was asked for and is
-    /// printed.
-    pub(super) fn begin(
-        config: &'a Config,
-        near: Option<Near>,
-    ) -> Result<Option<Measurement<'a>>, Failed> {
+    /// Reads the requirements and listens for signals.
+    pub(super) fn begin(config: &'a Config, near: Option<Near>) -> Result<Measurement<'a>, Failed> {
         let args = &config.options;
-        let conclusion = Conclusion::begin(args.output.clone(), &args.gates, args.document())?;
-        let Some(conclusion) = conclusion else {
-            return Ok(None);
-        };
-        Ok(Some(Measurement {
+        Ok(Measurement {
             config,
-            conclusion,
+            conclusion: Conclusion::begin(args.output.clone(), &args.gates, args.document())?,
             interrupt: Interrupt::listen()?,
             near,
             builtin: None,
-        }))
+        })
     }
 
     /// Starts the built-in server, unless it is at the far end of a link.
     pub(super) fn start_server(&mut self) -> anyhow::Result<()> {
         if self.near.is_none() {
-            self.builtin = Some(Builtin::start(server_config(&self.config.options))?);
+            self.builtin = Some(Builtin::start(server_config(&self.config.options)?)?);
         }
         Ok(())
     }
@@ -79,7 +71,7 @@ impl<'a> Measurement<'a> {
         }
         match &self.near {
             Some(near) => near.describe(&mut head),
-            None if config.demonstration => {
+            None if config.options.is_demonstration => {
                 head.subject = Some("the built-in server on plain loopback, 0 ms away".to_owned());
             }
             None => {}
@@ -103,7 +95,7 @@ impl<'a> Measurement<'a> {
     /// Writes everything; the page of the demonstration ends with what comes next.
     pub(super) fn conclude(self, document: &Document) -> Result<ExitCode, Failed> {
         let next = match &document.parts {
-            Parts::Bench(parts) if self.config.demonstration => {
+            Parts::Bench(parts) if self.config.options.is_demonstration => {
                 Some(documents::demonstration(&parts.facts))
             }
             _ => None,

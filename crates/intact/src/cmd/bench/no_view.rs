@@ -2,22 +2,12 @@
 //! of progress. `--live` is an error.
 
 use crate::cmd::missing_feature;
+use crate::cmd::recording::Shown;
 use crate::exit::Failed;
 use anyhow::anyhow;
 use intact_bench::{Gauge, Position};
 use intact_ledger::Run;
 use std::sync::Arc;
-
-/// What is drawn next to the counts.
-#[allow(dead_code, reason = "only the view of the feature has others")]
-pub(in crate::cmd) enum Shown {
-    /// The line of progress.
-    Line,
-    /// These lines in its place.
-    Block(String),
-    /// Nothing.
-    Nothing,
-}
 
 /// No view.
 pub(in crate::cmd) struct BenchView;

@@ -18,7 +18,6 @@ use intact_scenario::{LARGEST_FILE, Language, Plan};
 use intact_units::Quantity::{Share, Time};
 use intact_units::duration;
 use intact_units::plural::counted;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -50,7 +49,7 @@ pub(super) fn measure(args: &Args, measurement: &mut Measurement<'_>) -> Result<
         measurement.start_server()?;
     }
     let scenario = scenario(args, &file, plan, measurement.ready(), None)?;
-    announce(scenario.size());
+    console::note(&format!("sending {}", words(scenario.size())));
     let head = measurement.head(|head| scenario.describe(head));
     let mut recording = measurement.record(head, scenario.gauge())?;
     let mut tally = scenario
@@ -74,15 +73,11 @@ fn read(args: &Args) -> Result<(String, Plan), Failed> {
             "--scenario {file}: the name has to end with .js (JavaScript) or .toml"
         ))
     })?;
-    let text = text(path)
+    let text = input_file::read_text(path, LARGEST_FILE)
         .with_context(|| format!("--scenario {file}"))
         .map_err(Failed::usage)?;
     let plan = intact_scenario::compile(&file, language, &text, LIMIT).map_err(Failed::usage)?;
     Ok((file, plan))
-}
-
-fn text(path: &Path) -> std::io::Result<String> {
-    input_file::read_text(path, LARGEST_FILE)
 }
 
 /// The scenario of these options. `ready`: the built-in server. `otherwise`: the target where
@@ -128,7 +123,7 @@ fn scenario(
         true => url,
         false => format!("http://{url}"),
     };
-    let config = bench_config(args, false, whole, ready)?;
+    let config = bench_config(args, whole, ready)?;
     let arrival = Arrival {
         spacing: args.open_loop.arrivals.unwrap_or(Arrivals::Poisson),
         clients: args.requests,
@@ -137,11 +132,6 @@ fn scenario(
     };
     let is_ours = ready.is_some();
     Scenario::new(config, plan, file, arrival, is_ours).map_err(Failed::usage)
-}
-
-/// What will be sent, before it is.
-fn announce(size: ScenarioSize) {
-    console::note(&format!("sending {}", words(size)));
 }
 
 /// What a scenario sends, where it is known in advance.

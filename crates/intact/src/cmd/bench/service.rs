@@ -2,7 +2,7 @@
 //! benched at its door, ended. Both sides are reported. Several services are variants, in a
 //! balanced random order.
 
-use super::args::{Args, Switch, time};
+use super::args::{Args, time};
 use super::measurement::Measurement;
 use super::watched_service::{ServiceJob, WatchedService};
 use super::{bench_config, usage_or_own};
@@ -12,13 +12,13 @@ use crate::console;
 use crate::exit::Failed;
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
-use intact_bench::{Bench, BenchObserver, Length, Position};
+use intact_bench::{Bench, BenchObserver, Length, Place, Position};
 use intact_client::{Clock, ServerUrl};
 use intact_experiment::order;
 use intact_experiments::bench::{NOT_OBSERVED, OutgoingRound, SERVICE_ENDED};
 use intact_findings::Document;
 use intact_ledger::store::Outgoing;
-use intact_ledger::{Caveat, Cell, ConnectionId, Round, Row, Tally, Variant, redact};
+use intact_ledger::{Caveat, Row, Tally, Variant, redact};
 use intact_units::foreign_text::escape;
 use serde::{Deserialize, Serialize};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -33,8 +33,6 @@ const ROUNDS: u32 = 10;
 const CONNECTIONS: u32 = 16;
 /// The load before each round, so that a service is warm.
 const WARM_UP: Duration = Duration::from_millis(500);
-/// The bits of an id that a bench uses of one thread; those of its thread begin 16 bits higher.
-const IDS: u32 = 32;
 
 /// The person's own services.
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
@@ -69,7 +67,7 @@ pub(super) fn measure(args: &Args, measurement: &Measurement<'_>) -> Result<Docu
         )));
     }
     let arguments = arguments(args, each);
-    let bench_config = bench_config(&arguments, false, url, None)?;
+    let bench_config = bench_config(&arguments, url, None)?;
     if !bench_config.is_local().map_err(Failed::usage)? {
         return Err(Failed::usage(anyhow!(
             "--service runs on this machine: the URL has to be its address here, such as http://127.0.0.1:3000/"
@@ -96,7 +94,6 @@ pub(super) fn measure(args: &Args, measurement: &Measurement<'_>) -> Result<Docu
         recording,
         tally: Tally::new(),
         services: services.len(),
-        inner: variant.name.clone(),
         names: head.variants.iter().map(|one| one.name.clone()).collect(),
         outgoing: Vec::new(),
         ledgers: Ledgers::of(args.ledger.as_deref())?,
@@ -135,8 +132,8 @@ fn arguments(args: &Args, each: Duration) -> Args {
         args.axes.concurrency = vec![CONNECTIONS];
     }
     // both values are the default, which compares; here the services are compared
-    if let [Switch::On, Switch::Off] = args.axes.keepalive.as_slice() {
-        args.axes.keepalive = vec![Switch::On];
+    if args.axes.keepalive == [true, false] {
+        args.axes.keepalive = vec![true];
     }
     args
 }
@@ -203,8 +200,6 @@ struct ServiceRounds<'a> {
     recording: Recording,
     tally: Tally,
     services: usize,
-    /// What the bench of a round calls its variant.
-    inner: String,
     /// What the variants are called.
     names: Vec<String>,
     /// What they sent and opened, round by round.
@@ -237,7 +232,7 @@ impl ServiceRounds<'_> {
         let options = &self.args.service;
         let line = &options.service[service];
         self.recording
-            .describe(format!("round {round} of {rounds}, {}", escape(line)));
+            .describe(&format!("round {round} of {rounds}, {}", escape(line)));
         let outgoing = Outgoing {
             variant: service as u32,
             round,
@@ -252,22 +247,9 @@ impl ServiceRounds<'_> {
             length: Length::Time(WARM_UP),
             ..self.bench_config.clone()
         };
-        let mut warming = Placed {
-            recording: &mut self.recording,
-            place: None,
-            turns: self.turns,
-        };
-        let bench = Bench::new(warm).map_err(usage_or_own)?;
-        bench.run(self.clock, &mut warming).map_err(usage_or_own)?;
-        let place = (service as u32, round);
-        let mut placed = Placed {
-            recording: &mut self.recording,
-            place: Some(place),
-            turns: self.turns,
-        };
-        let bench = Bench::new(self.bench_config.clone()).map_err(usage_or_own)?;
-        let tally = bench.run(self.clock, &mut placed).map_err(usage_or_own)?;
-        self.add(tally, place);
+        self.load(warm, &outgoing, false)?;
+        let tally = self.load(self.bench_config.clone(), &outgoing, true)?;
+        self.tally.merge(&tally);
         let id = match running.has_ended() {
             true => SERVICE_ENDED,
             false => NOT_OBSERVED,
@@ -288,106 +270,42 @@ impl ServiceRounds<'_> {
         Ok(())
     }
 
-    /// Adds the counts of a bench of one round.
-    fn add(&mut self, tally: Tally, place: (u32, u32)) {
-        let mut placed = Tally::new();
-        placed.sockets = tally.sockets;
-        let caveats = tally.caveats.iter();
-        let service = &self.names[place.0 as usize];
-        placed.caveats = caveats
-            .map(|one| about(one, &self.inner, service))
-            .collect();
-        placed.cells = tally
-            .cells
-            .into_iter()
-            .map(|cell| Cell {
-                variant: Some(place.0),
-                round: of_round(cell.round, place.1),
-                bounds: cell.bounds.map(|bounds| Round {
-                    variant: place.0,
-                    round: of_round(Some(bounds.round), place.1).unwrap_or(place.1),
-                    ..bounds
-                }),
-                ..cell
-            })
-            .collect();
-        self.tally.merge(&placed);
+    /// The load of one round. The load before it is in no record.
+    fn load(
+        &mut self,
+        config: intact_bench::Config,
+        place: &Outgoing,
+        is_recorded: bool,
+    ) -> Result<Tally, Failed> {
+        let place = Place {
+            variant: place.variant,
+            name: self.names[place.variant as usize].clone(),
+            round: place.round,
+            turn: self.turns.0,
+        };
+        let mut observer = RoundObserver {
+            recording: &mut self.recording,
+            turns: self.turns,
+            is_recorded,
+        };
+        let bench = Bench::new(config).map_err(usage_or_own)?.placed(&place);
+        bench.run(self.clock, &mut observer).map_err(usage_or_own)
     }
 }
 
-/// A caveat of the bench of one round, whose variant is the service.
-fn about(caveat: &Caveat, inner: &str, service: &str) -> Caveat {
-    let message = match caveat.message.strip_prefix(inner) {
-        Some(rest) if rest.starts_with(": ") => format!("{service}{rest}"),
-        _ => caveat.message.clone(),
-    };
-    Caveat {
-        message,
-        ..caveat.clone()
-    }
-}
-
-/// The round in the run: a preflight stays one.
-fn of_round(round: Option<u32>, here: u32) -> Option<u32> {
-    round.map(|round| if round == 0 { 0 } else { here })
-}
-
-/// Hands on the rows of one round with its variant, its number, and ids of its own. The load before
-/// a round has no place, and is in no record.
-struct Placed<'a> {
+/// Hands on the rows of one round.
+struct RoundObserver<'a> {
     recording: &'a mut Recording,
-    place: Option<(u32, u32)>,
     turns: (u32, u32),
+    is_recorded: bool,
 }
 
-impl Placed<'_> {
-    fn id(&self, id: u64) -> u64 {
-        id | (u64::from(self.turns.0) << IDS)
-    }
-
-    fn place(&self, row: &Row, (variant, round): (u32, u32)) -> Row {
-        let connection = |id: ConnectionId| ConnectionId(self.id(id.0));
-        let mut row = row.clone();
-        match &mut row {
-            Row::Opened(one) | Row::Revised(one) => {
-                one.id = connection(one.id);
-                one.variant = Some(variant);
-                one.round = of_round(one.round, round);
-            }
-            Row::Exchange(one) => {
-                one.id = self.id(one.id);
-                one.connection = one.connection.map(connection);
-                one.variant = Some(variant);
-                one.round = of_round(one.round, round);
-            }
-            Row::Closed(one) => {
-                one.connection = connection(one.connection);
-                one.variant = Some(variant);
-                one.round = of_round(one.round, round);
-            }
-            Row::Lookup(one) => {
-                one.variant = Some(variant);
-                one.round = of_round(one.round, round);
-            }
-            Row::Round(one) => {
-                one.variant = variant;
-                one.round = of_round(Some(one.round), round).unwrap_or(round);
-            }
-            Row::Sockets(_) | Row::Invocation(_) | Row::Fault(_) | Row::Caveat(_) => {}
-        }
-        row
-    }
-}
-
-impl BenchObserver for Placed<'_> {
+impl BenchObserver for RoundObserver<'_> {
     fn rows(&mut self, rows: &[Row]) {
-        if let Some(place) = self.place {
-            let placed: Vec<Row> = rows.iter().map(|row| self.place(row, place)).collect();
-            self.recording.rows(&placed);
+        if self.is_recorded {
+            self.recording.rows(rows);
         }
     }
-
-    fn round_over(&mut self, _: &Tally) {}
 
     fn warn(&mut self, words: &str) {
         self.recording.warn(words);

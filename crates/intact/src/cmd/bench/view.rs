@@ -1,6 +1,7 @@
 //! What a person sees while a bench runs on a terminal: a block of lines after a while, or with
 //! `--live` the whole screen. The key q ends the run and keeps what was measured.
 
+use crate::cmd::recording::Shown;
 use crate::exit::Failed;
 use intact_bench::{Gauge, Position, Progress};
 use intact_ledger::Run;
@@ -25,16 +26,6 @@ enum Surface {
     Waiting,
     Screen(Box<BenchScreen>),
     /// No terminal, or the terminal was given back.
-    Nothing,
-}
-
-/// What is drawn next to the counts.
-pub(in crate::cmd) enum Shown {
-    /// The line of progress.
-    Line,
-    /// These lines in its place.
-    Block(String),
-    /// Nothing: the screen has it, or there is nothing new.
     Nothing,
 }
 

@@ -47,9 +47,8 @@ pub(crate) fn run_as_child(job: &ServiceJob) -> Result<ExitCode, Failed> {
     head.add_evidence(Mode::Auto.evidence());
     head.subject = Some(intact_ledger::redact::line(&job.command));
     let files = OutputFiles::of(Some(job.ledger.clone()), None);
-    let mut recording =
-        Observing::start(TrafficAnalysis::new(&head), &head, &files).map_err(Failed::own)?;
-    let key = run_header::fingerprint_key().map_err(Failed::own)?;
+    let mut recording = Observing::start(TrafficAnalysis::new(&head), &head, &files)?;
+    let key = run_header::fingerprint_key()?;
     let line = shell_line(&job.command);
     let command = ["sh".into(), "-c".into(), line.into()].to_vec();
     let mut config = intact_watch::Config::new(command, key);

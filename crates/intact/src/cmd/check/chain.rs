@@ -6,7 +6,7 @@ use crate::cmd::audit;
 use crate::cmd::bench::time;
 use crate::cmd::conclusion::Conclusion;
 use crate::cmd::run_header;
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use crate::interrupt::Interrupt;
 use anyhow::anyhow;
 use intact_document::requirement::DocumentKind;
@@ -25,7 +25,7 @@ pub(crate) struct ChainArgs {
     /// Compare the idle limits of a path instead of probing. A hop is NAME=LIMIT (60s, none, off;
     /// 75s/60s for both sides), NAME=FILE (a configuration of nginx, HAProxy, Apache or Caddy), or
     /// a product for its defaults
-    #[arg(long, value_name = "HOP", num_args = 1.., value_parser = hop, conflicts_with_all = ["url", "drain", "ladder", "pcapng", "ledger", "tries", "thorough", "no_idle"])]
+    #[arg(long, value_name = "HOP", num_args = 1.., conflicts_with_all = ["url", "drain", "ladder", "pcapng", "ledger", "tries", "thorough", "no_idle"])]
     chain: Vec<HopSpec>,
     /// A log, capture or ledger that `audit` reads: its idle times give the requests that are
     /// expected to be lost; HOP= if they are of the connections that one hop accepts
@@ -34,11 +34,6 @@ pub(crate) struct ChainArgs {
     /// The round trip between two hops, in which a request crosses the server's close
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "1ms", requires = "chain")]
     rtt: Duration,
-}
-
-fn hop(text: &str) -> Result<HopSpec, String> {
-    text.parse()
-        .map_err(|error: intact_timers::HopError| error.to_string())
 }
 
 impl ChainArgs {
@@ -159,9 +154,6 @@ impl Files for Disk {
 /// Compares the limits and prints the page.
 pub(super) fn run(args: &Args, words: &[String]) -> Result<ExitCode, Failed> {
     let conclusion = Conclusion::begin(args.output.clone(), &args.gates, DocumentKind::Chain)?;
-    let Some(conclusion) = conclusion else {
-        return Ok(ExitCode::from(exit::FINE));
-    };
     let interrupt = Interrupt::listen()?;
     let hops = args.chain.hops()?;
     let gaps = args.chain.idle_times(&hops, words)?;

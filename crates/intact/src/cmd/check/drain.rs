@@ -30,7 +30,7 @@ pub(crate) struct DrainArgs {
     #[arg(long, value_name = "SIGNAL", value_parser = signal, default_value = "TERM", requires = "drain")]
     drain_signal: EndSignal,
     /// A slow request, to be in flight at the signal; POST, PUT and PATCH carry {}
-    #[arg(long, value_name = "[METHOD ]PATH", value_parser = super::tried, requires = "drain")]
+    #[arg(long, value_name = "[METHOD ]PATH", requires = "drain")]
     drain_slow: Option<ExtraRequest>,
     /// The server's command and its arguments
     #[arg(last = true, value_name = "CMD", requires = "drain")]

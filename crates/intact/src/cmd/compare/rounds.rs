@@ -1,11 +1,11 @@
 //! Programs run in interleaved rounds under `watch`, into one ledger.
 
+use super::Args;
 use super::programs::{self, Program};
-use super::{Args, head};
 use crate::cmd::config::Config;
 use crate::cmd::observing::Observing;
 use crate::cmd::progress;
-use crate::cmd::run_header::{fingerprint_key, seed};
+use crate::cmd::run_header::{self, fingerprint_key, seed};
 use crate::cmd::watch::processor::function_names;
 use crate::cmd::watch::sampler::ProgramSampler;
 use crate::cmd::watch::{key_logging, not_run};
@@ -16,7 +16,7 @@ use indicatif::ProgressBar;
 use intact_document::cpu::ProgramWork;
 use intact_experiment::order;
 use intact_experiments::compare::{CompareFacts, Comparison, PROGRAM_FAILED, WARMUP};
-use intact_ledger::{Caveat, Event, Round, Rows, Run, Sink, Vantage, redact};
+use intact_ledger::{Caveat, Event, Producer, Round, Rows, Run, Sink, Vantage, redact};
 use intact_units::foreign_text::escape;
 use intact_units::number::timer;
 use intact_watch::{Clock, Ended, Outcome, RunPosition, Streams};
@@ -32,16 +32,15 @@ pub(super) fn of_programs(
     let args = &config.options;
     let programs = programs::parse(&args.programs, &args.env)?;
     let run = described(config, &programs);
-    let recording = Observing::start(Comparison::new(&run), &run, &args.files);
     let mut rounds = Rounds {
         args,
         programs: &programs,
         clock: Clock::start(),
-        recording: recording.map_err(Failed::own)?,
-        config: intact_watch::Config::new(Vec::new(), fingerprint_key().map_err(Failed::own)?),
+        recording: Observing::start(Comparison::new(&run), &run, &args.files)?,
+        config: intact_watch::Config::new(Vec::new(), fingerprint_key()?),
         failures: BTreeMap::new(),
         sampler: sampler(args, programs.len())?,
-        bar: bar(args, programs.len()).map_err(Failed::own)?,
+        bar: bar(args, programs.len())?,
     };
     let ended = rounds.all(run.seed.unwrap_or(0));
     rounds.bar.finish_and_clear();
@@ -61,7 +60,7 @@ fn sampler(args: &Args, programs: usize) -> Result<Option<ProgramSampler>, Faile
     }
     let option = if args.cpu { "--cpu" } else { "--flamegraph" };
     let sampler = ProgramSampler::new(programs)
-        .map_err(|reason| Failed::wrapper(exit::NOT_PERMITTED, anyhow!("{option}: {reason}")))?;
+        .map_err(|reason| Failed::forbidden(anyhow!("{option}: {reason}")))?;
     Ok(Some(sampler))
 }
 
@@ -90,7 +89,7 @@ fn add_work(
 
 fn described(config: &Config<Args>, programs: &[Program]) -> Run {
     let args = &config.options;
-    let mut run = head(Vantage::OnPath, &config.words);
+    let mut run = run_header::head(Producer::Compare, Vantage::OnPath, &config.words);
     run.rows = Rows::All;
     run.add_evidence(intact_watch::Mode::Auto.evidence());
     run.seed = Some(args.seed.unwrap_or_else(seed));
@@ -200,13 +199,12 @@ impl Rounds<'_> {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .status()
-            .context("--prepare: sh cannot be run");
-        let status = status.map_err(Failed::own)?;
+            .context("--prepare: sh cannot be run")?;
         if status.success() {
             return Ok(());
         }
         let line = redact::line(line);
-        Err(Failed::own(anyhow!("--prepare failed ({status}): {line}")))
+        Err(anyhow!("--prepare failed ({status}): {line}").into())
     }
 
     /// The code to end with, if the comparison ends here.

@@ -47,9 +47,7 @@ pub(crate) struct Args {
 
 /// Runs a campaign.
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    let Some(requirements) = args.shown.begin()? else {
-        return Ok(ExitCode::from(exit::FINE));
-    };
+    let requirements = args.shown.begin()?;
     let plan = load(&args.plan)?;
     let workers = args.workers.unwrap_or(plan.limits.workers);
     if workers > plan.limits.workers {
@@ -208,11 +206,11 @@ impl Crew {
             .stdout(Stdio::null())
             .spawn()
             .context("cannot start a worker")?;
-        let config =
-            work::Config::of_worker(&self.queue_name, &self.store, &name, self.share.clone());
+        let worker =
+            work::Args::of_worker(&self.queue_name, &self.store, &name, self.share.clone());
         if let Some(stdin) = &mut child.stdin {
             // a worker that ended early reads nothing; `look` reports it
-            let _ = internal::send(&Job::Work(Box::new(config)), stdin);
+            let _ = internal::send(&Job::Work(Box::new(worker)), stdin);
         }
         self.alive.push((name, child));
         Ok(())

@@ -35,14 +35,8 @@ pub(crate) struct Args {
     /// When to end
     #[arg(long, value_enum, default_value = "empty")]
     until: Until,
-}
-
-/// All that a worker depends on.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Config {
-    /// The options.
-    options: Args,
     /// Which messages it takes; absent: all of the queue.
+    #[arg(skip)]
     share: Option<Share>,
 }
 
@@ -66,34 +60,26 @@ impl Share {
     }
 }
 
-impl From<Args> for Config {
-    fn from(options: Args) -> Config {
-        let share = None;
-        Config { options, share }
-    }
-}
-
-impl Config {
-    /// A worker of `intact fleet run`: it ends when the queue is empty.
-    pub(super) fn of_worker(queue: &str, store: &str, name: &str, share: Share) -> Config {
-        let options = Args {
+impl Args {
+    /// Those of a worker of `intact fleet run`: it ends when the queue is empty.
+    pub(super) fn of_worker(queue: &str, store: &str, name: &str, share: Share) -> Args {
+        Args {
             queue: queue.to_owned(),
             store: store.to_owned(),
             name: Some(name.to_owned()),
             until: Until::Empty,
-        };
-        let share = Some(share);
-        Config { options, share }
+            share: Some(share),
+        }
     }
 }
 
 /// Works, and reports each message.
-pub(super) fn run(config: &Config) -> Result<ExitCode, Failed> {
-    work(config, &Interrupt::listen()?, true)
+pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
+    work(args, &Interrupt::listen()?, true)
 }
 
 /// Works without a report of each message, at most until standard input ends.
-pub(crate) fn run_as_child(config: &Config, mut parent: Control) -> Result<ExitCode, Failed> {
+pub(crate) fn run_as_child(args: &Args, mut parent: Control) -> Result<ExitCode, Failed> {
     let interrupt = Interrupt::listen()?;
     let ended = interrupt.clone();
     std::thread::spawn(move || {
@@ -101,17 +87,16 @@ pub(crate) fn run_as_child(config: &Config, mut parent: Control) -> Result<ExitC
         let _ = std::io::copy(&mut parent, &mut std::io::sink());
         ended.end();
     });
-    work(config, &interrupt, false)
+    work(args, &interrupt, false)
 }
 
-fn work(config: &Config, interrupt: &Interrupt, reports: bool) -> Result<ExitCode, Failed> {
-    let args = &config.options;
+fn work(args: &Args, interrupt: &Interrupt, reports: bool) -> Result<ExitCode, Failed> {
     system::make_private_files();
     let name = args.name.clone().unwrap_or_else(|| {
         let host = host_name();
         format!("{host}-{}", std::process::id())
     });
-    let mut queue = match &config.share {
+    let mut queue = match &args.share {
         // a worker sends nothing, so that it sets no deliveries
         Some(share) => share.open(&args.queue, 0)?,
         None => open_queue(&args.queue)?,

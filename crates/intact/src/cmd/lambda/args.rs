@@ -3,6 +3,8 @@
 use crate::cmd::conclusion::Output;
 use crate::cmd::fault_options::FaultOptions;
 use crate::cmd::gates::Gates;
+use crate::cmd::options;
+use clap::ArgAction;
 use intact_link::Spec;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -98,8 +100,8 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Comparing")]
     pub(super) seed: Option<u64>,
     /// Whether the function's connections are followed, by a relay as `intact watch` does it
-    #[arg(long, value_enum, default_value_t = OnOff::On, help_heading = "Invoking")]
-    pub(super) watch: OnOff,
+    #[arg(long, value_parser = options::words(options::SWITCH), action = ArgAction::Set, default_value = "on", help_heading = "Invoking")]
+    pub(super) watch: bool,
     /// Keep the ledger in a new folder: invocations, connections, requests
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(super) ledger: Option<PathBuf>,
@@ -114,12 +116,6 @@ pub(crate) struct Args {
     /// variants
     #[arg(required_unless_present = "require", last = true, value_name = "CMD")]
     pub(super) command: Vec<OsString>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
-pub(super) enum OnOff {
-    On,
-    Off,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]

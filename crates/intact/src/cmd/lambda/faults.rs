@@ -4,8 +4,8 @@
 //! The function runs once without a fault where there is something to compare, then once for each
 //! kind, in environments of its own. Must not judge: `findings::fault` does.
 
+use super::Args;
 use super::Turn;
-use super::args::{Args, OnOff};
 use crate::cmd::fault_options;
 use crate::exit::Failed;
 use anyhow::anyhow;
@@ -23,7 +23,7 @@ pub(super) fn turns(args: &Args, functions: &[(Variant, Function)]) -> Result<Ve
     let [(_, function)] = functions else {
         return refused("--fault compares kinds of faults: name one function, without --variants");
     };
-    if args.watch == OnOff::Off {
+    if !args.watch {
         return refused("--fault acts on connections that are followed: leave --watch off out");
     }
     if args.rounds.is_some_and(|rounds| rounds > 1) {

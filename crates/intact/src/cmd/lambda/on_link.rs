@@ -20,16 +20,16 @@ pub(super) fn run(spec: &Spec, server: Server, config: Config) -> Result<ExitCod
     let link = link::start(spec, None).inspect_err(|_| {
         console::note("without --link the function runs and is stopped between invocations all the same; not emulated are then the round trip and the network that does not respond for it");
     })?;
-    let far = ServerSide::start(&link, server).map_err(Failed::own)?;
+    let far = ServerSide::start(&link, server)?;
     console::note_lines(&document::beginning(&link, far.environment()));
-    let mut command = internal::command().map_err(Failed::own)?;
+    let mut command = internal::command()?;
     for (name, value) in far.environment() {
         command.env(name, value);
     }
     let job = Job::Lambda(Box::new(config), Surroundings::of(&link, None));
-    let code = on_link::run_job(&link, command, &job, Failed::own, |_| {})?;
-    let served = far.end().map_err(Failed::own)?;
-    let account = link.account().context("the link").map_err(Failed::own)?;
+    let code = on_link::run_job(&link, command, &job, |_| {})?;
+    let served = far.end()?;
+    let account = link.account().context("the link")?;
     console::note_lines(&document::end(&link, &account, served.as_ref()));
     Ok(code)
 }

@@ -16,9 +16,7 @@ pub(crate) struct ChildProcess {
 impl ChildProcess {
     /// Starts it. From here on our signals are passed on to it.
     pub(crate) fn start(command: &mut Command) -> Result<ChildProcess, Failed> {
-        let signals = system::hold_signals()
-            .context("cannot listen for signals")
-            .map_err(Failed::own)?;
+        let signals = system::hold_signals().context("cannot listen for signals")?;
         let child = command
             .spawn()
             .map_err(|error| not_started(command, &error))?;
@@ -30,9 +28,7 @@ impl ChildProcess {
     pub(crate) fn wait(mut self) -> Result<CommandEnd, Failed> {
         let status = self.child.wait();
         self.signals.end();
-        let status = status
-            .context("cannot wait for the command")
-            .map_err(Failed::own)?;
+        let status = status.context("cannot wait for the command")?;
         Ok(match (status.code(), system::ended_by(status)) {
             (Some(code), _) => CommandEnd::Code(code as u8),
             (None, signal) => CommandEnd::Signal(signal.unwrap_or(0) as u8),
@@ -44,9 +40,9 @@ fn not_started(command: &Command, error: &io::Error) -> Failed {
     let program = command.get_program().display();
     match error.kind() {
         io::ErrorKind::NotFound => {
-            Failed::wrapper(exit::NOT_FOUND, anyhow!("{program}: no such program"))
+            Failed::with_code(exit::NOT_FOUND, anyhow!("{program}: no such program"))
         }
-        _ => Failed::wrapper(
+        _ => Failed::with_code(
             exit::NOT_RUNNABLE,
             anyhow!("{program} cannot be run: {error}"),
         ),

@@ -20,6 +20,21 @@ pub(crate) enum Server {
     Command { command: String, port: Option<u16> },
 }
 
+impl Server {
+    /// The command; without one the built-in server, as configured.
+    pub(crate) fn new(
+        command: Option<String>,
+        port: Option<u16>,
+        builtin: Option<Box<serve::Config>>,
+    ) -> Server {
+        let of_builtin = || builtin.unwrap_or_else(|| Box::new(serve::Config::of_builtin()));
+        match command {
+            Some(command) => Server::Command { command, port },
+            None => Server::Builtin(of_builtin()),
+        }
+    }
+}
+
 /// A server that listens. It ends with this value.
 pub(crate) struct ServerSide {
     environment: Vec<(&'static str, String)>,

@@ -3,9 +3,8 @@
 use super::name_server::{self, NameServerOptions};
 use super::upstream::UpstreamOptions;
 use crate::cmd::json::JsonTarget;
-use crate::cmd::{missing_feature, options, run_header};
+use crate::cmd::{config, missing_feature, options};
 use crate::exit::Failed;
-use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use intact_ledger::TlsVersion;
 use intact_link::{SERVER_NAME, SERVER_V4};
@@ -72,41 +71,24 @@ pub(crate) struct Args {
     /// The command that runs on the client side of --link
     #[arg(trailing_var_arg = true, value_name = "CMD")]
     pub(super) command: Vec<OsString>,
-}
-
-/// All that a server depends on.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Config {
-    /// The options.
-    pub(super) options: Args,
-    /// The command line, as it is recorded.
-    pub(super) words: Vec<String>,
     /// Where it listens.
+    #[arg(skip)]
     place: Place,
 }
 
-/// Bytes of early data that a built-in server takes.
-const EARLY_DATA: u32 = 16_384;
+/// All that a server depends on.
+pub(crate) type Config = config::Config<Args>;
 
 /// Where a server listens.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 enum Place {
     /// At the addresses of the options.
+    #[default]
     Chosen,
     /// At free ports of this machine.
     FreePorts,
     /// At ports 80 and 443 of the server side of a link.
     Link,
-}
-
-impl From<Args> for Config {
-    fn from(options: Args) -> Config {
-        Config {
-            options,
-            words: run_header::words(),
-            place: Place::Chosen,
-        }
-    }
 }
 
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
@@ -137,9 +119,10 @@ struct Tls {
         long = "tls",
         value_name = "1.2,1.3",
         value_delimiter = ',',
+        value_parser = options::words(VERSIONS),
         default_value = "1.2,1.3"
     )]
-    versions: Vec<Version>,
+    versions: Vec<TlsVersion>,
     /// TLS 1.3 tickets per handshake; 0: sessions cannot be resumed
     #[arg(long, value_name = "N", default_value_t = 2)]
     tickets: usize,
@@ -256,13 +239,7 @@ struct FaultOptions {
     seed: u64,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum, Serialize, Deserialize)]
-enum Version {
-    #[value(name = "1.2")]
-    Tls12,
-    #[value(name = "1.3")]
-    Tls13,
-}
+const VERSIONS: &[(&str, TlsVersion)] = &[("1.2", TlsVersion::Tls12), ("1.3", TlsVersion::Tls13)];
 
 impl Args {
     /// Where the certificate of our CA is to be written.
@@ -274,45 +251,28 @@ impl Args {
 impl Config {
     /// The built-in server without an option, at free ports of this machine.
     pub(crate) fn of_builtin() -> Config {
+        let mut options: Args = options::defaults(&[]);
+        options.place = Place::FreePorts;
         Config {
-            options: options::defaults(&[]),
+            options,
             words: ["intact", "serve"].map(str::to_owned).into(),
-            place: Place::FreePorts,
         }
-    }
-
-    /// The same, with HTTP/3 or without, and with early data or without.
-    pub(crate) fn with_http3(mut self, on: bool, early_data: bool) -> Config {
-        self.options.http3 = on;
-        if early_data {
-            self.options.tls.early_data = Some(EARLY_DATA);
-        }
-        self
-    }
-
-    /// The same, which takes data with the SYN or does not.
-    pub(crate) fn with_fast_open(mut self, on: bool) -> Config {
-        self.options.tcp_fastopen = on;
-        self
-    }
-
-    /// The same, which sends an `ETag` or does not.
-    pub(crate) fn with_etag(mut self, on: bool) -> Config {
-        self.options.answers.etag = on;
-        self
     }
 
     /// The same with these options.
     pub(crate) fn with_options(words: &[&str]) -> Result<Config, clap::Error> {
         let mut config = Config::of_builtin();
-        config.options = options::parse(words)?;
+        config.options = Args {
+            place: config.options.place,
+            ..options::parse(words)?
+        };
         config.words.extend(words.iter().map(ToString::to_string));
         Ok(config)
     }
 
     /// The same server on the server side of a link.
     pub(crate) fn on_link(mut self) -> Config {
-        self.place = Place::Link;
+        self.options.place = Place::Link;
         let names = [SERVER_NAME.to_owned(), SERVER_V4.to_string()];
         self.options.tls.name.extend(names);
         self
@@ -326,7 +286,7 @@ impl Config {
     /// The configuration of the server itself.
     pub(super) fn server(&self) -> Result<intact_serve::Config, Failed> {
         let args = &self.options;
-        let address = |chosen: SocketAddr, well_known: u16| match self.place {
+        let address = |chosen: SocketAddr, well_known: u16| match args.place {
             Place::Chosen => chosen,
             Place::FreePorts => SocketAddr::from(([127, 0, 0, 1], 0)),
             Place::Link => SocketAddr::from((SERVER_V4, well_known)),
@@ -362,7 +322,7 @@ impl Config {
             split: args.answers.split_h2,
             accept: args.wrongs.accept,
             close: args.limits.close,
-            drain: match self.place {
+            drain: match args.place {
                 Place::Chosen => args.limits.drain_time,
                 // a server of our own command ends with it
                 Place::FreePorts | Place::Link => Duration::ZERO,
@@ -384,13 +344,9 @@ impl Tls {
             _ => CertificateAuthority::issue(&self.name, self.cert_kind),
         }
         .map_err(Failed::usage)?;
-        let versions = self.versions.iter().map(|version| match version {
-            Version::Tls12 => TlsVersion::Tls12,
-            Version::Tls13 => TlsVersion::Tls13,
-        });
         Ok(TlsConfig {
             authority: Arc::new(authority),
-            versions: versions.collect(),
+            versions: self.versions.clone(),
             tickets: self.tickets,
             early_data: self.early_data.unwrap_or(0),
         })

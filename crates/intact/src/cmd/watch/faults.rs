@@ -5,7 +5,7 @@
 //! `each`, it runs once without a fault first, then once for each kind. Must not judge:
 //! `findings::fault` does.
 
-use super::{Args, How, key_logging, not_run, subject};
+use super::{Args, key_logging, not_run};
 use crate::cmd::conclusion::Conclusion;
 use crate::cmd::config::Config;
 use crate::cmd::fault_options::{self, FaultOptions};
@@ -15,7 +15,7 @@ use crate::exit::{self, Failed};
 use anyhow::anyhow;
 use indicatif::ProgressBar;
 use intact_findings::{Document, Parts};
-use intact_ledger::{Event, FaultEnd, FaultEvent, Producer, Rows, Run, Sink, Vantage};
+use intact_ledger::{Event, FaultEnd, FaultEvent, Run, Sink};
 use intact_servers::fault::{AXIS, FaultAnalysis};
 use intact_watch::{Clock, Ended, FaultConfig, Mode, Outcome, RunPosition, Streams};
 use std::process::ExitCode;
@@ -41,7 +41,7 @@ impl FaultArgs {
 /// Runs the program under its faults, then prints the card to standard error.
 pub(super) fn run(config: &Config<Args>, conclusion: &Conclusion) -> Result<ExitCode, Failed> {
     let args = &config.options;
-    if args.mode == How::Passthrough {
+    if args.mode == Mode::Passthrough {
         let words = "--fault needs the relay: leave --mode passthrough out";
         return Err(Failed::usage(anyhow!(words)));
     }
@@ -51,38 +51,32 @@ pub(super) fn run(config: &Config<Args>, conclusion: &Conclusion) -> Result<Exit
     }
     let planned = args.faults.options.planned()?;
     let head = head(config, &planned);
-    let key = run_header::fingerprint_key().map_err(Failed::own)?;
+    let key = run_header::fingerprint_key()?;
     let mut runs = Runs {
         args,
         clock: Clock::start(),
-        recording: Observing::start(FaultAnalysis::new(&head), &head, &args.files)
-            .map_err(Failed::own)?,
+        recording: Observing::start(FaultAnalysis::new(&head), &head, &args.files)?,
         config: intact_watch::Config::new(args.command.clone(), key),
-        bar: bar(args, planned.len()).map_err(Failed::own)?,
+        bar: bar(args, planned.len())?,
     };
     let ended = runs.all(&planned);
     runs.bar.finish_and_clear();
     let code = ended?;
     let facts = runs.recording.finish().facts();
     let document = Document::new(head, Parts::Fault(Box::new(facts)));
-    let finished = conclusion.finish_after(&document, code, args.quiet);
-    finished.map_err(Failed::own)
+    Ok(conclusion.finish_after(&document, code, args.quiet)?)
 }
 
 /// The header: a variant for each run.
 fn head(config: &Config<Args>, planned: &[Option<FaultConfig>]) -> Run {
-    let args = &config.options;
-    let mut head = run_header::head(Producer::Watch, Vantage::OnPath, &config.words);
-    head.rows = Rows::All;
+    let mut head = super::head(config);
     head.add_evidence(Mode::Auto.evidence());
-    head.subject = Some(subject(args));
     head.seed = planned.iter().flatten().map(|fault| fault.seed).next();
     head.varied = vec![AXIS.to_owned()];
     head.variants = planned
         .iter()
         .map(|fault| fault_options::variant(fault.as_ref()))
         .collect();
-    head.link = super::added_round_trip(args);
     head
 }
 
@@ -119,7 +113,7 @@ impl Runs<'_> {
         let mut config = self.config.clone();
         // not only a preference: a fault needs the relay
         config.mode = Mode::Relay;
-        if fault.is_none() && args.mode == How::Auto {
+        if fault.is_none() && args.mode == Mode::Auto {
             config.mode = Mode::Auto;
         }
         config.keys = key_logging(args.keys);

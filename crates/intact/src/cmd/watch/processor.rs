@@ -4,7 +4,7 @@
 
 use super::not_run;
 use super::sampler::Sampler;
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use anyhow::anyhow;
 use intact_document::cpu::{CpuFacts, CpuUse, OtherProcess};
 use intact_watch::{Cpu, WatchError};
@@ -65,7 +65,7 @@ impl Options {
         let sampler = Sampler::start(subjects, &self.also_pid);
         if let (Some(reason), Some(_)) = (sampler.silence(), &self.flamegraph) {
             let error = anyhow!("--flamegraph: {reason}");
-            return Err(Failed::wrapper(exit::NOT_PERMITTED, error));
+            return Err(Failed::forbidden(error));
         }
         Ok(Some(Measuring {
             sampler,

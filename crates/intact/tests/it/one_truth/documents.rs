@@ -365,20 +365,16 @@ pub(crate) fn fixtures() -> Vec<Input> {
 }
 
 /// Opens a connection in every invocation.
-const FUNCTION_CLIENT: &str = r#"
-import http.client, os
-api = http.client.HTTPConnection(os.environ["AWS_LAMBDA_RUNTIME_API"])
-root = "/2018-06-01/runtime/invocation/"
-while True:
-    api.request("GET", root + "next")
-    answer = api.getresponse()
-    event, id = answer.read(), answer.headers["Lambda-Runtime-Aws-Request-Id"]
+const FUNCTION_CLIENT: &str = concat!(
+    include_str!("../runtime.py"),
+    r#"
+def call(event, id):
     called = http.client.HTTPConnection("127.0.0.1", int(os.environ["PORT"]))
     called.request("GET", "/")
     called.getresponse().read()
-    api.request("POST", root + id + "/response", event)
-    api.getresponse().read()
-"#;
+run(call)
+"#
+);
 
 /// Six requests on a connection that is kept while it can be.
 const CALLER: &str = r#"

@@ -5,8 +5,7 @@ use crate::peers::program;
 use crate::program::{Server, exchanges, intact};
 use intact_ledger::store::Reader;
 use intact_ledger::{
-    Exchange, FaultEvent, FaultKind, FaultNotApplied, FaultObstacle, FaultPoint, FaultStrike, Row,
-    StallEnd,
+    Exchange, FaultEvent, FaultNotApplied, FaultObstacle, FaultPoint, FaultStrike, Row, StallEnd,
 };
 
 /// A run of a client under a fault.
@@ -145,7 +144,7 @@ fn each_kind_strikes_the_first_kept_connection_at_its_point() {
         assert_eq!(faulted.printed, ["200 100", second, "200 100"], "{kind}");
         assert_eq!(
             strike.kind,
-            FaultKind::from_id(kind.split('=').next().unwrap()).unwrap()
+            kind.split('=').next().unwrap().parse().unwrap()
         );
         assert_eq!(
             (strike.point, strike.exchanges_before),

@@ -5,8 +5,8 @@
 use super::watch;
 use crate::peers::program;
 use intact_ledger::Outcome;
-use intact_serve::hostile::{Script, ScriptedServer};
 use intact_serve::{CertificateAuthority, TlsConfig};
+use intact_test_servers::{Script, ScriptedServer};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -14,7 +14,7 @@ mod full;
 mod hostile;
 mod large;
 mod live;
-mod names;
+pub(crate) mod names;
 #[cfg(target_arch = "x86_64")]
 mod narrow;
 mod pinned;

@@ -2,7 +2,7 @@
 
 names.py FOLDER COMMAND...: FOLDER/questions is written with one line for each question that came. Names that begin with `moving`
 lead to 127.0.0.1 the first time they are asked for and to 127.0.0.2 ever after; those that begin with `several` lead to
-127.0.0.1 to 127.0.0.3.
+127.0.0.1 to 127.0.0.3; `row-2-1` leads to 127.1.2.1, and `wide-2-1` to 127.1.2.1, 127.1.2.11 and 127.1.2.21.
 """
 
 import collections
@@ -37,13 +37,17 @@ def answer(question, client):
         return
     time.sleep(0.01)
     missing = name.startswith(b"\7missing")
-    hosts = [1, 2, 3] if name.startswith(b"\7several") else [1]
+    hosts = [1, 2, 3] if name.startswith(b"several", 1) else [1]
+    network = bytes([127, 0, 0])
+    if name.startswith((b"row-", b"wide-"), 1):
+        width, row, host = name[1 : 1 + name[0]].split(b"-")
+        network, hosts = bytes([127, 1, int(row)]), [int(host) + more for more in ([0] if width == b"row" else [0, 10, 20])]
     count = len(hosts) if kind == 1 and not missing else 0
     head = question[:2] + struct.pack("!HHHHH", 0x8183 if missing else 0x8180, 1, count, 0, 0)
     is_moving = name.startswith(b"moving", 1)
     asked[name] += count
     hosts, ttl = ([2 if asked[name] > 1 else 1], 1) if is_moving else (hosts, 60)
-    record = b"\xc0\x0c\0\1\0\1" + struct.pack("!IH", ttl, 4) + bytes([127, 0, 0])
+    record = b"\xc0\x0c\0\1\0\1" + struct.pack("!IH", ttl, 4) + network
     records = b"".join(record + bytes([host]) for host in hosts[:count])
     names.sendto(head + question[12 : end + 5] + records, client)
 

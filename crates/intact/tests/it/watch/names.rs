@@ -9,13 +9,13 @@ use std::process::{Command, Output};
 /// How long the name server takes to answer, in nanoseconds.
 const TAKES: u64 = 10_000_000;
 
-pub(super) struct Stage {
+pub(crate) struct Stage {
     folder: tempfile::TempDir,
 }
 
 impl Stage {
     /// `None` where a namespace cannot be made or Python is missing.
-    pub(super) fn set(what: &str) -> Option<Stage> {
+    pub(crate) fn set(what: &str) -> Option<Stage> {
         program("python3", what)?;
         program("unshare", what)?;
         let folder = tempfile::tempdir().unwrap();
@@ -23,12 +23,12 @@ impl Stage {
         Some(Stage { folder })
     }
 
-    pub(super) fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.folder.path().join(name).display().to_string()
     }
 
     /// Runs a command next to the servers.
-    pub(super) fn run(&self, resolver: &str, command: &[&str]) -> Output {
+    pub(crate) fn run(&self, resolver: &str, command: &[&str]) -> Output {
         Command::new("unshare")
             .args(["--user", "--map-root-user", "--net", "--mount", "python3"])
             .arg(self.path("names.py"))

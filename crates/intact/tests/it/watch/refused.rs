@@ -421,20 +421,16 @@ fn compare_and_lambda_use_the_same_ways() {
 }
 
 /// Answers each event with itself, and asks the server once for each.
-const FUNCTION: &str = r#"
-import http.client, os
-api = http.client.HTTPConnection(os.environ["AWS_LAMBDA_RUNTIME_API"])
-root = "/2018-06-01/runtime/invocation/"
-while True:
-    api.request("GET", root + "next")
-    answer = api.getresponse()
+const FUNCTION: &str = concat!(
+    include_str!("../runtime.py"),
+    r#"
+def ask(event, id):
     server = http.client.HTTPConnection("127.0.0.1", PORT)
     server.request("GET", "/")
     server.getresponse().read()
-    event, id = answer.read(), answer.headers["Lambda-Runtime-Aws-Request-Id"]
-    api.request("POST", root + id + "/response", event)
-    api.getresponse().read()
-"#;
+run(ask)
+"#
+);
 
 #[test]
 fn a_running_program_is_followed_where_both_calls_are_refused() {

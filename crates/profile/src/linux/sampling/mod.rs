@@ -5,6 +5,7 @@ mod tree;
 
 use crate::{Gap, Profile, ProfileError, SampleTarget};
 use intact_sys::process::online_processors;
+use intact_sys::timer;
 use perf::Ring;
 use std::fs;
 use std::io;
@@ -65,7 +66,7 @@ impl Sampling {
     /// Samples from now on belong to this part of the run ([`crate::Stack::part`]).
     pub fn mark(&self, part: u32) {
         let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        marks.push((perf::now(), part));
+        marks.push((timer::monotonic(), part));
     }
 
     /// Ends the sampling and resolves the names.

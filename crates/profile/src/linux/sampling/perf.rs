@@ -1,6 +1,6 @@
 //! The only module that uses `perf_event`: opens a sampled software clock per thread and processor,
 //! and reads its records.
-#![allow(unsafe_code, reason = "poll, and the clock of the records")]
+#![allow(unsafe_code, reason = "poll")]
 
 use perf_event::data::{Comm, Exit, Fork, Record};
 use perf_event::events::Software;
@@ -24,20 +24,6 @@ const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 
 /// `PERF_RECORD_MISC_COMM_EXEC`.
 const BY_EXEC: u16 = 1 << 13;
-
-/// The clock of the records.
-const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
-
-/// The time on the clock of the records, in nanoseconds.
-pub(super) fn now() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` is valid for writes, and the clock exists on every Linux.
-    unsafe { libc::clock_gettime(CLOCK, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
 
 /// A record of the kernel, with its time in nanoseconds.
 pub(super) struct PerfRecord {
@@ -123,7 +109,7 @@ impl Ring {
             .comm_exec(true)
             .task(true)
             .sample_id_all(true)
-            .clockid(Clock::new(CLOCK))
+            .clockid(Clock::MONOTONIC)
             .wakeup_watermark(room / 4);
         let sampler = builder.build()?.sampled(room).map_err(|error| {
             // this error is about locked memory here, not about permission

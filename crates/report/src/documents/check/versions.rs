@@ -4,39 +4,18 @@
 use crate::page::*;
 use intact_document::grouping::grouped;
 use intact_ledger::Failure;
-use intact_ledger::server_profile::EarlyData;
-use intact_servers::check::{CheckFacts, Http3Facts, OldTls, VersionFacts};
+use intact_ledger::server_profile::{EarlyData, OldTls};
+use intact_servers::check::{CheckFacts, Http3Facts, VersionFacts};
 use intact_units::Quantity::Time;
 use intact_units::plural::counted;
 
-/// One version of HTTP over the versions of TLS in which it was the same; at least one.
-struct EqualVersions<'a>(Vec<&'a VersionFacts>);
-
-impl<'a> EqualVersions<'a> {
-    fn of(versions: impl Iterator<Item = &'a VersionFacts>) -> Vec<EqualVersions<'a>> {
-        let shown = |one: &VersionFacts| {
-            let fields = [one.connection.clone(), one.keep_alive.clone()];
-            (one.name(), reused(one), one.curl, fields)
-        };
-        let mut rows: Vec<EqualVersions<'a>> = Vec::new();
-        for one in versions {
-            match rows.iter_mut().find(|row| shown(row.first()) == shown(one)) {
-                Some(row) => row.0.push(one),
-                None => rows.push(EqualVersions(vec![one])),
-            }
-        }
-        rows
-    }
-
-    fn first(&self) -> &'a VersionFacts {
-        self.0[0]
-    }
-
-    /// What each has, in order.
-    fn joined(&self, what: impl Fn(&'a VersionFacts) -> Option<&'a str>) -> Option<String> {
-        let all: Vec<&str> = self.0.iter().filter_map(|one| what(one)).collect();
-        (!all.is_empty()).then(|| all.join(", "))
-    }
+/// What each of the versions has, in order.
+fn joined<'a>(
+    versions: &[&'a VersionFacts],
+    what: impl Fn(&'a VersionFacts) -> Option<&'a str>,
+) -> Option<String> {
+    let all: Vec<&str> = versions.iter().filter_map(|one| what(one)).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 /// HTTP and TLS versions, and whether a connection survives other methods.
@@ -47,30 +26,31 @@ pub(super) fn versions(facts: &CheckFacts) -> Section {
         tls.is_some() && all.all(|one| one.failed == Some(Failure::TlsVersion.id()))
     };
     let shown = facts.versions.iter().filter(|one| !is_refused(one.tls));
-    let shown = EqualVersions::of(shown);
+    // a row is one version of HTTP over the versions of TLS in which it was the same
+    let shown = grouped(shown.map(|one| {
+        let fields = (&one.connection, &one.keep_alive);
+        ((one.name(), reused(one), one.curl, fields), one)
+    }));
     let table = Rows::of(&shown)
-        .column("HTTP", |all| all.first().name())
-        .column("TLS", |all| all.joined(|one| one.tls))
-        .column("reused", |all| {
-            let one = all.first();
-            Cell::from(reused(one)).alarm_if(one.reused == Some(false) && one.http != "1.0")
+        .column("HTTP", |(_, all)| all[0].name())
+        .column("TLS", |(_, all)| joined(all, |one| one.tls))
+        .column("reused", |(_, all)| {
+            let is_closed = all[0].reused == Some(false) && all[0].http != "1.0";
+            Cell::from(reused(all[0])).alarm_if(is_closed)
         })
         .about("the server responded to a second request on the same connection")
-        .ranked(1, "curl says", |all| all.first().curl)
+        .ranked(1, "curl says", |(_, all)| all[0].curl)
         .about("after the first response")
-        .ranked(2, "Connection", |all| all.first().connection.as_ref())
+        .ranked(2, "Connection", |(_, all)| all[0].connection.as_ref())
         .about("as sent")
-        .ranked(3, "Keep-Alive", |all| all.first().keep_alive.as_ref())
+        .ranked(3, "Keep-Alive", |(_, all)| all[0].keep_alive.as_ref())
         .about("as sent")
-        .full("cipher", |all| all.joined(|one| one.cipher.as_deref()))
+        .full("cipher", |(_, all)| {
+            joined(all, |one| one.cipher.as_deref())
+        })
         .table();
-    let mut refused: Vec<&str> = facts.versions.iter().filter_map(|one| one.tls).collect();
-    refused.retain(|tls| {
-        facts
-            .versions
-            .iter()
-            .any(|one| one.tls == Some(*tls) && is_refused(one.tls))
-    });
+    let refused = facts.versions.iter().filter_map(|one| one.tls);
+    let mut refused: Vec<&str> = refused.filter(|tls| is_refused(Some(tls))).collect();
     refused.dedup();
     let refused = refused
         .into_iter()
@@ -118,7 +98,7 @@ fn offered(old: &[OldTls]) -> Vec<Block> {
         };
         let detail = one.detail.as_ref();
         let detail = detail.map_or_else(String::new, |detail| format!(" ({detail})"));
-        (format!("{result}{detail}"), one.version)
+        (format!("{result}{detail}"), one.version.as_str())
     }));
     let notes = results
         .into_iter()

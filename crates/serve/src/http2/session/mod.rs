@@ -13,12 +13,11 @@ use intact_ledger::Side;
 use intact_wire::h2::hpack::{Decoder, Encoder};
 use intact_wire::h2::{
     DEFAULT_WINDOW, Data, Error, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits,
-    Priority, Setting, Settings, SettingsPayload, writer,
+    Setting, Settings, SettingsPayload, widen, writer,
 };
 pub(super) use sending::AddField;
 use sending::Outgoing;
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt::Display;
 
 /// Streams that a client may have open at once.
 const STREAMS: u32 = 256;
@@ -26,8 +25,6 @@ const STREAMS: u32 = 256;
 /// connection.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 24;
-/// The largest window (RFC 9113 section 6.9.1).
-const LARGEST_WINDOW: i64 = 0x7fff_ffff;
 /// The largest list of header fields that is taken, in bytes.
 const LARGEST_LIST: usize = 64 * 1024;
 /// Learns what the client asks.
@@ -47,22 +44,7 @@ pub(super) trait Listener {
     fn goodbye(&mut self);
 }
 
-/// A connection that cannot go on; GOAWAY says why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Broken {
-    pub(super) code: ErrorCode,
-    pub(super) words: String,
-}
-
-impl Broken {
-    fn new(code: ErrorCode, words: &dyn Display) -> Broken {
-        Broken {
-            code,
-            words: words.to_string(),
-        }
-    }
-}
-
+#[derive(Default)]
 struct Stream {
     /// What we may send.
     window: i64,
@@ -145,26 +127,19 @@ impl Session {
         mut bytes: &[u8],
         out: &mut Vec<u8>,
         listener: &mut impl Listener,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Error> {
+        // taken for the loop, because its frames borrow it; an error is the end of reading
         let Some(mut reader) = self.reader.take() else {
             return Ok(());
         };
-        let done = loop {
-            match reader.read(bytes) {
-                Ok(step) => {
-                    bytes = &bytes[step.consumed..];
-                    let Some(frame) = step.event else {
-                        break Ok(());
-                    };
-                    if let Err(broken) = self.frame(frame, out, listener) {
-                        break Err(broken);
-                    }
-                }
-                Err(error) => break Err(Broken::new(error.code(), &error)),
-            }
-        };
+        loop {
+            let step = reader.read(bytes)?;
+            bytes = &bytes[step.consumed..];
+            let Some(frame) = step.event else { break };
+            self.frame(frame, out, listener)?;
+        }
         self.reader = Some(reader);
-        done
+        Ok(())
     }
 
     fn frame(
@@ -172,7 +147,7 @@ impl Session {
         frame: Frame<'_>,
         out: &mut Vec<u8>,
         listener: &mut impl Listener,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Error> {
         match frame {
             Frame::Headers(headers) => self.headers(&headers, out, listener),
             Frame::Data(data) => self.data(&data, out, listener),
@@ -182,16 +157,16 @@ impl Session {
             }
             Frame::Reset { stream, .. } => {
                 if self.is_unopened(stream) {
-                    return protocol("RST_STREAM on a stream that is not open");
+                    return Err(Error::Protocol("RST_STREAM on a stream that is not open"));
                 }
                 if self.forget(stream, ClosedStreams::Ended) {
                     listener.gone(stream, Side::Client);
                 }
                 Ok(())
             }
-            Frame::Priority { stream, priority } => {
-                if depends_on_itself(stream, Some(priority)) {
-                    return protocol("a stream that depends on itself");
+            Frame::Priority { stream, dependency } => {
+                if dependency == stream {
+                    return Err(Error::Protocol("a stream that depends on itself"));
                 }
                 Ok(())
             }
@@ -206,7 +181,7 @@ impl Session {
                 listener.goodbye();
                 Ok(())
             }
-            Frame::PushPromise(_) => protocol("a push from a client"),
+            Frame::PushPromise(_) => Err(Error::Protocol("a push from a client")),
             Frame::Preface
             | Frame::SettingsAck
             | Frame::Ping { ack: true, .. }
@@ -219,13 +194,12 @@ impl Session {
         headers: &Headers<'_>,
         out: &mut Vec<u8>,
         listener: &mut impl Listener,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Error> {
         let id = headers.stream;
         let mut head = RequestHead::default();
         // decoded in any case: the table has to stay in step
         self.decoder
-            .decode(headers.block, |field| head.take(field))
-            .map_err(|error| Broken::new(ErrorCode::COMPRESSION_ERROR, &error))?;
+            .decode(headers.block, |field| head.take(field))?;
         if let Some(stream) = self.streams.get_mut(&id) {
             if !stream.receiving {
                 self.reset(id, ErrorCode::STREAM_CLOSED, out, listener);
@@ -237,13 +211,17 @@ impl Session {
             return Ok(());
         }
         if id.is_multiple_of(2) {
-            return protocol("a stream of a client with an even number");
+            return Err(Error::Protocol("a stream of a client with an even number"));
         }
         if id <= self.highest {
             return match self.past.find(id) {
                 Some(ClosedStreams::Reset) => Ok(()),
-                Some(ClosedStreams::Ended) => closed("HEADERS on a stream that is closed"),
-                None => protocol("a stream with a lower number than one before"),
+                Some(ClosedStreams::Ended) => {
+                    Err(Error::StreamClosed("HEADERS on a stream that is closed"))
+                }
+                None => Err(Error::Protocol(
+                    "a stream with a lower number than one before",
+                )),
             };
         }
         self.highest = id;
@@ -257,7 +235,7 @@ impl Session {
             self.past.add(id, ClosedStreams::Reset);
             return Ok(());
         }
-        if head.fault().is_some() || depends_on_itself(id, headers.priority) {
+        if head.fault().is_some() || headers.dependency == Some(id) {
             writer::write_reset(out, id, ErrorCode::PROTOCOL_ERROR);
             self.past.add(id, ClosedStreams::Reset);
             return Ok(());
@@ -265,12 +243,9 @@ impl Session {
         let stream = Stream {
             window: i64::from(self.client.initial_window_size),
             room: i64::from(STREAM_WINDOW),
-            taken: 0,
             receiving: true,
             announced: head.length,
-            received: 0,
-            outgoing: None,
-            queued: false,
+            ..Stream::default()
         };
         self.streams.insert(id, stream);
         let bytes = headers.block.len() + FRAME_HEADER_LEN * headers.frames as usize;
@@ -289,11 +264,13 @@ impl Session {
         data: &Data<'_>,
         out: &mut Vec<u8>,
         listener: &mut impl Listener,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Error> {
         let id = data.stream;
         self.room -= i64::from(data.flow);
         if self.room < 0 {
-            return flow_control("more than the connection's window allows");
+            return Err(Error::FlowControl(
+                "more than the connection's window allows",
+            ));
         }
         // nothing is kept of it, so the window is given back at once, in pieces worth a frame
         self.taken += data.flow;
@@ -303,9 +280,11 @@ impl Session {
         }
         let Some(stream) = self.streams.get_mut(&id) else {
             return match self.past.find(id) {
-                _ if self.is_unopened(id) => protocol("DATA on a stream that is not open"),
+                _ if self.is_unopened(id) => {
+                    Err(Error::Protocol("DATA on a stream that is not open"))
+                }
                 Some(ClosedStreams::Reset) => Ok(()),
-                _ => closed("DATA on a stream that is closed"),
+                _ => Err(Error::StreamClosed("DATA on a stream that is closed")),
             };
         };
         if !stream.receiving {
@@ -348,27 +327,10 @@ impl Session {
         }
     }
 
-    fn settings(&mut self, payload: SettingsPayload<'_>, out: &mut Vec<u8>) -> Result<(), Broken> {
-        let before = self.client;
-        self.client.apply(payload).map_err(|error| {
-            // the one value whose code is another (RFC 9113 section 6.5.2)
-            let code = match { payload }.find(|entry| matches!(entry, (0x4, 0x8000_0000..))) {
-                Some(_) => ErrorCode::FLOW_CONTROL_ERROR,
-                None => error.code(),
-            };
-            Broken::new(code, &error)
-        })?;
-        if self.client.header_table_size != before.header_table_size {
-            let most = intact_wire::h2::hpack::DEFAULT_TABLE_SIZE;
-            self.encoder.resize(self.client.header_table_size.min(most));
-        }
-        let change =
-            i64::from(self.client.initial_window_size) - i64::from(before.initial_window_size);
+    fn settings(&mut self, payload: SettingsPayload<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+        let change = self.client.apply_to(&mut self.encoder, payload)?;
         for (&id, stream) in &mut self.streams {
-            stream.window += change;
-            if stream.window > LARGEST_WINDOW {
-                return flow_control("a window above 2^31 - 1");
-            }
+            widen(&mut stream.window, change)?;
             if stream.outgoing.is_some() && stream.window > 0 && !stream.queued {
                 stream.queued = true;
                 self.sending.push_back(id);
@@ -384,22 +346,19 @@ impl Session {
         increment: u32,
         out: &mut Vec<u8>,
         listener: &mut impl Listener,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Error> {
         if id == 0 {
-            self.window += i64::from(increment);
-            if self.window > LARGEST_WINDOW {
-                return flow_control("a window above 2^31 - 1");
-            }
-            return Ok(());
+            return widen(&mut self.window, i64::from(increment));
         }
         if self.is_unopened(id) {
-            return protocol("WINDOW_UPDATE on a stream that is not open");
+            return Err(Error::Protocol(
+                "WINDOW_UPDATE on a stream that is not open",
+            ));
         }
         let Some(stream) = self.streams.get_mut(&id) else {
             return Ok(());
         };
-        stream.window += i64::from(increment);
-        if stream.window > LARGEST_WINDOW {
+        if widen(&mut stream.window, i64::from(increment)).is_err() {
             self.reset(id, ErrorCode::FLOW_CONTROL_ERROR, out, listener);
         } else if stream.outgoing.is_some() && !stream.queued {
             stream.queued = true;
@@ -436,8 +395,13 @@ impl Session {
     }
 
     /// Appends the GOAWAY of a connection that cannot go on.
-    pub(super) fn give_up(&self, broken: &Broken, out: &mut Vec<u8>) {
-        writer::write_go_away(out, self.highest, broken.code, broken.words.as_bytes());
+    pub(super) fn give_up(&self, error: &Error, out: &mut Vec<u8>) {
+        writer::write_go_away(
+            out,
+            self.highest,
+            error.code(),
+            error.to_string().as_bytes(),
+        );
     }
 
     fn is_unopened(&self, id: u32) -> bool {
@@ -455,21 +419,4 @@ impl Session {
         self.past.add(id, past);
         true
     }
-}
-
-fn depends_on_itself(stream: u32, priority: Option<Priority>) -> bool {
-    priority.is_some_and(|priority| priority.dependency == stream)
-}
-
-fn protocol(words: &'static str) -> Result<(), Broken> {
-    let error = Error::Protocol(words);
-    Err(Broken::new(ErrorCode::PROTOCOL_ERROR, &error))
-}
-
-fn closed(words: &'static str) -> Result<(), Broken> {
-    Err(Broken::new(ErrorCode::STREAM_CLOSED, &words))
-}
-
-fn flow_control(words: &'static str) -> Result<(), Broken> {
-    Err(Broken::new(ErrorCode::FLOW_CONTROL_ERROR, &words))
 }

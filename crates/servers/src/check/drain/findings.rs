@@ -153,25 +153,18 @@ fn lost(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
     ];
     let groups = groups.into_iter().filter(|(_, group)| group.lost > 0);
     let by = drain.lost_by.iter().map(|(kind, count)| (*kind, *count));
-    Some(Finding {
-        evidence: statement!(
-            "{lost_by_time}",
-            lost_by_time = counts(groups.map(|(when, group)| (when, group.lost)))
-        )
-        .and(statement!("by kind: {lost_by}", lost_by = counts(by))),
-        fix: lost_remedy(facts, drain),
-        risk: Some(LOST_RISK.into()),
-        ..finding(
-            facts,
-            "lost-in-drain",
-            Severity::Error,
-            statement!(
-                "the server lost {lost} of {requests} while it ended",
-                lost = Value::Number(all.lost),
-                requests = requests(all.sent)
-            ),
-        )
-    })
+    let claim = statement!(
+        "the server lost {lost} of {requests} while it ended",
+        lost = Value::Number(all.lost),
+        requests = requests(all.sent)
+    );
+    let evidence = statement!(
+        "{lost_by_time}; by kind: {lost_by}",
+        lost_by_time = counts(groups.map(|(when, group)| (when, group.lost))),
+        lost_by = counts(by)
+    );
+    let found = finding(facts, "lost-in-drain", Severity::Error, claim).evidence(evidence);
+    Some(found.fix(lost_remedy(facts, drain)).risk(LOST_RISK))
 }
 
 /// It had to be killed, or its server survived.
@@ -210,12 +203,11 @@ fn not_ended(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
             Statement::text(END_IN_TIME),
         ),
     };
-    Some(Finding {
-        evidence,
-        fix,
-        risk: Some("the platform's SIGKILL loses what is in flight".into()),
-        ..finding(facts, "drain-not-ended", Severity::Error, claim)
-    })
+    let found = finding(facts, "drain-not-ended", Severity::Error, claim)
+        .evidence(evidence)
+        .fix(fix)
+        .risk("the platform's SIGKILL loses what is in flight");
+    Some(found)
 }
 
 /// The signal's default action ended it.
@@ -226,23 +218,16 @@ fn not_handled(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
     if drain.process.end != ProcessEnd::Ended || status != drain.signal || !is_cut_off {
         return None;
     }
-    Some(Finding {
-        evidence: statement!(
-            "the process ended {ended} after the signal, by its default action",
-            ended = Value::Duration(drain.process.ended_ms.value()?)
-        ),
-        fix: remedy(facts, FINISH),
-        risk: Some(LOST_RISK.into()),
-        ..finding(
-            facts,
-            "drain-not-handled",
-            Severity::Warning,
-            statement!(
-                "the server has no handler of {signal}: every request in flight is cut off",
-                signal = text(status)
-            ),
-        )
-    })
+    let claim = statement!(
+        "the server has no handler of {signal}: every request in flight is cut off",
+        signal = text(status)
+    );
+    let evidence = statement!(
+        "the process ended {ended} after the signal, by its default action",
+        ended = Value::Duration(drain.process.ended_ms.value()?)
+    );
+    let found = finding(facts, "drain-not-handled", Severity::Warning, claim).evidence(evidence);
+    Some(found.fix(remedy(facts, FINISH)).risk(LOST_RISK))
 }
 
 fn not_announced(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
@@ -259,24 +244,20 @@ fn not_announced(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
     } else {
         remedy(facts, ANNOUNCE)
     };
-    Some(Finding {
-        evidence: statement!(
-            "not announced by version: {by_version}",
-            by_version = counts(by)
-        ),
-        fix,
-        risk: Some("without an announcement a client sends its next request on a connection that the server is about to close".into()),
-        ..finding(
-            facts,
-            "drain-not-announced",
-            Severity::Warning,
-            statement!(
-                "the server ends without an announcement on {silent} of {connections}",
-                silent = Value::Number(of - announced),
-                connections = connections(of)
-            ),
-        )
-    })
+    let claim = statement!(
+        "the server ends without an announcement on {silent} of {connections}",
+        silent = Value::Number(of - announced),
+        connections = connections(of)
+    );
+    let evidence = statement!(
+        "not announced by version: {by_version}",
+        by_version = counts(by)
+    );
+    let found = finding(facts, "drain-not-announced", Severity::Warning, claim)
+        .evidence(evidence)
+        .fix(fix)
+        .risk("without an announcement a client sends its next request on a connection that the server is about to close");
+    Some(found)
 }
 
 /// New connections are refused at once, while a balancer may still send to it.
@@ -284,24 +265,18 @@ fn refused_at_once(facts: &CheckFacts, drain: &DrainFacts) -> Option<Finding> {
     let from = drain
         .refused_from_ms
         .filter(|from| *from < REFUSED_AT_ONCE_MS)?;
-    Some(Finding {
-        evidence: match drain.accepted_until_ms {
-            Some(until) => statement!(
-                "the last new connection with a response ended {accepted_until} after the signal",
-                accepted_until = Value::Duration(until)
-            ),
-            None => "no new connection got a response after the signal".into(),
-        },
-        fix: STOP_SENDING.into(),
-        ..finding(
-            facts,
-            "drain-refuses-at-once",
-            Severity::Info,
-            statement!(
-                "new connections are refused from {refused_from} after {signal}",
-                refused_from = Value::Duration(from),
-                signal = text(&drain.signal)
-            ),
-        )
-    })
+    let claim = statement!(
+        "new connections are refused from {refused_from} after {signal}",
+        refused_from = Value::Duration(from),
+        signal = text(&drain.signal)
+    );
+    let evidence = match drain.accepted_until_ms {
+        Some(until) => statement!(
+            "the last new connection with a response ended {accepted_until} after the signal",
+            accepted_until = Value::Duration(until)
+        ),
+        None => "no new connection got a response after the signal".into(),
+    };
+    let found = finding(facts, "drain-refuses-at-once", Severity::Info, claim);
+    Some(found.evidence(evidence).fix(STOP_SENDING))
 }

@@ -19,6 +19,7 @@ use crate::platform::relay_command::{
 };
 use crate::platform::run_context::RunContext;
 use crate::platform::secrets::Keys;
+use crate::platform::wait_readable;
 use crate::{Clock, Config, WatchSink};
 use direction::{Passed, ReadResult, RelayDirection, Stop};
 use fault::{FaultTarget, Faults, Shown, Strike};
@@ -31,14 +32,12 @@ use intact_sys::timer::Timer;
 use marks::PendingMarks;
 use mio::event::Event;
 use mio::net::TcpStream;
-use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use probes::Looks;
 use rest::Rest;
 use shared_sockets::{Holders, SharedSockets};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -123,11 +122,7 @@ impl<'a> Relay<'a> {
         let waker = Waker::new(poll.registry(), ORDERS)?;
         let orders = RelaySender::new(poll.registry().try_clone()?, waker);
         let timer = Timer::new()?;
-        poll.registry().register(
-            &mut SourceFd(&timer.as_raw_fd()),
-            ARRIVALS,
-            Interest::READABLE,
-        )?;
+        wait_readable(poll.registry(), &timer, ARRIVALS)?;
         Ok(Relay {
             poll,
             orders,

@@ -30,6 +30,7 @@ pub(crate) use watched_program::WatchedProgram;
 
 use crate::platform::inspection::Inspection;
 use crate::platform::secrets::ExitHolds;
+use crate::platform::wait_readable;
 use crate::{Config, Mode, Outcome, Unwatched};
 use address_table::{AddressTable, report_address};
 use call_context::CallContext;
@@ -42,13 +43,12 @@ use intact_sys::seccomp::{Notification, NotificationResponse};
 use intact_sys::timer::Timer;
 use lookups::Lookups;
 use mio::event::Event;
-use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token, Waker};
+use mio::{Events, Poll, Token, Waker};
 use notifications::Notifications;
 use own_rules::OwnRules;
 use passthrough::Passthrough;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use unseen_scan::UnseenScan;
@@ -104,8 +104,7 @@ impl Supervisor {
             passthrough.subscribe(config.apart, &registry)?;
         }
         let timer = Timer::new()?;
-        let source = timer.as_raw_fd();
-        registry.register(&mut SourceFd(&source), DEADLINES, Interest::READABLE)?;
+        wait_readable(&registry, &timer, DEADLINES)?;
         let waker = Arc::new(Waker::new(&registry, WOKEN)?);
         holds.wake_by(waker.clone());
         let connects = ConnectCalls::new(config.round_trip);

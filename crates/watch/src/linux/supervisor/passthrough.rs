@@ -6,12 +6,13 @@ use super::call_context::CallContext;
 use super::connect_request::{ConnectRequest, requested};
 use super::lookups::Lookups;
 use crate::platform::sock_diag_tracker::SockDiagTracker;
+use crate::platform::wait_readable;
 use crate::{Mode, Unwatched};
 use intact_ledger::{Connection, Nanos};
 use intact_sys::seccomp::{Notification, NotificationResponse};
 use intact_sys::socket;
+use mio::Registry;
 use mio::unix::SourceFd;
-use mio::{Interest, Registry};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -40,7 +41,7 @@ impl Passthrough {
         registry: &Registry,
     ) -> io::Result<()> {
         let tracker = SockDiagTracker::new(excluded)?;
-        register(registry, &tracker)?;
+        wait_readable(registry, &tracker, ENDS)?;
         self.tracker = Some(tracker);
         Ok(())
     }
@@ -133,7 +134,7 @@ impl Passthrough {
         self.ends_due = None;
         self.take_ends(cx.record.now(), cx);
         if let Some(tracker) = &self.tracker
-            && register(&cx.registry, tracker).is_err()
+            && wait_readable(&cx.registry, tracker, ENDS).is_err()
         {
             // without a wake-up, reads again and again
             self.ends_due = Some(Instant::now() + SOON);
@@ -166,12 +167,4 @@ impl Passthrough {
             tracker.finish_after_end(record.clock, &mut |row| record.row(row));
         }
     }
-}
-
-fn register(registry: &Registry, tracker: &SockDiagTracker) -> io::Result<()> {
-    registry.register(
-        &mut SourceFd(&tracker.as_raw_fd()),
-        ENDS,
-        Interest::READABLE,
-    )
 }

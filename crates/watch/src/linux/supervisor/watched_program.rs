@@ -1,13 +1,12 @@
 //! The watched program: signals for it and from it, its end, and its CPU time.
 
+use crate::platform::wait_readable;
 use crate::{Cpu, Ended, Outcome};
 use intact_ledger::{Nanos, Span};
 use intact_sys::process;
 use intact_sys::signals::{self, Signals};
-use mio::unix::SourceFd;
-use mio::{Interest, Registry, Token};
+use mio::{Registry, Token};
 use std::io;
-use std::os::fd::AsRawFd;
 
 /// The watched program.
 pub(crate) struct WatchedProgram {
@@ -37,11 +36,7 @@ impl WatchedProgram {
     }
 
     pub(super) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
-        registry.register(
-            &mut SourceFd(&self.signals.as_raw_fd()),
-            token,
-            Interest::READABLE,
-        )
+        wait_readable(registry, &self.signals, token)
     }
 
     pub(super) fn has_ended(&self) -> bool {

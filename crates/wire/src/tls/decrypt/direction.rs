@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::record_decryptor::{RecordDecryptor, next_secret};
+use super::keylog::Secret;
+use super::record_decryptor::{Handshake12, RecordDecryptor, next_secret};
 use super::suite::Suite;
 use super::{Inner, Plain};
 use crate::Side;
@@ -10,7 +11,7 @@ use crate::tls::cursor::Cursor;
 use crate::tls::hello;
 use crate::tls::messages::{Messages, kind};
 use crate::tls::record::{ContentType, Record};
-use crate::tls::watcher::{Alert, Evidence, Finished};
+use crate::tls::watcher::Alert;
 
 /// The encrypted records of one side.
 pub(super) struct DirectionDecryptor {
@@ -34,12 +35,14 @@ struct Waiting {
     at: u64,
 }
 
-/// The keys of a direction, in order; `None` if the key log has no line for them yet.
-pub(super) enum KeyUpdates<'a> {
-    /// One set of keys.
-    Tls12(Box<dyn Fn() -> Option<RecordDecryptor> + 'a>),
-    /// Early (client only), handshake and traffic secrets.
-    Tls13(Suite, Vec<Option<&'a [u8]>>),
+/// The keys of a direction.
+pub(super) struct KeyUpdates<'a> {
+    pub(super) suite: Suite,
+    /// What the master secret is expanded with up to TLS 1.2.
+    pub(super) handshake: Option<Handshake12>,
+    /// The secrets in order: the master secret, or early (client only), handshake and traffic
+    /// secrets; `None` if the key log has no line for one yet.
+    pub(super) secrets: &'a [Option<Secret>],
 }
 
 impl DirectionDecryptor {
@@ -144,34 +147,21 @@ impl DirectionDecryptor {
         {
             return Some(opened);
         }
-        match ladder {
-            KeyUpdates::Tls12(make) => {
-                if self.opener.is_some() {
-                    return None;
-                }
-                let mut opener = make()?;
-                let opened = opener.open(record.header, &record.payload, &mut self.plain)?;
+        for (epoch, secret) in ladder.secrets.iter().enumerate().skip(self.epoch) {
+            let Some(secret) = secret else { continue };
+            let opener = match &ladder.handshake {
+                Some(handshake) => handshake.opener(secret, self.side),
+                None => RecordDecryptor::tls13(ladder.suite, secret),
+            };
+            let Some(mut opener) = opener else { continue };
+            if let Some(opened) = opener.open(record.header, &record.payload, &mut self.plain) {
                 self.opener = Some(opener);
-                Some(opened)
-            }
-            KeyUpdates::Tls13(suite, secrets) => {
-                for (epoch, secret) in secrets.iter().enumerate().skip(self.epoch) {
-                    let Some(secret) = secret else { continue };
-                    let Some(mut opener) = RecordDecryptor::tls13(*suite, secret) else {
-                        continue;
-                    };
-                    if let Some(opened) =
-                        opener.open(record.header, &record.payload, &mut self.plain)
-                    {
-                        self.opener = Some(opener);
-                        self.epoch = epoch + 1;
-                        self.secret = secret.to_vec();
-                        return Some(opened);
-                    }
-                }
-                None
+                self.epoch = epoch + 1;
+                self.secret = secret.clone();
+                return Some(opened);
             }
         }
+        None
     }
 
     fn take(
@@ -225,11 +215,7 @@ impl DirectionDecryptor {
                 (_, kind::FINISHED) => {
                     // the second Finished ends the handshake, from either side
                     if inner.first_finished.is_some_and(|first| first != side) {
-                        inner.finished = inner.finished.or(Some(Finished {
-                            at,
-                            by: side,
-                            evidence: Evidence::Seen,
-                        }));
+                        inner.finished_at.get_or_insert(at);
                     }
                     inner.first_finished = inner.first_finished.or(Some(side));
                 }
@@ -243,10 +229,9 @@ impl DirectionDecryptor {
             return;
         }
         for _ in 0..updates {
-            inner.key_updates += 1;
-            if let KeyUpdates::Tls13(suite, _) = ladder {
-                self.secret = next_secret(suite.hash, &self.secret);
-                self.opener = RecordDecryptor::tls13(*suite, &self.secret);
+            if ladder.handshake.is_none() {
+                self.secret = next_secret(ladder.suite.hash, &self.secret);
+                self.opener = RecordDecryptor::tls13(ladder.suite, &self.secret);
             }
         }
     }
@@ -256,10 +241,7 @@ impl KeyUpdates<'_> {
     /// Whether the last keys are known. Then later lines of the key log are not needed, because
     /// programs log keys in order of use.
     fn is_complete(&self) -> bool {
-        match self {
-            Self::Tls12(_) => true,
-            Self::Tls13(_, secrets) => secrets.last().is_some_and(Option::is_some),
-        }
+        self.secrets.last().is_some_and(Option::is_some)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Lines may arrive late, in any order, and for connections that are never observed. Secrets are
 //! never printed.
 
+use crate::Side;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -12,16 +13,30 @@ pub struct KeyLog {
     connections: HashMap<[u8; 32], Secrets>,
 }
 
-/// The known secrets of one connection.
+/// The labels that are used, each side's in the order of its keys.
+const LABELS: [&str; 6] = [
+    "CLIENT_RANDOM",
+    "CLIENT_EARLY_TRAFFIC_SECRET",
+    "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+    "CLIENT_TRAFFIC_SECRET_0",
+    "SERVER_HANDSHAKE_TRAFFIC_SECRET",
+    "SERVER_TRAFFIC_SECRET_0",
+];
+
+/// The known secrets of one connection, in the order of [`LABELS`].
 #[derive(Default, Clone, PartialEq, Eq)]
-pub(super) struct Secrets {
+pub(super) struct Secrets([Option<Secret>; LABELS.len()]);
+
+impl Secrets {
     /// The master secret of TLS 1.2.
-    pub(super) master: Option<Secret>,
-    pub(super) client_early: Option<Secret>,
-    pub(super) client_handshake: Option<Secret>,
-    pub(super) server_handshake: Option<Secret>,
-    pub(super) client_traffic: Option<Secret>,
-    pub(super) server_traffic: Option<Secret>,
+    pub(super) fn tls12(&self) -> &[Option<Secret>] {
+        &self.0[..1]
+    }
+
+    /// The secrets of one side in TLS 1.3.
+    pub(super) fn tls13(&self, side: Side) -> &[Option<Secret>] {
+        side.pick(&self.0[1..4], &self.0[4..])
+    }
 }
 
 /// A secret of at most 64 bytes.
@@ -47,14 +62,8 @@ impl KeyLog {
         else {
             return Err(MalformedLine);
         };
-        let place: fn(&mut Secrets) -> &mut Option<Secret> = match label {
-            "CLIENT_RANDOM" => |secrets| &mut secrets.master,
-            "CLIENT_EARLY_TRAFFIC_SECRET" => |secrets| &mut secrets.client_early,
-            "CLIENT_HANDSHAKE_TRAFFIC_SECRET" => |secrets| &mut secrets.client_handshake,
-            "SERVER_HANDSHAKE_TRAFFIC_SECRET" => |secrets| &mut secrets.server_handshake,
-            "CLIENT_TRAFFIC_SECRET_0" => |secrets| &mut secrets.client_traffic,
-            "SERVER_TRAFFIC_SECRET_0" => |secrets| &mut secrets.server_traffic,
-            _ => return Ok(()),
+        let Some(place) = LABELS.iter().position(|used| *used == label) else {
+            return Ok(());
         };
         let random = unhex(random)
             .and_then(|random| random.try_into().ok())
@@ -62,7 +71,7 @@ impl KeyLog {
         let secret = unhex(secret)
             .filter(|secret| (1..=MAX_SECRET).contains(&secret.len()))
             .ok_or(MalformedLine)?;
-        *place(self.connections.entry(random).or_default()) = Some(secret);
+        self.connections.entry(random).or_default().0[place] = Some(secret);
         Ok(())
     }
 
@@ -128,8 +137,8 @@ mod tests {
         assert_eq!(log.add_text(&text), 0);
         let secrets = log.find(&[0xab; 32]).unwrap();
         assert_eq!(
-            (secrets.master.as_deref(), secrets.server_traffic.as_deref()),
-            (Some([1, 2].as_slice()), Some([255].as_slice()))
+            (secrets.tls12(), secrets.tls13(Side::Server)),
+            (&[Some(vec![1, 2])][..], &[None, Some(vec![255])][..])
         );
         assert_eq!(log.connections.len(), 1);
     }

@@ -17,12 +17,11 @@ pub(crate) use schedule::{expand_label, nonce};
 pub use secret_check::SecretCheck;
 
 use direction::{DirectionDecryptor, KeyUpdates};
-use keylog::Secrets;
 use record_decryptor::Handshake12;
 use suite::Suite;
 
 use super::record::{ContentType, Record};
-use super::watcher::{Alert, Finished, TlsFacts, Watcher};
+use super::watcher::{Alert, TlsFacts, Watcher};
 use super::{Error, TLS10, TLS12, TLS13};
 use crate::Side;
 
@@ -44,10 +43,8 @@ pub struct Inner {
     pub alpn: Option<Vec<u8>>,
     /// Number of session tickets that the server sent encrypted.
     pub tickets: u32,
-    /// The end of the handshake.
-    pub finished: Option<Finished>,
-    /// Number of key changes of both sides.
-    pub key_updates: u32,
+    /// The time of the bytes that completed the last Finished, in nanoseconds.
+    pub finished_at: Option<u64>,
     /// When the client sent `close_notify`, in nanoseconds.
     pub client_close_notify_at: Option<u64>,
     /// When the server sent `close_notify`, in nanoseconds.
@@ -186,35 +183,20 @@ impl Decryptor {
             return;
         };
         for half in [&mut self.client, &mut self.server] {
-            let ladder = match server_hello.version() {
-                TLS13 => KeyUpdates::Tls13(suite, secrets.ladder(half.side())),
+            let (handshake, secrets) = match server_hello.version() {
+                TLS13 => (None, secrets.tls13(half.side())),
                 TLS10..=TLS12 => {
-                    let Some(master) = &secrets.master else {
-                        continue;
-                    };
-                    let side = half.side();
                     let handshake = Handshake12::of(suite, client_hello, server_hello);
-                    KeyUpdates::Tls12(Box::new(move || handshake.opener(master, side)))
+                    (Some(handshake), secrets.tls12())
                 }
                 _ => return,
             };
+            let ladder = KeyUpdates {
+                suite,
+                handshake,
+                secrets,
+            };
             half.drain(&ladder, &mut self.inner, &mut visit);
-        }
-    }
-}
-
-impl Secrets {
-    fn ladder(&self, side: Side) -> Vec<Option<&[u8]>> {
-        match side {
-            Side::Client => vec![
-                self.client_early.as_deref(),
-                self.client_handshake.as_deref(),
-                self.client_traffic.as_deref(),
-            ],
-            Side::Server => vec![
-                self.server_handshake.as_deref(),
-                self.server_traffic.as_deref(),
-            ],
         }
     }
 }

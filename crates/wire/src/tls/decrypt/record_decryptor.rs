@@ -78,8 +78,7 @@ impl Handshake12 {
     /// The keys of one direction; `None` if the material does not fit the suite.
     pub(super) fn opener(&self, master: &[u8], side: Side) -> Option<RecordDecryptor> {
         let randoms = (&self.server_random, &self.client_random);
-        let (client, server) = expand_master(self.suite, self.version, master, randoms);
-        let block = if side == Side::Client { client } else { server };
+        let block = expand_master(self.suite, self.version, master, randoms, side);
         RecordDecryptor::tls12(self.suite, &block, self.encrypt_then_mac)
     }
 }

@@ -5,24 +5,25 @@ use ::hmac::Mac;
 use aws_lc_rs::{hkdf, hmac};
 
 use super::suite::{Bulk, Suite};
+use crate::Side;
 use crate::tls::{TLS10, TLS12};
 
 /// The key material of one direction up to TLS 1.2.
-#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Block {
     pub(super) mac: Vec<u8>,
     pub(super) key: Vec<u8>,
     pub(super) iv: Vec<u8>,
 }
 
-/// The key block up to TLS 1.2 (RFC 5246 section 6.3): the parts of the client and the server.
-/// `randoms` are those of the server and the client.
+/// A side's part of the key block up to TLS 1.2 (RFC 5246 section 6.3). `randoms` are those of the
+/// server and the client.
 pub(super) fn expand_master(
     suite: Suite,
     version: u16,
     master: &[u8],
     randoms: (&[u8; 32], &[u8; 32]),
-) -> (Block, Block) {
+    side: Side,
+) -> Block {
     let (mac, key, iv) = match suite.bulk {
         Bulk::Gcm(key) | Bulk::Ccm(key, _) => (0, key, 4),
         Bulk::ChaCha20Poly1305 => (0, 32, 12),
@@ -36,27 +37,13 @@ pub(super) fn expand_master(
     } else {
         p_hash(|parts| sign(suite.hash.hmac(), master, parts), &seed, len)
     };
-    let mut rest = material.as_slice();
-    let mut take = |len: usize| {
-        let (taken, after) = rest.split_at(len);
-        rest = after;
-        taken.to_vec()
-    };
-    let (client_mac, server_mac) = (take(mac), take(mac));
-    let (client_key, server_key) = (take(key), take(key));
-    let (client_iv, server_iv) = (take(iv), take(iv));
-    (
-        Block {
-            mac: client_mac,
-            key: client_key,
-            iv: client_iv,
-        },
-        Block {
-            mac: server_mac,
-            key: server_key,
-            iv: server_iv,
-        },
-    )
+    // each part of the client is followed by that of the server
+    let part = |start: usize, len: usize| material[start + len * side as usize..][..len].to_vec();
+    Block {
+        mac: part(0, mac),
+        key: part(2 * mac, key),
+        iv: part(2 * (mac + key), iv),
+    }
 }
 
 /// The PRF before TLS 1.2: P_MD5 with the first half of the secret, XOR P_SHA1 with the second.

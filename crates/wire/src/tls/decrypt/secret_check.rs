@@ -22,25 +22,20 @@ pub struct SecretCheck {
     label: &'static str,
     client_random: [u8; 32],
     suite: Suite,
-    made: Made,
+    /// What the secret is expanded with up to TLS 1.2.
+    handshake: Option<Handshake12>,
     sealed: Sealed,
 }
 
 /// A record: its header and its payload.
 type Sealed = ([u8; 5], Vec<u8>);
 
-/// How keys are derived from the secret.
-enum Made {
-    Tls13,
-    Tls12(Handshake12),
-}
-
 impl SecretCheck {
     /// Length of the secret in bytes.
     pub fn secret_len(&self) -> usize {
-        match self.made {
-            Made::Tls13 => self.suite.hash.len(),
-            Made::Tls12(_) => MASTER_LEN,
+        match self.handshake {
+            None => self.suite.hash.len(),
+            Some(_) => MASTER_LEN,
         }
     }
 
@@ -58,12 +53,12 @@ impl SecretCheck {
             let Some(secret) = bytes.get(..lock.secret_len()) else {
                 return false;
             };
-            match &lock.made {
-                Made::Tls12(handshake) => {
+            match &lock.handshake {
+                Some(handshake) => {
                     let opener = handshake.opener(secret, Side::Client);
                     opener.is_some_and(|mut opener| lock.yields_to(&mut opener, &mut scratch))
                 }
-                Made::Tls13 => {
+                None => {
                     if keys.as_ref().is_none_or(|(suite, _)| *suite != lock.suite) {
                         keys = RecordDecryptor::tls13(lock.suite, secret)
                             .map(|opener| (lock.suite, opener));
@@ -106,26 +101,26 @@ impl Decryptor {
         let facts = self.facts();
         let (client, server) = (facts.client_hello.as_ref()?, facts.server_hello.as_ref()?);
         let suite = Suite::find(server.cipher_suite)?;
-        let lock = |label, made, sealed| SecretCheck {
+        let lock = |label, handshake, sealed| SecretCheck {
             label,
             client_random: client.random,
             suite,
-            made,
+            handshake,
             sealed,
         };
         match server.version() {
             TLS13 => {
                 let first = |half| first_of(half, suite.hash, facts);
                 Some(vec![
-                    lock("CLIENT_TRAFFIC_SECRET_0", Made::Tls13, first(&self.client)?),
-                    lock("SERVER_TRAFFIC_SECRET_0", Made::Tls13, first(&self.server)?),
+                    lock("CLIENT_TRAFFIC_SECRET_0", None, first(&self.client)?),
+                    lock("SERVER_TRAFFIC_SECRET_0", None, first(&self.server)?),
                 ])
             }
             TLS10..=TLS12 => {
-                let made = Made::Tls12(Handshake12::of(suite, client, server));
-                facts.finished?;
+                let handshake = Handshake12::of(suite, client, server);
+                facts.finished_at?;
                 let finished = owned(self.client.sealed().next()?);
-                Some(vec![lock("CLIENT_RANDOM", made, finished)])
+                Some(vec![lock("CLIENT_RANDOM", Some(handshake), finished)])
             }
             _ => None,
         }
@@ -143,7 +138,7 @@ fn first_of(half: &DirectionDecryptor, hash: Hash, facts: &TlsFacts) -> Option<S
         // a certificate and its proof may precede it
         Side::Client => (1, 4),
         Side::Server => {
-            let said = half.sealed_until(facts.finished?.at);
+            let said = half.sealed_until(facts.finished_at?);
             (said, said)
         }
     };

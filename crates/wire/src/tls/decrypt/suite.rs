@@ -48,11 +48,7 @@ impl Hash {
     }
 
     pub(super) fn len(self) -> usize {
-        match self {
-            Self::Sha1 => 20,
-            Self::Sha256 => 32,
-            Self::Sha384 => 48,
-        }
+        self.hmac().tag_len()
     }
 }
 

@@ -224,16 +224,8 @@ fn streams_become_exchanges_with_the_gap_between_head_and_data() {
         (response.status, response.body_len, response.announced_len),
         (200, 5, Some(5))
     );
-    assert_eq!(
-        observer
-            .facts()
-            .server_settings
-            .unwrap()
-            .0
-            .max_concurrent_streams,
-        Some(100)
-    );
-    assert!(!observer.facts().client_settings.unwrap().0.enable_push);
+    let settings = observer.facts().server_settings.unwrap();
+    assert_eq!(settings.max_concurrent_streams, Some(100));
 }
 
 #[test]
@@ -266,10 +258,6 @@ fn resets_and_go_away_show_what_may_be_sent_again() {
     assert_eq!(
         (go_away.by, go_away.last_stream, go_away.at),
         (Server, 5, 8)
-    );
-    assert_eq!(
-        (observer.facts().streams, observer.facts().peak_streams),
-        (4, 4)
     );
 }
 

@@ -108,7 +108,6 @@ fn times_are_those_of_the_first_and_last_bytes() {
     let Some(Exchange {
         request: Some(request),
         response: Some(response),
-        first_interim_at,
         ..
     }) = done
     else {
@@ -119,7 +118,6 @@ fn times_are_those_of_the_first_and_last_bytes() {
         (0, 10, Some(20))
     );
     assert_eq!(request.authority.as_deref(), Some(b"h".as_slice()));
-    assert_eq!(first_interim_at, Some(30));
     assert_eq!(
         (
             response.started_at,

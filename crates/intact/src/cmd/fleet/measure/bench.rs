@@ -2,19 +2,14 @@
 
 use super::{again, head, pointless, unless_interrupted};
 use crate::interrupt::Interrupt;
-use intact_bench::{
-    Bench, BenchObserver, Coalesce, Config, IoChoice, Length, Position, RowPolicy, Target,
-};
+use intact_bench::{Bench, BenchObserver, Config, Length, Position, RowPolicy, Target};
 use intact_client::Clock;
-use intact_experiment::{Axes, AxisValues, ConnectionAxes, Load, Variation};
+use intact_experiment::{Axes, AxisValues};
 use intact_fleet::{MeasureError, Measured, Message, RowFiles};
-use intact_ledger::{Row, Rows, Tally};
+use intact_ledger::{Row, Rows};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-/// The limit for one exchange and for one dial.
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Benches.
 pub(super) fn measure(
@@ -60,10 +55,6 @@ impl BenchObserver for Watch<'_> {
         }
     }
 
-    fn round_over(&mut self, _: &Tally) {}
-
-    fn warn(&mut self, _: &str) {}
-
     fn tick(&mut self, _: Position) {
         if self.interrupt.signal().is_some() {
             self.gauge.stop.store(true, Ordering::Relaxed);
@@ -90,45 +81,33 @@ fn config(message: &Message) -> Result<Config, String> {
             )
         })?;
     let target = &job.target;
+    let axes = Axes {
+        keepalive: vec![values.keepalive],
+        http: vec![values.http],
+        tls: vec![values.tls],
+        resume: vec![values.resume],
+        dns: vec![values.dns.unwrap_or_default()],
+        concurrency: vec![concurrency],
+        streams: vec![streams],
+        ..Axes::default()
+    };
     Ok(Config {
         target: Target {
             url: target.url.clone(),
             plain_port: target.plain_port,
             tls_port: target.tls_port,
         },
-        axes: Axes {
-            keepalive: vec![values.keepalive],
-            http: vec![values.http],
-            tls: vec![values.tls],
-            resume: vec![values.resume],
-            early_data: vec![false],
-            dns: vec![values.dns.unwrap_or_default()],
-            concurrency: vec![concurrency],
-            streams: vec![streams],
-            connection: ConnectionAxes::default(),
-            load: Load::default(),
-            variation: Variation::default(),
-        },
         length: Length::Time(Duration::from_millis(job.ms)),
         rounds: Some(1),
-        threads: 1,
         seed: u64::from(message.repetition) << 32 | u64::from(message.slice),
-        opening_per_s: None,
         requests_per_s: Some(job.rate_per_s),
         most: Some(most),
-        timeout: TIMEOUT,
-        method: "GET".to_owned(),
         headers: target.headers.clone(),
-        body: Vec::new(),
         user_agent: concat!("intact-fleet/", env!("CARGO_PKG_VERSION")).to_owned(),
         expect: target.expect,
         credentials: target.credentials(),
         route: target.route(),
-        coalesce: Coalesce::Auto,
-        proxy: None,
-        unix_socket: None,
-        io: IoChoice::Auto,
         keep: RowPolicy::Ledger(Rows::All),
-        server_pid: None,
+        ..Config::new(target.url.clone(), axes)
     })
 }

@@ -8,15 +8,14 @@
 use super::judge::judge;
 use super::request::{Begin, next_line};
 use super::{Order, Orders};
-use anyhow::Context;
-use intact_sys::credentials;
+use crate::system::{self, Channel, Listener};
+use anyhow::{Context, bail};
+use intact_ledger::private_file;
 use intact_units::foreign_text::escape_lines;
 use intact_watch::Marker;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufReader, Write};
-use std::os::unix::fs::DirBuilderExt;
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,8 +41,11 @@ pub(in crate::cmd::watch) struct Control {
 impl Control {
     /// Listens. To be called with signals blocked, as the threads that serve tests inherit that.
     pub(in crate::cmd::watch) fn start() -> anyhow::Result<Control> {
+        if !cfg!(target_os = "linux") {
+            bail!("--windows needs Linux, as `watch` does: run it in a container");
+        }
         let folder = std::env::temp_dir().join(format!("intact-{:016x}", random()?));
-        let made = fs::DirBuilder::new().mode(0o700).create(&folder);
+        let made = private_file::create_folder(&folder);
         made.with_context(|| format!("--windows: {}", folder.display()))?;
         let control = Control {
             folder,
@@ -51,7 +53,7 @@ impl Control {
             marker: Marker::default(),
         };
         let path = control.path();
-        let listener = UnixListener::bind(&path)
+        let listener = Listener::bind(&path)
             .with_context(|| format!("--windows: cannot listen on {}", path.display()))?;
         let (orders, marker) = (control.orders.clone(), control.marker.clone());
         thread::Builder::new()
@@ -96,7 +98,7 @@ fn random() -> anyhow::Result<u64> {
 }
 
 /// Serves each connection on a thread of its own.
-fn serve(listener: &UnixListener, orders: &Orders, marker: &Marker) {
+fn serve(listener: &Listener, orders: &Orders, marker: &Marker) {
     for stream in listener.incoming() {
         let Ok(stream) = stream else { continue };
         let session = Session {
@@ -118,7 +120,7 @@ struct Session {
 }
 
 impl Session {
-    fn serve(&self, stream: &UnixStream) -> io::Result<()> {
+    fn serve(&self, stream: &Channel) -> io::Result<()> {
         let mut lines = BufReader::new(stream);
         let Some(begin) = Begin::read(&mut lines)? else {
             return Ok(());
@@ -145,8 +147,8 @@ impl Session {
 
     /// Opens a window for the process at the other end; its mark. A test that failed a moment ago
     /// has ended its own window, which another thread may not have read yet.
-    fn begin(&self, begin: &Begin, stream: &UnixStream) -> Result<u64, String> {
-        let process = credentials::peer_process(stream)
+    fn begin(&self, begin: &Begin, stream: &Channel) -> Result<u64, String> {
+        let process = system::peer_process(stream)
             .map_err(|error| format!("the process of the window is unknown: {error}"))?;
         let until = Instant::now() + END_ON_ITS_WAY;
         loop {
@@ -186,7 +188,7 @@ fn gone() -> String {
 }
 
 /// Sends a word, and a text that ends with the connection.
-fn send(mut stream: &UnixStream, word: &str, text: &str) -> io::Result<()> {
+fn send(mut stream: &Channel, word: &str, text: &str) -> io::Result<()> {
     let reply = format!("{word}\n{}", escape_lines(text));
     stream.write_all(reply.as_bytes())
 }

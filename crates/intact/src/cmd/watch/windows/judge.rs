@@ -2,6 +2,7 @@
 //! findings with their remedies.
 
 use super::request::Begin;
+use crate::cmd::gates::failing;
 use intact_document::requirement::{self, Verdict};
 use intact_document::{Facts as _, Finding, Severity};
 use intact_traffic::ObservedFacts;
@@ -13,7 +14,7 @@ pub(super) fn judge(begin: &Begin, facts: &ObservedFacts) -> (bool, String) {
     let verdicts = requirement::evaluate(&begin.requirements, facts);
     let unobserved = facts.unobserved();
     let fail_on = begin.fail_on;
-    let mut failing = fail_on.map_or_else(Vec::new, |on| on.failing(facts, &unobserved));
+    let mut failing = fail_on.map_or_else(Vec::new, |least| failing(least, facts, &unobserved));
     if unobserved.nothing {
         let nothing = "no connection and no request of this process was observed in the window";
         failing = vec![nothing.to_owned()];

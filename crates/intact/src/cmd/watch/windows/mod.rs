@@ -12,8 +12,8 @@ mod request;
 pub(super) use control::Control;
 
 use crate::cmd::observing::Observing;
+use crate::system;
 use intact_ledger::{Caveat, ConnectionId, Event, Sink};
-use intact_sys::process;
 use intact_traffic::{ObservedFacts, TrafficAnalysis, Window};
 use intact_units::plural::counted;
 use intact_watch::{Mark, WatchSink};
@@ -115,7 +115,7 @@ impl<'a> Windows<'a> {
     fn begin(&mut self, mark: &Mark, name: String, process: u32) -> Result<(), String> {
         let is_related = |other: &&OpenWindow| {
             // one that has ended opens no connection any more
-            let descends = |one, of| process::descends_from(one, of) == Some(true);
+            let descends = |one, of| system::descends_from(one, of) == Some(true);
             descends(process, other.process) || descends(other.process, process)
         };
         if let Some(other) = self.open.iter().find(is_related) {
@@ -147,7 +147,7 @@ impl OpenWindow {
         process.is_none_or(|process| {
             let of = self.process;
             let entry = self.processes.entry(process);
-            *entry.or_insert_with(|| process::descends_from(process, of) != Some(false))
+            *entry.or_insert_with(|| system::descends_from(process, of) != Some(false))
         })
     }
 

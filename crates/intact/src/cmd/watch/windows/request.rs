@@ -9,8 +9,8 @@
 //! ```
 //! The empty line opens the window. Lines of text, so that a kit needs no library for them.
 
-use crate::cmd::gates::FailOn;
-use clap::ValueEnum;
+use crate::cmd::gates::FAIL_ON;
+use intact_document::Severity;
 use intact_document::requirement::{DocumentKind, Requirement};
 use intact_findings::check_requirement;
 use std::io::{self, BufRead, Read};
@@ -28,7 +28,7 @@ pub(super) struct Begin {
     /// What must hold at its end.
     pub(super) requirements: Vec<Requirement>,
     /// The least severity of a finding that fails it.
-    pub(super) fail_on: Option<FailOn>,
+    pub(super) fail_on: Option<Severity>,
 }
 
 impl Begin {
@@ -62,9 +62,9 @@ impl Begin {
                 self.requirements.push(requirement);
             }
             ("fail-on", severity) => {
-                let known = FailOn::from_str(severity, false);
-                let unknown = |_| format!("fail-on is `warning` or `error`, not `{severity}`");
-                self.fail_on = Some(known.map_err(unknown)?);
+                let known = FAIL_ON.iter().find(|(name, _)| *name == severity);
+                let unknown = || format!("fail-on is `warning` or `error`, not `{severity}`");
+                self.fail_on = Some(known.ok_or_else(unknown)?.1);
             }
             (word, _) => {
                 return Err(format!(
@@ -114,7 +114,7 @@ mod tests {
         let mut stream = text.as_bytes();
         let begin = Begin::read(&mut stream).unwrap().unwrap().unwrap();
         assert_eq!((&*begin.name, begin.requirements.len()), ("a test", 2));
-        assert!(matches!(begin.fail_on, Some(FailOn::Error)));
+        assert!(matches!(begin.fail_on, Some(Severity::Error)));
         assert_eq!(next_line(&mut stream).unwrap().unwrap(), "end");
         assert_eq!(next_line(&mut stream).unwrap(), None);
     }

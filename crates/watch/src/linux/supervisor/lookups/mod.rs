@@ -16,7 +16,7 @@ mod questions;
 use super::LOOKUP;
 use super::call_context::CallContext;
 use crate::Mode;
-use crate::platform::program;
+use crate::platform::{program, wait_readable};
 use forward::Forward;
 use intact_ledger::{Connection, Dialled, Lookup, Nanos, Span};
 use intact_sys::address::{on_socket, unmapped};
@@ -176,9 +176,7 @@ impl Lookups {
         }
         let token = Token(LOOKUP + self.next_token);
         self.next_token += 1;
-        let registered =
-            cx.registry
-                .register(&mut SourceFd(&copy.as_raw_fd()), token, Interest::READABLE);
+        let registered = wait_readable(&cx.registry, &copy, token);
         // without it, answers are seen where the program asks for them with the sender's address
         if registered.is_ok() {
             self.tokens.insert(token, cookie);

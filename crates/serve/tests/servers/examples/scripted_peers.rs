@@ -1,5 +1,5 @@
-//! Every script of a folder, plain and over TLS, until it is killed: `cargo run -p intact-serve
-//! --example scripted_peers -- fixtures/hostile/scripts`.
+//! Every script of a folder, plain and over TLS, until it is killed: `cargo run -p
+//! intact-test-servers --example scripted_peers -- fixtures/hostile/scripts`.
 //!
 //! Prints a line per peer: its name, its URL, and the outcomes that a careful client's requests
 //! have. So any client can be tried on them.
@@ -8,7 +8,7 @@
 
 use intact_ledger::Outcome;
 use intact_serve::CertificateAuthority;
-use intact_serve::hostile::{Script, ScriptedServer};
+use intact_test_servers::{Script, ScriptedServer};
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;

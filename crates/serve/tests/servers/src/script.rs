@@ -4,10 +4,9 @@
 //! A script has steps: `text` and `hex` are bytes of the connection, over TLS in records; `record
 //! TYPE` is one TLS record of that content type; `raw` goes to the transport as it is.
 
-use super::{HostileError, ValueError, outcomes};
-use crate::certificate_authority::CertificateAuthority;
-use crate::config::TlsConfig;
+use crate::hostile::{self, HostileError, ValueError, outcomes};
 use intact_ledger::{Outcome, TlsVersion};
+use intact_serve::{CertificateAuthority, TlsConfig};
 use intact_units::duration::or_seconds;
 use serde::Deserialize;
 use std::path::Path;
@@ -28,20 +27,20 @@ pub struct Script {
     /// Whether TLS 1.2 is all that it speaks.
     tls12: bool,
     /// Sent once, after the request has come.
-    pub(super) start: Vec<Step>,
+    pub(crate) start: Vec<Step>,
     /// Sent again and again after that.
-    pub(super) repeat: Vec<Step>,
+    pub(crate) repeat: Vec<Step>,
     /// The time between two repetitions.
-    pub(super) every: Duration,
+    pub(crate) every: Duration,
     /// What happens when nothing is left to send.
-    pub(super) end: End,
+    pub(crate) end: End,
     /// How a careful client's requests may end.
     pub expect: Vec<Outcome>,
 }
 
 /// Something to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// Bytes of the connection.
     Data(Vec<u8>),
     /// A TLS record of this content type.
@@ -53,7 +52,7 @@ pub(super) enum Step {
 /// What happens when nothing is left to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum End {
+pub(crate) enum End {
     /// The connection stays open until the client closes it.
     #[default]
     Hold,
@@ -98,7 +97,7 @@ impl Script {
     /// A file cannot be read, or is not written as a script is.
     pub fn read_all(folder: &Path) -> Result<Vec<Script>, HostileError> {
         let mut all = Vec::new();
-        for path in super::toml_files(folder)? {
+        for path in hostile::toml_files(folder)? {
             all.extend(Script::read(&path)?);
         }
         Ok(all)
@@ -115,8 +114,8 @@ impl Script {
 
     /// Reads one file: a script for each version of HTTP that it names.
     fn read(path: &Path) -> Result<Vec<Script>, HostileError> {
-        let file: File = super::parse(path)?;
-        let name = super::name_of(path);
+        let file: File = hostile::parse(path)?;
+        let name = hostile::name_of(path);
         let mut scripts = Vec::new();
         for (version, steps) in [("1.1", &file.http1), ("2", &file.http2)] {
             let Some(steps) = steps else { continue };

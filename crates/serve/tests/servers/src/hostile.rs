@@ -5,18 +5,11 @@
 //! them. In `[serve]` the keys are the options of `intact serve`. In `[expect]` every request ends
 //! in one of the outcomes listed: `ok`, or the id of a [`Failure`].
 
-mod script;
-mod scripted_server;
-
-pub use script::Script;
-pub use scripted_server::ScriptedServer;
-
-use crate::certificate_authority::{AuthorityError, CertificateAuthority};
-use crate::config::{AnnounceError, Config, TlsConfig};
-use crate::disturbance::ScriptError;
-use crate::fault::FaultError;
-use crate::named_variants::UnknownChoice;
 use intact_ledger::{Failure, Outcome, TlsVersion};
+use intact_serve::{
+    AnnounceError, AuthorityError, CertificateAuthority, Config, FaultError, ScriptError,
+    TlsConfig, UnknownChoice,
+};
 use intact_units::duration::{DurationError, or_seconds};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -203,7 +196,7 @@ pub fn in_parallel<T: Send>(
 }
 
 /// Reads a file of this layout.
-fn parse<T: DeserializeOwned>(path: &Path) -> Result<T, HostileError> {
+pub(crate) fn parse<T: DeserializeOwned>(path: &Path) -> Result<T, HostileError> {
     let text = std::fs::read_to_string(path).map_err(|source| HostileError::Read {
         path: path.to_owned(),
         source,
@@ -215,14 +208,14 @@ fn parse<T: DeserializeOwned>(path: &Path) -> Result<T, HostileError> {
 }
 
 /// The name of a file without the ending.
-fn name_of(path: &Path) -> String {
+pub(crate) fn name_of(path: &Path) -> String {
     let stem = path.file_stem();
     stem.map(|stem| stem.to_string_lossy().into_owned())
         .unwrap_or_default()
 }
 
 /// Every `.toml` of a folder, in the order of their names.
-fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, HostileError> {
+pub(crate) fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, HostileError> {
     let unreadable = |source| HostileError::Read {
         path: folder.to_owned(),
         source,
@@ -275,7 +268,7 @@ impl Expected {
     }
 }
 
-fn outcomes(ids: &[String]) -> Result<Vec<Outcome>, ValueError> {
+pub(crate) fn outcomes(ids: &[String]) -> Result<Vec<Outcome>, ValueError> {
     let outcome = |id: &String| {
         if id == "ok" {
             return Ok(Outcome::Ok);
@@ -290,7 +283,7 @@ fn outcomes(ids: &[String]) -> Result<Vec<Outcome>, ValueError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Announce, Close};
+    use intact_serve::{Announce, Close};
     use std::error::Error;
 
     fn read(text: &str) -> Result<Hostile, HostileError> {

@@ -1,9 +1,7 @@
 //! A server on a thread of its own, for tests of clients.
 
-use crate::config::Config;
-use crate::server::{Addresses, ServeError, Server};
-use crate::totals::Totals;
 use intact_ledger::{Producer, Run, Vantage};
+use intact_serve::{Addresses, Config, ServeError, Server, Totals};
 use jiff::Timestamp;
 use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;

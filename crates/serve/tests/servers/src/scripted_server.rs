@@ -1,9 +1,8 @@
 //! Plays a [`Script`]: a listener and a thread per connection, with blocking sockets. Nothing is
 //! recorded.
 
-use super::script::{End, Script, Step};
-use crate::config::TlsConfig;
-use crate::tls;
+use crate::script::{End, Script, Step};
+use intact_serve::TlsConfig;
 use intact_wire::h2::{Frame, FrameReader, Limits};
 use rustls::crypto::aws_lc_rs;
 use rustls::crypto::cipher::{MessageEncrypter, OutboundChunks, OutboundPlainMessage};
@@ -81,7 +80,7 @@ fn sealable_config(settings: &TlsConfig) -> Result<Arc<ServerConfig>, rustls::Er
         name.ends_with("CHACHA20_POLY1305_SHA256")
     };
     provider.cipher_suites.retain(is_chacha);
-    let mut config = tls::config_with(settings, provider)?;
+    let mut config = settings.server_config(provider)?;
     config.enable_secret_extraction = true;
     Ok(Arc::new(config))
 }
