@@ -318,7 +318,7 @@ fn dropped(lives: &[&Life], margin: u64, last: Nanos) -> Vec<Dropped> {
 
 /// How many idle connections a pool seems to have room for.
 struct Room {
-    /// The idle connections next to which it closed one: a low quantile, as those in hand look idle.
+    /// The idle connections next to which it closed one: a low quantile; those in hand look idle.
     kept: usize,
     /// The part of the connections that it kept after a use next to as many.
     ignored: f64,
