@@ -29,12 +29,12 @@ struct Scenarios {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Scenario {
+pub(crate) struct Scenario {
     name: String,
-    serve: Vec<String>,
-    check: Vec<String>,
+    pub(crate) serve: Vec<String>,
+    pub(crate) check: Vec<String>,
     #[serde(default)]
-    tls: bool,
+    pub(crate) tls: bool,
     #[serde(default = "yes")]
     agrees: bool,
     #[serde(default)]
@@ -42,7 +42,7 @@ struct Scenario {
     #[serde(default)]
     exit: i32,
     #[serde(default)]
-    finds: Vec<String>,
+    pub(crate) finds: Vec<String>,
     #[serde(default)]
     finds_not: Vec<String>,
     expect: BTreeMap<String, Expected>,
@@ -138,12 +138,16 @@ impl Scenario {
     }
 }
 
-#[test]
-fn every_scenario_has_the_card_that_its_server_deserves() {
+/// The scenarios of `fixtures/scenarios/check.toml`.
+pub(crate) fn scenarios() -> Vec<Scenario> {
     let text = include_str!("../../../../fixtures/scenarios/check.toml");
     let scenarios: Scenarios = toml::from_str(text).unwrap();
-    let running: Vec<_> = scenarios
-        .scenario
+    scenarios.scenario
+}
+
+#[test]
+fn every_scenario_has_the_card_that_its_server_deserves() {
+    let running: Vec<_> = scenarios()
         .into_iter()
         .map(|scenario| thread::spawn(move || scenario.run()))
         .collect();

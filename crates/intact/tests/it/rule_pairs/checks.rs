@@ -3,7 +3,7 @@
 //! Many fire in `fixtures/scenarios/check.toml`, whose test checks that they do.
 
 use super::{in_threads, passed};
-use crate::check::check;
+use crate::check::{check, scenarios};
 use crate::peers::{CLOSED, Peer, certificate, free_port, program, wait_for};
 use crate::program::{ReadyProgram, Server};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 /// The rules, and the options of a check that finds them with a server of `servers.py` of this
 /// name.
-const PROBED: [(&str, &[&str]); 9] = [
+pub(super) const PROBED: [(&str, &[&str]); 9] = [
     ("reuse-saves-little", &["--no-idle"]),
     ("bytes-after-response", &["--no-idle"]),
     ("closed-after-method", &["--no-idle"]),
@@ -47,6 +47,11 @@ const OF_TIMES: [(&str, &str); 3] = [
     ("slower-when-reused", "slow-at-first"),
     ("reuse-saves-little", "slow-at-first"),
 ];
+
+/// Whether a busy machine may show the rule with any server.
+pub(super) fn is_of_times(rule: &String) -> bool {
+    OF_TIMES.iter().any(|(one, _)| one == rule)
+}
 
 fn rules(document: &Value) -> Vec<String> {
     let findings = document["findings"].as_array().unwrap();
@@ -227,7 +232,6 @@ fn no_rule_of_a_check_fires_with_a_sound_server() {
     let idle = ["--idle-limit", "1500ms", "--idle-connections", "5"];
     let options = ["--cacert", &at("ca.pem"), "--junit", &junit];
     let (_, document) = check(&[&[&*url], &idle[..], &options].concat());
-    let is_of_times = |rule: &String| OF_TIMES.iter().any(|(one, _)| one == rule);
     assert!(rules(&document).iter().all(is_of_times), "{document:#}");
     for (rule, server) in OF_TIMES {
         let found = probed(server, &["--no-idle"]);
@@ -247,14 +251,9 @@ fn no_rule_of_a_check_fires_with_a_sound_server() {
 
 #[test]
 fn a_rule_that_a_check_claims_has_a_pair() {
-    let scenarios = include_str!("../../../../../fixtures/scenarios/check.toml");
-    let scenarios: toml::Value = toml::from_str(scenarios).unwrap();
-    let scenarios = scenarios["scenario"].as_array().unwrap();
-    let found = scenarios.iter().filter_map(|one| one.get("finds"));
-    let mut fires: Vec<&str> = found
-        .flat_map(|finds| finds.as_array().unwrap())
-        .map(|rule| rule.as_str().unwrap())
-        .collect();
+    let scenarios = scenarios();
+    let found = scenarios.iter().flat_map(|one| &one.finds);
+    let mut fires: Vec<&str> = found.map(String::as_str).collect();
     fires.extend(checks().iter().map(|one| one.0));
     fires.extend(OF_TLS);
     for rule in intact_servers::check::rule_ids() {

@@ -7,6 +7,7 @@
 
 mod audit;
 mod browsed;
+mod campaign;
 mod checks;
 mod documents;
 pub(crate) mod field;
