@@ -569,6 +569,8 @@ impl<'a> PoolReplay<'a> {
             let first = first.take();
             let why = if life.is_unseen {
                 OpenReason::Unseen
+            } else if life.is_spare && self.is_overtaken(life) {
+                OpenReason::Growth
             } else if life.is_spare {
                 OpenReason::Unused
             } else if self.streams.at(life.at) > 0 {
@@ -603,6 +605,16 @@ impl<'a> PoolReplay<'a> {
         reasons
     }
 
+    /// Whether a connection without a request was opened for one that got another connection
+    /// first: none was idle, and one became free during its setup.
+    fn is_overtaken(&self, spare: &Life) -> bool {
+        let setup = spare.at..spare.ready.after(self.margin);
+        let reused = || self.lives.iter().flat_map(|life| life.uses.iter().skip(1));
+        spare.streams.is_none()
+            && self.idle.at(spare.at) == 0
+            && reused().any(|one| setup.contains(&one.span.start))
+    }
+
     /// Whether the client closes connections because its pool has no room for them.
     pub(super) fn full(&self) -> Option<Full> {
         self.full
@@ -617,11 +629,13 @@ impl<'a> PoolReplay<'a> {
     fn ended(&self, is_evicted: impl Fn(&Life, End) -> bool) -> Vec<Ended> {
         let seen = self.lives.iter().filter(|life| !life.is_spare);
         let ended = seen.filter_map(|life| Some((*life, life.ended()?)));
+        let together = closed_together(self.lives);
         let ended = ended.map(|(life, end)| {
             let why = self.why_ended(life, end, &is_evicted);
             let is_given_up = matches!(why, OpenReason::GaveUp | OpenReason::Undrained);
             // the observer may see a close later than the client, which opens another one at once
-            let from = match why.is_at_once() {
+            let is_last = together.is_some_and(|from| end.at >= from);
+            let from = match why.is_at_once() && !is_last {
                 true if is_given_up => before(end.at, self.margin),
                 true => {
                     let over = life.last_end().unwrap_or(life.at);

@@ -249,6 +249,30 @@ fn a_few_connections_that_no_request_took_are_a_habit_and_many_are_not() {
 }
 
 #[test]
+fn a_connection_whose_request_got_a_free_one_during_its_setup_is_no_waste() {
+    // each of four is busy when four more are opened, 1 ms before their requests get the old ones
+    let rows = |overtaken: bool| {
+        let mut rows = Vec::new();
+        let again = if overtaken { 30_100 } else { 90_000 };
+        for id in 0..4 {
+            rows.push(opened(id, id * 1_000, SERVER, "api.example"));
+            rows.push(sent(id, id * 1_000, 30_000, 1));
+            rows.push(sent(id, again, again + 2_000, 2));
+        }
+        for id in 4..8 {
+            rows.push(opened(id, 29_990, SERVER, "api.example"));
+            let mut end = closed(id, 200_000, 0);
+            end["moment"] = json!("unused");
+            rows.push(end);
+        }
+        outcome(&rows)
+    };
+    assert_eq!(rows(true), (8.0, 8.0, 0.0, vec![]));
+    let rule = vec!["new-connection-per-request"];
+    assert_eq!(rows(false), (8.0, 4.0, 4.0, rule));
+}
+
+#[test]
 fn clients_in_turn_are_no_full_pool() {
     let mut rows = Vec::new();
     for id in 0..8 {
