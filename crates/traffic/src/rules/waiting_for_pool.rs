@@ -24,8 +24,8 @@ const LOOP: usize = 20;
 /// then.
 const AT_ONCE: f64 = 0.75;
 /// The share of the median response time that a client may take between a response and the next
-/// request.
-const CLIENT_SHARE: f64 = 0.2;
+/// request: it may have the work of all its responses to do on a busy machine.
+const CLIENT_SHARE: f64 = 0.5;
 /// The longest such time, in nanoseconds.
 const CLIENT_TIME: u64 = 50_000_000;
 /// Requests that are sent while earlier ones are in flight from which on a burst is no series of
@@ -58,7 +58,7 @@ pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "waiting-for-pool",
         what: "All connections that the pool allows to this destination are busy. Further requests wait in the client until one is free, while the server may be idle.",
-        evidence: "Bursts in which all connections of the client are busy from the first request on. Three of four further requests follow a response on their connection at once: within 5 ms, or 20 % of the median response time. None is sent when one was free. Some are sent while others that began earlier are in flight: waves wait for all. No connection takes more than 20 requests in a burst. So requests waited together (inferred, `~`). HTTP/1 only.",
+        evidence: "Bursts in which all connections of the client are busy from the first request on. Three of four further requests follow a response on their connection at once: within 5 ms, or half of the median response time. None is sent when one was free. Some are sent while others that began earlier are in flight: waves wait for all. No connection takes more than 20 requests in a burst. So requests waited together (inferred, `~`). HTTP/1 only.",
         threshold: "Ten requests that followed another in a burst without a failure. One such burst suffices on five connections or more if one of them took two requests more than another, else two. Three times as many bursts must show a queue as show requests that were sent later. Informational: the wire does not show since when a request waited. The time given is the most that is possible.",
         false_positives: "A program that takes its work from a list with a fixed number of workers: there the requests wait for a worker. A single connection shows nothing, because a loop looks the same.",
         fix: "Allow the pool more connections to this destination, or use HTTP/2, which carries the requests on one connection",
@@ -174,12 +174,16 @@ fn finding(subject: String, queues: &[Queue]) -> Finding {
 fn queues(requests: &[Request]) -> Option<Vec<Queue>> {
     let mut sorted = requests.to_vec();
     sorted.sort_by_key(|one| (one.span.start, one.span.end));
-    let bursts = bursts(&sorted);
+    let client_time = client_time(&sorted);
+    let bursts = bursts(&sorted, client_time);
     let most = bursts
         .iter()
         .map(|burst| by_connection(burst).len())
         .max()? as u64;
-    let shown: Vec<Shown> = bursts.into_iter().map(show).collect();
+    let shown: Vec<Shown> = bursts
+        .into_iter()
+        .map(|burst| show(burst, client_time))
+        .collect();
     let lists = shown
         .iter()
         .filter(|one| matches!(one, Shown::Lists))
@@ -197,12 +201,12 @@ fn queues(requests: &[Request]) -> Option<Vec<Queue>> {
     (queues.len() >= least && queues.len() >= TIMES * lists).then_some(queues)
 }
 
-/// Requests without a rest between them.
-fn bursts(sorted: &[Request]) -> Vec<&[Request]> {
+/// Requests without a rest between them that is longer than the client takes for the next request.
+fn bursts(sorted: &[Request], client_time: u64) -> Vec<&[Request]> {
     let mut bursts = Vec::new();
     let (mut begin, mut end) = (0, None);
     for (nth, one) in sorted.iter().enumerate() {
-        if end.is_some_and(|end: intact_ledger::Nanos| one.span.start > end.after(HAND_BACK)) {
+        if end.is_some_and(|end: intact_ledger::Nanos| one.span.start > end.after(client_time)) {
             bursts.push(&sorted[begin..nth]);
             begin = nth;
             end = None;
@@ -222,8 +226,8 @@ fn by_connection(burst: &[Request]) -> BTreeMap<ConnectionId, Vec<Span>> {
 }
 
 /// How long a client may take between a response and the next request, in nanoseconds.
-fn client_time(burst: &[Request]) -> u64 {
-    let mut times: Vec<u64> = burst.iter().map(|one| one.span.nanos()).collect();
+fn client_time(requests: &[Request]) -> u64 {
+    let mut times: Vec<u64> = requests.iter().map(|one| one.span.nanos()).collect();
     times.sort_unstable();
     let median = times[times.len() / 2] as f64;
     ((median * CLIENT_SHARE) as u64).clamp(HAND_BACK, CLIENT_TIME)
@@ -244,14 +248,13 @@ fn has_waves(burst: &[Request]) -> bool {
     early < EARLY
 }
 
-fn show(burst: &[Request]) -> Shown {
+fn show(burst: &[Request], client_time: u64) -> Shown {
     let each = by_connection(burst);
     let followed = burst.len() - each.len();
     let first_end = burst.iter().map(|one| one.span.end).min();
     let begins_full = each.values().all(|spans| Some(spans[0].start) <= first_end);
     let pairs = || each.values().flat_map(|spans| spans.windows(2));
     let is_one_at_a_time = pairs().all(|two| two[0].end <= two[1].start);
-    let client_time = client_time(burst);
     let at_once = pairs().filter(|two| two[1].start <= two[0].end.after(client_time));
     let at_once = at_once.count();
     if each.len() < 2
@@ -267,7 +270,7 @@ fn show(burst: &[Request]) -> Shown {
     let last_ends = each.values().filter_map(|spans| spans.last());
     let free = last_ends.map(|span| span.end).min();
     let last_start = burst.last().map(|one| one.span.start);
-    if last_start > free.map(|free| free.after(HAND_BACK)) {
+    if last_start > free.map(|free| free.after(client_time)) {
         return Shown::Lists;
     }
     let counts = || each.values().map(Vec::len);
@@ -357,7 +360,7 @@ mod tests {
             let burst = queued(rng, at, 2, 30);
             if let Shown::Queue(Queue {
                 is_unequal: true, ..
-            }) = show(&burst)
+            }) = show(&burst, client_time(&burst))
             {
                 return burst;
             }
