@@ -321,7 +321,7 @@ impl<'a> Relay<'a> {
             has_settled: false,
             rest: Rest::default(),
             observed: Some(observed),
-            holders: Holders::new(),
+            holders: Holders::default(),
             fault,
             strike: None,
             is_announced: false,

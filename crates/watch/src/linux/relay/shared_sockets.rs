@@ -3,7 +3,8 @@
 //! Every process that was forked has the sockets of its parent, and most never use them. So the
 //! processes alone show nothing, and nothing is looked for without a sign in the data. Where
 //! requests overlap, one process may have sent them: another one counts only if it has run between
-//! two such looks.
+//! two looks. The second look needs no second sign: two processes that mixed up responses once take
+//! turns from then on.
 
 use intact_observe::{ObservedConnection, SharingSign};
 use intact_sys::address::unmapped;
@@ -16,8 +17,16 @@ use std::time::Instant;
 const EAGER: u32 = 16;
 const SHARE: u32 = 10;
 
-/// The processes that have a socket open, and how often each had run when it was first seen there.
-pub(super) type Holders = BTreeMap<u32, u64>;
+/// Looks at one connection that several processes have open, until one sign has been followed.
+const LOOKS: u32 = 16;
+
+/// The processes that have a socket open.
+#[derive(Default)]
+pub(super) struct Holders {
+    /// How often each had run when it was first seen there.
+    runs: BTreeMap<u32, u64>,
+    looks: u32,
+}
 
 /// The looks at processes.
 #[derive(Default)]
@@ -44,12 +53,17 @@ impl SharedSockets {
         if self.due.is_some_and(|due| began < due) {
             return;
         }
+        let holders = holders(near).unwrap_or_default();
+        known.looks += 1;
+        let may_share = holders.len() > 1 && known.looks < LOOKS;
         let mut users = 0;
-        for (process, runs) in holders(near).unwrap_or_default() {
-            let first = *known.entry(process).or_insert(runs);
+        for (process, runs) in holders {
+            let first = *known.runs.entry(process).or_insert(runs);
             users += u32::from(sign == SharingSign::ForeignRecord || first != runs);
         }
-        seen.note_processes(users);
+        if users > 1 || !may_share {
+            seen.note_processes(users);
+        }
         self.count = self.count.saturating_add(1);
         if self.count > EAGER {
             let now = Instant::now();
@@ -60,7 +74,7 @@ impl SharedSockets {
 
 /// Our descendants that have the other end of this socket open; `None` where the system does not
 /// show it.
-fn holders(near: &TcpStream) -> Option<Holders> {
+fn holders(near: &TcpStream) -> Option<Vec<(u32, u64)>> {
     let program = unmapped(near.peer_addr().ok()?);
     let here = unmapped(near.local_addr().ok()?);
     let mut inode = None;
