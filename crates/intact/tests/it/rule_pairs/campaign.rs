@@ -1,7 +1,7 @@
 //! The rules of a campaign: one of many targets, each of which shows one, and one that shows none.
 //!
-//! Its benches and checks are those of `bench` and `check`, which have pairs of their own. Here each
-//! finding must reach the document of the campaign, at its target.
+//! Its benches and checks are those of `bench` and `check`, which have pairs of their own. Here
+//! each finding must reach the document of the campaign, at its target.
 
 use super::checks::{PROBED, Probed};
 use crate::check::scenarios;
