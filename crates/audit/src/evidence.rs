@@ -35,7 +35,6 @@ impl Input {
             (None, Format::NetLog) => &[
                 Evidence::Announcements,
                 Evidence::Attempts,
-                Evidence::Bodies,
                 Evidence::Durations,
                 Evidence::Ends,
                 Evidence::Handshakes,

@@ -63,7 +63,6 @@ fn rules_of_netlogs() {
             ("leaked-connections", ONE_POOL),
             ("ports-running-out", ONE_POOL),
             ("h2-not-multiplexed", ONE_POOL),
-            ("body-not-drained", "the log has no length of a response"),
             (
                 "waiting-for-pool",
                 "requests begin when the page asks, so they overlap",
