@@ -37,7 +37,8 @@ pub(crate) fn rounds_for(config: &Config, choices: &[AxisValues]) -> u32 {
         .map(|choice| u64::from(choice.concurrency) * u64::from(choice.streams))
         .max()
         .unwrap_or(1);
-    (exchanges / (2 * places)).clamp(1, u64::from(ROUNDS)) as u32
+    // no places are refused later
+    (exchanges / (2 * places).max(1)).clamp(1, u64::from(ROUNDS)) as u32
 }
 
 /// How many requests fall due at this mean rate.

@@ -23,6 +23,9 @@ impl Guard {
     /// Forks a guard with this name (at most 15 bytes). It keeps one descriptor at [`KEPT`] and
     /// closes all others. After our end it runs `act` and ends.
     ///
+    /// # Errors
+    /// Those of pipe(2), fcntl(2) and fork(2).
+    ///
     /// # Safety
     /// `act` runs in a forked child: it makes system calls only, on memory that exists already, and
     /// does not panic.
@@ -33,6 +36,9 @@ impl Guard {
     ) -> io::Result<Guard> {
         let (waiting, alive) = io::pipe()?;
         let alive = OwnedFd::from(alive);
+        // a number beyond those of the guard, so that neither is overwritten before it is copied
+        let kept = keep.map(|keep| rustix::io::fcntl_dupfd_cloexec(keep, 10));
+        let kept = kept.transpose()?;
         // SAFETY: the child makes system calls only, on memory that exists already.
         let process = checked(unsafe { libc::fork() })? as libc::pid_t;
         if process != 0 {
@@ -46,13 +52,11 @@ impl Guard {
         unsafe {
             libc::setsid();
             libc::prctl(libc::PR_SET_NAME, name.as_ptr());
-            // a number beyond both, so that neither is overwritten before it is copied
-            let kept = keep.map(|kept| libc::fcntl(kept.as_raw_fd(), libc::F_DUPFD, 10));
             libc::close(alive.as_raw_fd());
             libc::dup2(waiting.as_fd().as_raw_fd(), 0);
             match kept {
                 Some(kept) => {
-                    libc::dup2(kept, KEPT);
+                    libc::dup2(kept.as_raw_fd(), KEPT);
                     close_from(KEPT + 1);
                 }
                 None => close_from(1),

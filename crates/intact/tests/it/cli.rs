@@ -21,6 +21,23 @@ fn bad_usage_exits_2_and_names_the_option() {
     for (words, name) in [
         (&["bench", "http://127.0.0.1:9/", "-n", "0"][..], "-n"),
         (&["bench", "http://127.0.0.1:9/", "-c", "0"], "-c"),
+        (
+            &["bench", "http://127.0.0.1:9/", "-c", "0", "-n", "5"],
+            "-c",
+        ),
+        (
+            &[
+                "bench",
+                "https://localhost:9/",
+                "--http",
+                "2",
+                "--streams",
+                "0",
+                "-n",
+                "5",
+            ],
+            "--streams",
+        ),
         (&["bench", "http://127.0.0.1:9/", "--http", "4"], "--http"),
         (
             &["bench", "http://127.0.0.1:9/", "--require", "p98 < 1ms"],

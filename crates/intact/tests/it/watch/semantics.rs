@@ -3,6 +3,7 @@
 use crate::peers::program;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 /// Debian's own, since one in a home folder may not be readable for an unprivileged user.
 pub(super) const PYTHON: &str = "/usr/bin/python3";
@@ -175,6 +176,24 @@ fn a_relay_that_runs_out_of_descriptors_leaves_the_rest_to_the_kernel() {
         facts["caveats"].to_string().contains("from outside"),
         "{facts}"
     );
+}
+
+#[test]
+fn a_run_without_descriptors_ends_with_all_that_it_started() {
+    for limit in [14, 15, 16, 17, 18] {
+        let line = format!(
+            "ulimit -n {limit}; exec {} watch -q -- true 2>&1",
+            env!("CARGO_BIN_EXE_intact")
+        );
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", &line]).stdout(Stdio::piped());
+        let child = shell.spawn().unwrap();
+        let (ended, end) = std::sync::mpsc::channel();
+        // the output ends when no process has it open
+        std::thread::spawn(move || ended.send(child.wait_with_output().unwrap()));
+        let out = end.recv_timeout(Duration::from_secs(60));
+        assert!(out.is_ok(), "{limit}: a process still runs");
+    }
 }
 
 #[test]
