@@ -32,6 +32,7 @@ mod open_connections;
 mod open_reason;
 mod over_time;
 mod overlap;
+mod pool_bursts;
 mod pool_cause;
 mod pool_replay;
 pub mod rules;

@@ -84,7 +84,7 @@ impl Causes {
                 causes.renewal.entry(destination).or_insert(renewal);
             }
             let limit = lives.iter().filter_map(|life| owners.idle_limit(life));
-            if let Some(limit) = limit.min() {
+            if let Some(limit) = limit.filter(|idle| replay.is_limit(*idle)).min() {
                 let known = causes.client_idle.entry(destination).or_insert(limit);
                 *known = limit.min(*known);
             }

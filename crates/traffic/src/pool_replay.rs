@@ -14,6 +14,7 @@ use super::history::{End, Life};
 use super::open_connection::HAND_BACK;
 use super::open_reason::{AT_ONCE, MANY, OpenReason};
 use super::overlap::Overlap;
+use super::pool_bursts::{Bursts, ends_at_any_use};
 use super::pool_cause::SEVERAL;
 use intact_ledger::{Nanos, Span};
 
@@ -101,6 +102,9 @@ fn in_hand(lives: &[&Life]) -> u64 {
     if !is_reusing(lives) {
         return 0;
     }
+    if is_sequential(lives) {
+        return HAND_BACK;
+    }
     let rests = lives.iter().flat_map(|life| rests(life));
     let followed = rests.filter(|rest| rest.is_followed);
     let mut times: Vec<u64> = followed.map(|rest| rest.to.since(rest.from)).collect();
@@ -109,6 +113,14 @@ fn in_hand(lives: &[&Life]) -> u64 {
         Some(median) if times.len() >= RESTS => (RESTS_LONG * median).clamp(HAND_BACK, IN_HAND),
         _ => IN_HAND,
     }
+}
+
+/// Whether a pool never had two requests at the same time, of 20 at least: without threads a client
+/// takes a connection when it writes.
+fn is_sequential(lives: &[&Life]) -> bool {
+    let uses = lives.iter().flat_map(|life| &life.uses);
+    let spans: Vec<Span> = uses.map(|one| one.span).collect();
+    spans.len() >= RESTS && peak(spans.into_iter()) == 1
 }
 
 /// When connections could have taken a request, beyond doubt.
@@ -219,6 +231,8 @@ pub(super) struct PoolReplay<'a> {
     renewal: Option<Renewal>,
     /// When the connections of the pool were opened.
     openings: Vec<Nanos>,
+    /// The idle time, in nanoseconds, below which its client closes a connection after its use.
+    at_once: u64,
 }
 
 /// A pool that closes a connection after its use when it has no room for it.
@@ -343,6 +357,11 @@ impl Room {
     }
 }
 
+/// Whether about as many connections as a pool keeps were left: workers that end keep none.
+fn is_shared(lives: &[&Life], dropped: &[Dropped], kept: u64) -> bool {
+    left(lives, dropped) as f64 >= (AS_MANY * kept as f64).max(LEFT)
+}
+
 /// How many connections were idle for good when the last one was closed after use, and for longer
 /// than the closed ones.
 fn left(lives: &[&Life], dropped: &[Dropped]) -> usize {
@@ -376,6 +395,19 @@ fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
     }
     let mut dropped = dropped(lives, margin, last_end);
     let closed = closed_used_again(lives)?;
+    let bursts = Bursts::of(lives);
+    if bursts.is_some_and(|bursts| bursts.kept == 0) {
+        return None;
+    }
+    if let Some(bursts) = bursts.filter(|bursts| bursts.closed >= CLOSED_LATER) {
+        let kept = bursts.kept as u64;
+        let is_shared = is_shared(lives, &dropped, kept);
+        return Some(Full {
+            kept,
+            closed,
+            is_shared,
+        });
+    }
     dropped.sort_unstable_by_key(|one| one.kept);
     // those that a thread has in hand look idle too, so the number may be too high and not too low
     let usual = dropped.get(dropped.len() / 2)?.kept;
@@ -391,9 +423,12 @@ fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
     if (again as f64) < AGAIN * full.len() as f64 && room.ignored > 1.0 - NEARLY {
         return None;
     }
+    if bursts.is_none() && !ends_at_any_use(lives) {
+        return None;
+    }
     // calls in turn, each with a client, leave the same traces next to a single kept connection
     let is_clear = kept > 1 || closed > 0 || peak(full.iter().map(|one| one.span)) > 1;
-    let is_shared = left(lives, &dropped) as f64 >= (AS_MANY * kept as f64).max(LEFT);
+    let is_shared = is_shared(lives, &dropped, kept);
     is_clear.then_some(Full {
         kept,
         closed,
@@ -405,6 +440,9 @@ fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
 const TOGETHER: u64 = 1_000_000;
 /// How many times longer the idle time of one that is kept must be than that of one that is closed.
 const LONGER: u64 = 2;
+/// Closed connections that were kept over a burst from which on they show a pool: next to a client
+/// per call, which keeps none, there may be another one.
+const CLOSED_LATER: usize = 2;
 /// Least connections that are left of a shared pool: a worker may close its own one late.
 const LEFT: f64 = 3.0;
 /// Connections whose ends are looked at to find a full pool.
@@ -544,7 +582,18 @@ impl<'a> PoolReplay<'a> {
             renewal: if full.is_none() { renewal(lives) } else { None },
             full,
             openings: lives.iter().map(|life| life.at).collect(),
+            at_once: if full.is_some() {
+                IN_HAND
+            } else {
+                at_once(lives)
+            },
         }
+    }
+
+    /// Whether an idle time in nanoseconds, after which the client closed a connection, may be a
+    /// limit.
+    pub(super) fn is_limit(&self, idle: u64) -> bool {
+        idle >= self.at_once
     }
 
     /// Why each connection was opened. `first` is the reason of the first one, `server_limit` the
@@ -661,12 +710,8 @@ impl<'a> PoolReplay<'a> {
         is_evicted: impl Fn(&Life, End) -> bool,
     ) -> OpenReason {
         let idle = life.last_end().map_or(u64::MAX, |last| end.at.since(last));
-        let at_once = match self.full {
-            Some(_) => IN_HAND,
-            None => AT_ONCE,
-        };
         let why = match end.why {
-            OpenReason::ClientIdle if idle < at_once => OpenReason::ClientAtOnce,
+            OpenReason::ClientIdle if !self.is_limit(idle) => OpenReason::ClientAtOnce,
             other => other,
         };
         match why {
@@ -703,6 +748,21 @@ impl<'a> PoolReplay<'a> {
 
 /// The shortest idle limit that clients have, in nanoseconds.
 const LEAST_IDLE_LIMIT: u64 = 1_000_000_000;
+
+/// The idle time in nanoseconds below which a client closes a connection after its use. One that
+/// closes most right after a response has no limit that is shorter than any client's: on a busy
+/// machine some closes come late.
+fn at_once(lives: &[&Life]) -> u64 {
+    let closed = lives.iter().filter_map(|life| life.closed_by_client());
+    let (late, all) = closed.fold((0, 0), |(late, all), end| {
+        (late + u32::from(end.why == OpenReason::ClientIdle), all + 1)
+    });
+    if 2 * late <= all {
+        LEAST_IDLE_LIMIT
+    } else {
+        AT_ONCE
+    }
+}
 
 /// The reason of a connection that was opened while another one, opened for `why`, was set up: what
 /// ended the one before is the reason of all.

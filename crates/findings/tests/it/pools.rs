@@ -272,6 +272,100 @@ fn a_connection_whose_request_got_a_free_one_during_its_setup_is_no_waste() {
     assert_eq!(rows(false), (8.0, 4.0, 4.0, rule));
 }
 
+/// Eight workers with a client per task of N calls, each with 3 ms between two of them.
+fn tasks(calls_of: impl Fn(u64) -> u64) -> Vec<Value> {
+    let mut rows: Vec<(u64, Value)> = Vec::new();
+    let mut free: Vec<u64> = (0..8).map(|worker| worker * 1_300).collect();
+    for id in 0..40 {
+        let worker = (0..8).min_by_key(|worker| free[*worker]).unwrap();
+        let mut at = free[worker];
+        rows.push((at, opened(id, at, SERVER, "api.example")));
+        let calls = calls_of(id);
+        for nth in 1..=calls {
+            let end = at + 9_000 + (id * 7 + nth * 5) % 6 * 1_000;
+            rows.push((end, sent(id, at, end, nth)));
+            at = end + 3_000;
+        }
+        rows.push((at, closed(id, at, calls)));
+        free[worker] = at + 200;
+    }
+    rows.sort_by_key(|(at, _)| *at);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+#[test]
+fn a_client_per_task_of_several_calls_is_no_full_pool() {
+    for rows in [tasks(|_| 3), tasks(|id| 1 + id * 3 % 5)] {
+        let (opened, _, _, warned) = outcome(&rows);
+        assert_eq!((opened, warned), (40.0, vec!["new-connection-per-request"]));
+    }
+}
+
+/// Bursts of ten requests, after which two connections stay open.
+#[test]
+fn a_pool_that_keeps_as_many_from_each_burst_to_the_next_is_full() {
+    let mut rows: Vec<(u64, Value)> = Vec::new();
+    let mut kept: Vec<(u64, u64)> = Vec::new();
+    let mut next = 0;
+    for burst in 0..5 {
+        let begin = burst * 100_000;
+        let mut all = std::mem::take(&mut kept);
+        while all.len() < 10 {
+            let at = begin + all.len() as u64 * 50;
+            rows.push((at, opened(next, at, SERVER, "api.example")));
+            all.push((next, 0));
+            next += 1;
+        }
+        for (nth, (id, carried)) in (0..).zip(all) {
+            let end = begin + 10_000 + (nth * 3 + burst) % 10 * 4_000;
+            let carried = carried + 1;
+            rows.push((end, sent(id, begin + 500, end, carried)));
+            // the first two that come back; a busy client closes the others late
+            match end < begin + 18_000 {
+                true => kept.push((id, carried)),
+                false => rows.push((end + 8_000, closed(id, end + 8_000, carried))),
+            }
+        }
+    }
+    rows.sort_by_key(|(at, _)| *at);
+    let rows: Vec<Value> = rows.into_iter().map(|(_, row)| row).collect();
+    let (opened, needed, avoidable, warned) = outcome(&rows);
+    assert_eq!((opened, needed, avoidable), (42.0, 10.0, 32.0));
+    assert_eq!(warned, ["pool-too-small"]);
+}
+
+#[test]
+fn clients_that_a_program_without_threads_uses_in_turn_are_avoidable() {
+    let mut rows = Vec::new();
+    for nth in 0..48 {
+        let (id, at) = (nth % 12, nth * 4_000);
+        if nth < 12 {
+            rows.push(opened(id, at, SERVER, "api.example"));
+        }
+        rows.push(sent(id, at, at + 3_000, nth / 12 + 1));
+    }
+    let found = (12.0, 1.0, 11.0, vec!["new-client-per-request"]);
+    assert_eq!(outcome(&rows), found);
+}
+
+#[test]
+fn a_few_late_closes_are_no_idle_limit() {
+    let mut rows = Vec::new();
+    for id in 0..20 {
+        let at = id * 300_000;
+        rows.push(opened(id, at, SERVER, "api.example"));
+        rows.push(sent(id, at, at + 2_000, 1));
+        let is_late = id % 7 == 0;
+        let mut end = closed(id, at + if is_late { 215_000 } else { 3_000 }, 1);
+        if is_late {
+            end["moment"] = json!("idle");
+        }
+        rows.push(end);
+    }
+    let found = (20.0, 1.0, 19.0, vec!["new-connection-per-request"]);
+    assert_eq!(outcome(&rows), found);
+}
+
 #[test]
 fn clients_in_turn_are_no_full_pool() {
     let mut rows = Vec::new();
