@@ -255,13 +255,7 @@ impl<S: Default> ExchangeSlots<S> {
 
     /// Records the end of the connection: the exchanges in flight end. `end` shows which requests
     /// the server received.
-    pub(super) fn end(
-        &mut self,
-        failure: Option<Failure>,
-        at: Nanos,
-        end: &TransportEnd,
-        sink: &mut impl Sink,
-    ) {
+    pub(super) fn end(&mut self, end: &TransportEnd, sink: &mut impl Sink) {
         self.life.over = true;
         if self.in_flight == 0 {
             return;
@@ -274,12 +268,12 @@ impl<S: Default> ExchangeSlots<S> {
             let slot = &mut self.slots[place];
             let begun = slot.watch.begun();
             let before = slot.sent_before;
-            let kind = end.kind(failure, &mut slot.exchange, begun, self.answered, before);
+            let kind = end.kind(&mut slot.exchange, begun, self.answered, before);
             let kind = kind.unwrap_or(Failure::Truncated);
             if kind == Failure::Stale {
                 moment = ClosePoint::Stale;
             }
-            self.fail(place, kind, at, sink);
+            self.fail(place, kind, end.at, sink);
         }
         self.life.moment = moment;
     }

@@ -3,6 +3,7 @@
 
 use super::super::ResponseInfo;
 use super::super::exchange_slots::{FREE, MOST_IDLE_FRAMES};
+use super::super::stream_connection::HttpState;
 use super::{Http2, MOST_SETTINGS, REFILL};
 use crate::{Arrival, ResponseError, is_tls_alert};
 use intact_ledger::{Failure, GrpcCall, Protocol, Sink};
@@ -13,8 +14,8 @@ use intact_wire::h2::{
 };
 
 impl Http2 {
-    /// See [`super::super::stream_connection::HttpState::receive`].
-    pub(in super::super) fn receive(
+    /// See [`HttpState::receive`].
+    pub(super) fn read(
         &mut self,
         mut bytes: &[u8],
         arrival: Arrival,
