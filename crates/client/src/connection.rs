@@ -43,6 +43,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use stream_connection::{HttpState, StreamConnection};
 
+/// What bytes of the server lead to, unless they violate the protocol.
+type Checked<T = ()> = Result<T, ResponseError>;
+
 /// What a connection can do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {

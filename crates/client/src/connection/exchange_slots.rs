@@ -3,10 +3,10 @@
 //! The first exchange is alone in flight. The others follow its response, so only one waits for the
 //! setup. Must not know frames or windows: `S` is what a version knows of each stream.
 
-use super::State;
 use super::connection_life::ConnectionLife;
 use super::exchange_record::{self, NewExchange};
 use super::transport_end::TransportEnd;
+use super::{Checked, State};
 use crate::{Arrival, Request, ResponseError, Stopwatch, judge};
 use intact_ledger::{ClosePoint, Event, Exchange, Failure, Nanos, Side, Sink};
 use intact_wire::h2::ResponseFields;
@@ -165,7 +165,7 @@ impl<S: Default> ExchangeSlots<S> {
 
     /// Counts a frame that is no part of a response.
     #[inline]
-    pub(super) fn count_idle_frame(&mut self) -> Result<(), ResponseError> {
+    pub(super) fn count_idle_frame(&mut self) -> Checked {
         self.idle_frames += 1;
         if self.idle_frames > MOST_IDLE_FRAMES {
             return Err(ResponseError::no_progress(format!(
@@ -181,7 +181,7 @@ impl<S: Default> ExchangeSlots<S> {
         place: usize,
         fields: &ResponseFields,
         arrival: Arrival,
-    ) -> Result<bool, ResponseError> {
+    ) -> Checked<bool> {
         let slot = &mut self.slots[place];
         let (status, length) = fields.header_section()?;
         if (100..200).contains(&status) {
@@ -209,7 +209,7 @@ impl<S: Default> ExchangeSlots<S> {
         bytes: &[u8],
         length: usize,
         arrival: Arrival,
-    ) -> Result<(), ResponseError> {
+    ) -> Checked {
         let slot = &mut self.slots[place];
         let exchange = &mut slot.exchange;
         if exchange.status.is_none() {

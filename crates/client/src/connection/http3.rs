@@ -11,7 +11,7 @@ mod tests;
 
 use super::exchange_record::NewExchange;
 use super::open_record::OpenRecord;
-use super::{Detail, Ended, Received};
+use super::{Checked, Detail, Ended, Received};
 use crate::clock::TimestampConverter;
 use crate::quic::{LostConnection, QuicConnection, QuicEvent, StreamEnd, Streams};
 use crate::{Arrival, Clock, Due, Request, ResponseError};
@@ -26,9 +26,6 @@ use std::sync::Arc;
 
 /// Reads of the socket in one turn of the caller's loop. Then the other connections have theirs.
 const READS_PER_TURN: u32 = 64;
-
-/// What bytes of the server lead to, unless they violate HTTP/3.
-type Checked<T = ()> = Result<T, ResponseError>;
 
 /// A server that allows no control stream breaks the protocol, which will show.
 fn open_control_stream(http: &Http3, quic: &mut QuicConnection) {
