@@ -2,12 +2,12 @@
 //! policy is `deny.toml`, as for `cargo deny check`. This part needs no network. Advisories need
 //! cargo-deny and its database; without them they are skipped.
 
-mod licence;
-
 use crate::metadata::{Metadata, Package};
 use crate::tool;
 use anyhow::Context;
 use serde::Deserialize;
+use spdx::expression::{ExprNode, Operator};
+use spdx::{Expression, ParseMode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
@@ -113,7 +113,7 @@ fn broken(policy: &Policy, packages: &[Package]) -> Vec<String> {
                 || exception.is_some_and(|one| one.allow.contains(id))
         };
         let licence = package.license.as_deref().unwrap_or_default();
-        match licence::needed(licence, &is_allowed) {
+        match needed(licence, &is_allowed) {
             Some(needed) => used.extend(needed.into_iter().map(str::to_owned)),
             None => lines.push(format!(
                 "licence of {name} {version}: {licence:?} is not allowed"
@@ -154,6 +154,31 @@ fn broken(policy: &Policy, packages: &[Package]) -> Vec<String> {
         lines.push(format!("[licenses] allow: nothing needs {id}"));
     }
     lines
+}
+
+/// The allowed licences that satisfy an SPDX expression, or one with the `/` of older manifests; of
+/// alternatives, all allowed ones. `None` if no choice is allowed or the text is no expression.
+fn needed(text: &str, is_allowed: &dyn Fn(&str) -> bool) -> Option<Vec<&'static str>> {
+    let mut operands = Vec::new();
+    for node in Expression::parse_mode(text, ParseMode::LAX).ok()?.iter() {
+        let needed = match node {
+            // an exception to a licence only adds rights
+            ExprNode::Req(one) => one
+                .req
+                .license
+                .id()
+                .map(|id| id.name)
+                .filter(|id| is_allowed(id))
+                .map(|id| vec![id]),
+            ExprNode::Op(operator) => match (operator, operands.pop()?, operands.pop()?) {
+                (_, Some(right), Some(left)) => Some([left, right].concat()),
+                (Operator::Or, right, left) => left.or(right),
+                (Operator::And, ..) => None,
+            },
+        };
+        operands.push(needed);
+    }
+    operands.pop()?
 }
 
 enum Advisories {
@@ -205,6 +230,36 @@ mod tests {
             license: Some(license.to_owned()),
             source: Some(source.to_owned()),
         }
+    }
+
+    #[test]
+    fn an_expression_is_satisfied_by_one_alternative_and_by_all_that_go_together() {
+        let is_allowed = |id: &str| ["MIT", "ISC", "Apache-2.0"].contains(&id);
+        let needed = |text| needed(text, &is_allowed);
+        assert_eq!(needed("MIT"), Some(vec!["MIT"]));
+        assert_eq!(needed("GPL-3.0 OR MIT"), Some(vec!["MIT"]));
+        assert_eq!(needed("MIT/Apache-2.0"), Some(vec!["MIT", "Apache-2.0"]));
+        assert_eq!(
+            needed("ISC AND (CDDL-1.0 OR MIT)"),
+            Some(vec!["ISC", "MIT"])
+        );
+        assert_eq!(
+            needed("Apache-2.0 WITH LLVM-exception"),
+            Some(vec!["Apache-2.0"])
+        );
+        for bad in [
+            "CDDL-1.0",
+            "MIT AND CDDL-1.0",
+            "",
+            "MIT OR",
+            "(MIT",
+            "MIT MIT",
+            "AND MIT",
+        ] {
+            assert_eq!(needed(bad), None, "{bad:?}");
+        }
+        // OR binds less than AND
+        assert_eq!(needed("MIT OR ISC AND CDDL-1.0"), Some(vec!["MIT"]));
     }
 
     #[test]

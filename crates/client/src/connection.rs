@@ -1,6 +1,6 @@
 //! One open connection that we drive, with a stopwatch on every exchange.
 //!
-//! An [`HttpConnection`] is one of two: HTTP/1 and HTTP/2 on a byte stream, or HTTP/3 on QUIC. Both
+//! An [`HttpConnection`] has HTTP/1 or HTTP/2 on a byte stream, or HTTP/3 on QUIC. All
 //! join an HTTP state without I/O to a transport that moves the bytes.
 //!
 //! Nothing here blocks, waits or sets a timer. The caller's loop polls the socket, begins
@@ -28,6 +28,8 @@ use crate::clock::TimestampConverter;
 use crate::dial::Transport;
 use crate::{Clock, Due, Established, Request, ResponseError, Stream};
 use connection_life::KeptContent;
+use http1::Http1;
+use http2::Http2;
 #[cfg(feature = "http3")]
 use http3::Http3Connection;
 use intact_ledger::{
@@ -39,7 +41,10 @@ use rustls::ClientConnection;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use stream_connection::StreamConnection;
+use stream_connection::{HttpState, StreamConnection};
+
+/// What bytes of the server lead to, unless they violate the protocol.
+type Checked<T = ()> = Result<T, ResponseError>;
 
 /// What a connection can do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,29 +99,23 @@ pub enum Received {
 pub struct HttpConnection(Kind);
 
 enum Kind {
-    Stream(StreamConnection),
+    Http1(StreamConnection<Http1>),
+    Http2(StreamConnection<Http2>),
     #[cfg(feature = "http3")]
-    Quic(Http3Connection),
+    Http3(Http3Connection),
 }
 
-/// Calls a method that both kinds have.
+/// Calls a method that all kinds have, or what stands for it over QUIC.
 macro_rules! each {
     ($kind:expr, $connection:ident => $call:expr) => {
-        match $kind {
-            Kind::Stream($connection) => $call,
-            #[cfg(feature = "http3")]
-            Kind::Quic($connection) => $call,
-        }
+        each!($kind, $connection => $call, $connection => $call)
     };
-}
-
-/// Calls a method that only a byte stream has.
-macro_rules! stream_only {
-    ($kind:expr, $connection:ident => $call:expr, $otherwise:expr) => {
+    ($kind:expr, $stream:pat => $call:expr, $quic:pat => $otherwise:expr) => {
         match $kind {
-            Kind::Stream($connection) => $call,
+            Kind::Http1($stream) => $call,
+            Kind::Http2($stream) => $call,
             #[cfg(feature = "http3")]
-            Kind::Quic(_) => $otherwise,
+            Kind::Http3($quic) => $otherwise,
         }
     };
 }
@@ -149,16 +148,22 @@ impl HttpConnection {
                 };
                 let channel = Channel::new(stream, session, stamped, bytes);
                 let record = OpenRecord::new(connection, early.is_none());
-                let mut open =
-                    StreamConnection::new(channel, record, protocol, detail, streams, blank);
-                open.is_tunnel = is_tunnel;
-                open.early = early.map(Box::new);
-                Kind::Stream(open)
+                let wire = (channel, record);
+                match protocol {
+                    Protocol::Http2 => {
+                        let http = Http2::new(blank, detail, streams);
+                        Kind::Http2(StreamConnection::new(wire, http, early, is_tunnel))
+                    }
+                    _ => {
+                        let http = (Http1::new(blank, detail), Vec::new());
+                        Kind::Http1(StreamConnection::new(wire, http, early, is_tunnel))
+                    }
+                }
             }
             #[cfg(feature = "http3")]
             Transport::Quic(quic) => {
                 let open = Http3Connection::new(*quic, connection, detail, streams, blank);
-                Kind::Quic(open)
+                Kind::Http3(open)
             }
         })
     }
@@ -170,7 +175,7 @@ impl HttpConnection {
 
     /// The TLS session; `None` without TLS, and for QUIC, which holds its own.
     pub fn session(&self) -> Option<&ClientConnection> {
-        stream_only!(&self.0, open => open.channel.session(), None)
+        each!(&self.0, open => open.channel.session(), _ => None)
     }
 
     /// Begins an exchange that is `due`. The first one waits for the setup.
@@ -183,11 +188,11 @@ impl HttpConnection {
 
     /// Begins an exchange whose request was sent as early data (HTTP/1).
     pub fn begin_early(&mut self, request: &Arc<Request>, id: u64, at: Nanos) {
-        match &mut self.0 {
-            Kind::Stream(open) => open.begin_early(request, id, at),
-            #[cfg(feature = "http3")]
-            Kind::Quic(open) => open.begin(request, id, at.into(), false),
-        }
+        each!(
+            &mut self.0,
+            open => open.begin_early(request, id, at),
+            open => open.begin(request, id, at.into(), false)
+        );
     }
 
     /// Sends the requests that were begun, and what the protocol has to send. The part that the
@@ -210,30 +215,28 @@ impl HttpConnection {
     /// Bytes that were sent and received so far: a loop compares it to detect progress.
     #[inline]
     pub fn moved(&self) -> u64 {
-        let bytes = match &self.0 {
-            Kind::Stream(open) => open.channel.bytes(),
-            #[cfg(feature = "http3")]
-            Kind::Quic(open) => open.quic.bytes(),
-        };
+        let bytes = each!(&self.0, open => open.channel.bytes(), open => open.quic.bytes());
         bytes.sent + bytes.received
     }
 
     /// Sends PING on an HTTP/2 connection after each `interval` without anything from the server. A
     /// PING without a reply within the next interval ends the connection.
     pub fn set_ping(&mut self, interval: Duration, now: Nanos) {
-        stream_only!(&mut self.0, open => open.set_ping(interval, now), ());
+        if let Kind::Http2(open) = &mut self.0 {
+            open.set_ping(interval, now);
+        }
     }
 
     /// Whether the SYN carried data and the server accepted it (TCP Fast Open); `None` if the
     /// kernel does not report it.
     pub fn sent_with_syn(&self) -> Option<bool> {
-        stream_only!(&self.0, open => open.channel.sent_with_syn(), None)
+        each!(&self.0, open => open.channel.sent_with_syn(), _ => None)
     }
 
     /// Does what its timer asks for: HTTP/2 sends PING, or finds the server gone. QUIC does that in
     /// [`HttpConnection::receive`].
     pub fn keep_time(&mut self, now: Nanos, sink: &mut impl Sink) {
-        stream_only!(&mut self.0, open => open.keep_time(now, sink), ());
+        each!(&mut self.0, open => open.keep_time(now, sink), _ => ());
     }
 
     /// When to call [`HttpConnection::keep_time`] and [`HttpConnection::receive`] even if no data
@@ -247,11 +250,7 @@ impl HttpConnection {
     /// more is a new event.
     #[inline]
     pub fn has_read_all(&self, count: usize, room: usize) -> bool {
-        match &self.0 {
-            Kind::Stream(_) => count < room,
-            #[cfg(feature = "http3")]
-            Kind::Quic(open) => open.has_emptied_socket(),
-        }
+        each!(&self.0, _ => count < room, open => open.quic.is_emptied())
     }
 
     /// Ends the exchanges in flight after `turns` iterations of the caller's loop without progress.
@@ -286,35 +285,35 @@ impl HttpConnection {
         timestamps: &TimestampConverter,
         sink: &mut impl Sink,
     ) -> Received {
-        stream_only!(
+        each!(
             &mut self.0,
             open => open.take_received(bytes, stamp, clock, timestamps, sink),
-            Received::Nothing
+            _ => Received::Nothing
         )
     }
 
     /// The socket, for a caller that receives from it; `None` for QUIC.
     #[inline]
     pub fn stream(&self) -> Option<&Stream> {
-        stream_only!(&self.0, open => Some(open.channel.stream()), None)
+        each!(&self.0, open => Some(open.channel.stream()), _ => None)
     }
 
     /// Whether bytes wait until the stream accepts more: [`HttpConnection::flush`] sends them. QUIC
     /// keeps its own packets, and sends them when [`HttpConnection::receive`] is called.
     #[inline]
     pub fn has_unsent(&self) -> bool {
-        stream_only!(&self.0, open => open.channel.has_unsent(), false)
+        each!(&self.0, open => open.channel.has_unsent(), _ => false)
     }
 
     /// Reads the data that TLS decrypted with the handshake, for a caller whose exchange began
     /// before the end of the handshake.
     pub fn receive_buffered(&mut self, clock: &Clock, sink: &mut impl Sink) {
-        stream_only!(&mut self.0, open => open.receive_buffered(clock, sink), ());
+        each!(&mut self.0, open => open.receive_buffered(clock, sink), _ => ());
     }
 
     /// Records the server's FIN, after all data.
     pub fn end_by_fin(&mut self, at: Nanos, sink: &mut impl Sink) {
-        stream_only!(&mut self.0, open => open.end_by_fin(at, sink), ());
+        each!(&mut self.0, open => open.end_by_fin(at, sink), _ => ());
     }
 
     /// Records that the peer reset the connection, or that its port is closed.
@@ -360,11 +359,7 @@ impl HttpConnection {
     /// The transport parameters that a server of QUIC announced; `None` before the handshake is
     /// complete.
     pub fn transport_parameters(&self) -> Option<TransportParameters> {
-        match &self.0 {
-            Kind::Stream(_) => None,
-            #[cfg(feature = "http3")]
-            Kind::Quic(open) => open.transport_parameters(),
-        }
+        each!(&self.0, _ => None, open => open.quic.parameters())
     }
 
     /// Version, persistence and fields of the last response; empty without [`Detail::Fields`].

@@ -1,6 +1,7 @@
 //! Maps errors of the kernel and of TLS to the ledger's kinds.
 
 use crate::verifier::is_ca_certificate;
+use heck::ToSnakeCase;
 use intact_ledger::Failure;
 use jiff::Timestamp;
 use rustls::pki_types::UnixTime;
@@ -69,7 +70,7 @@ pub(crate) fn tls_words(error: &TlsError) -> String {
     match error {
         TlsError::InvalidCertificate(certificate) => certificate_words(certificate),
         TlsError::AlertReceived(alert) => match alert.as_str() {
-            Some(name) => format!("the peer sent the alert {}", split_words(name).join("_")),
+            Some(name) => format!("the peer sent the alert {}", name.to_snake_case()),
             None => format!("the peer sent the alert {}", u8::from(*alert)),
         },
         TlsError::InvalidMessage(why) => format!("a malformed TLS message: {}", variant_words(why)),
@@ -155,23 +156,8 @@ fn date(at: UnixTime) -> String {
 fn variant_words(value: &impl Debug) -> String {
     let debug = format!("{value:?}");
     let end = debug.find(|c: char| !c.is_alphanumeric());
-    split_words(&debug[..end.unwrap_or(debug.len())]).join(" ")
-}
-
-/// The words of a name in camel case, in lower case. A digit stays with the word before it.
-fn split_words(name: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut after_lower = false;
-    for letter in name.chars() {
-        match words.last_mut() {
-            Some(word) if !(letter.is_uppercase() && after_lower) => {
-                word.extend(letter.to_lowercase());
-            }
-            _ => words.push(letter.to_lowercase().collect()),
-        }
-        after_lower = !letter.is_uppercase();
-    }
-    words
+    let name = &debug[..end.unwrap_or(debug.len())];
+    name.to_snake_case().replace('_', " ")
 }
 
 #[cfg(test)]
@@ -182,6 +168,12 @@ mod tests {
     #[test]
     fn errors_of_tls_read_as_sentences() {
         let words = |error: TlsError| tls_words(&error);
+        assert_eq!(
+            words(TlsError::AlertReceived(
+                AlertDescription::UnknownPSKIdentity
+            )),
+            "the peer sent the alert unknown_psk_identity"
+        );
         assert_eq!(
             words(TlsError::AlertReceived(AlertDescription::HandshakeFailure)),
             "the peer sent the alert handshake_failure"

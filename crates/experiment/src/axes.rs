@@ -4,11 +4,8 @@ use crate::axis::{AxisRow, AxisValue, Reference};
 use crate::connection_axes::{CONNECTION_AXES, ConnectionAxes, ConnectionSettings};
 use crate::{Arrivals, OpenLoop, RequestRate, WhenBusy};
 use intact_ledger::{Protocol, TlsVersion, Variant, kinds};
-use serde::de::IntoDeserializer;
-use serde::de::value::{Error as Unreadable, StrDeserializer};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
 /// The TLS of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -193,14 +190,14 @@ impl AxisValues {
         let axes = AxisReader { name, axes };
         let connection = ConnectionSettings::read(&axes)?;
         Ok(AxisValues {
-            keepalive: axes.one("keepalive", ON_OFF, read_on_off)?,
-            http: axes.one("http", "1.0, 1.1, 2 or 3", protocol)?,
-            tls: axes.one("tls", "none, any or a TLS version", TlsChoice::read)?,
-            resume: axes.one("resume", ON_OFF, read_on_off)?,
-            early_data: axes.optional(EARLY_DATA, ON_OFF, read_on_off)?,
-            dns: axes.optional(DNS, "system, cached or per-connection", parsed)?,
-            concurrency: axes.one("c", COUNT, count)?,
-            streams: axes.one("streams", COUNT, count)?,
+            keepalive: axes.one("keepalive")?,
+            http: axes.one("http")?,
+            tls: axes.one("tls")?,
+            resume: axes.one("resume")?,
+            early_data: axes.optional(EARLY_DATA)?,
+            dns: axes.optional(DNS)?,
+            concurrency: axes.one("c")?,
+            streams: axes.one("streams")?,
             connection,
             open_loop: axes.open_loop()?,
         })
@@ -209,67 +206,31 @@ impl AxisValues {
     /// The axes as the ledger has them; [`AxisValues::read`] reads them back.
     pub fn axes(&self) -> BTreeMap<String, String> {
         let mut axes = BTreeMap::from([
-            ("keepalive".to_owned(), on_off(self.keepalive)),
-            ("http".to_owned(), self.http.as_str().to_owned()),
-            ("tls".to_owned(), self.tls.as_str().to_owned()),
-            ("resume".to_owned(), on_off(self.resume)),
-            ("c".to_owned(), self.concurrency.to_string()),
-            ("streams".to_owned(), self.streams.to_string()),
+            ("keepalive".to_owned(), self.keepalive.word()),
+            ("http".to_owned(), self.http.word()),
+            ("tls".to_owned(), self.tls.word()),
+            ("resume".to_owned(), self.resume.word()),
+            ("c".to_owned(), self.concurrency.word()),
+            ("streams".to_owned(), self.streams.word()),
         ]);
         if let Some(early) = self.early_data {
-            axes.insert(EARLY_DATA.to_owned(), on_off(early));
+            axes.insert(EARLY_DATA.to_owned(), early.word());
         }
         if let Some(dns) = self.dns {
-            axes.insert(DNS.to_owned(), dns.as_str().to_owned());
+            axes.insert(DNS.to_owned(), dns.word());
         }
         self.connection.write(&mut axes);
         if let Some(open) = &self.open_loop {
-            axes.insert("rate".to_owned(), open.rate.to_string());
-            let (arrivals, when_busy) = (open.arrivals.as_str(), open.when_busy.as_str());
-            axes.insert("arrivals".to_owned(), arrivals.to_owned());
-            axes.insert("when-busy".to_owned(), when_busy.to_owned());
+            axes.insert("rate".to_owned(), open.rate.word());
+            axes.insert("arrivals".to_owned(), open.arrivals.word());
+            axes.insert("when-busy".to_owned(), open.when_busy.word());
         }
         axes
     }
 }
 
-const COUNT: &str = "a number from 1 on";
 const EARLY_DATA: &str = "early-data";
 const DNS: &str = "dns";
-
-/// The values of a switch, for messages.
-pub(crate) const ON_OFF: &str = "on or off";
-
-/// A switch as the ledger has it.
-pub(crate) fn on_off(is_on: bool) -> String {
-    if is_on { "on" } else { "off" }.to_owned()
-}
-
-pub(crate) fn read_on_off(word: &str) -> Option<bool> {
-    match word {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
-    }
-}
-
-fn protocol(value: &str) -> Option<Protocol> {
-    let versions = [
-        Protocol::Http10,
-        Protocol::Http11,
-        Protocol::Http2,
-        Protocol::Http3,
-    ];
-    versions.into_iter().find(|one| one.as_str() == value)
-}
-
-fn parsed<T: FromStr>(value: &str) -> Option<T> {
-    value.parse().ok()
-}
-
-fn count(value: &str) -> Option<u32> {
-    value.parse().ok().filter(|&count| count > 0)
-}
 
 /// The axes of one variant, for messages that name it.
 pub(crate) struct AxisReader<'a> {
@@ -278,21 +239,16 @@ pub(crate) struct AxisReader<'a> {
 }
 
 impl AxisReader<'_> {
-    fn one<T>(
-        &self,
-        axis: &'static str,
-        wanted: &'static str,
-        read: impl Fn(&str) -> Option<T>,
-    ) -> Result<T, AxisError> {
+    fn one<T: AxisValue>(&self, axis: &'static str) -> Result<T, AxisError> {
         let value = self.axes.get(axis).ok_or_else(|| AxisError::Missing {
             variant: self.name.to_owned(),
             axis,
         })?;
-        read(value).ok_or_else(|| AxisError::Unreadable {
+        T::read(value).map_err(|_| AxisError::Unreadable {
             variant: self.name.to_owned(),
             axis,
             value: value.clone(),
-            wanted,
+            wanted: T::WANTED,
         })
     }
 
@@ -302,26 +258,19 @@ impl AxisReader<'_> {
             return Ok(None);
         }
         Ok(Some(OpenLoop {
-            rate: self.one("rate", "a rate such as 500/s", parsed)?,
-            arrivals: self.one("arrivals", "constant or poisson", parsed)?,
-            when_busy: self.one("when-busy", "queue or open", parsed)?,
+            rate: self.one("rate")?,
+            arrivals: self.one("arrivals")?,
+            when_busy: self.one("when-busy")?,
         }))
     }
 
-    /// The value of a connection's setting; `None` where the variant does not have the axis.
-    pub(crate) fn setting<T: AxisValue>(&self, row: &AxisRow) -> Result<Option<T>, AxisError> {
-        self.optional(row.name(), T::WANTED, |word| T::read(word).ok())
-    }
-
     /// The value; `None` where the variant does not have the axis.
-    fn optional<T>(
+    pub(crate) fn optional<T: AxisValue>(
         &self,
         axis: &'static str,
-        wanted: &'static str,
-        read: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, AxisError> {
         match self.axes.contains_key(axis) {
-            true => self.one(axis, wanted, read).map(Some),
+            true => self.one(axis).map(Some),
             false => Ok(None),
         }
     }
@@ -331,20 +280,6 @@ impl TlsChoice {
     /// Whether TLS 1.3 can be negotiated. QUIC contains it (RFC 9001), and only it has early data.
     fn allows_tls13(self) -> bool {
         matches!(self, TlsChoice::Any | TlsChoice::Version(TlsVersion::Tls13))
-    }
-
-    /// The choice of this word; `None` for a word that is none.
-    fn read(word: &str) -> Option<TlsChoice> {
-        match word {
-            "none" => Some(TlsChoice::None),
-            "any" => Some(TlsChoice::Any),
-            version => {
-                let version: StrDeserializer<'_, Unreadable> = version.into_deserializer();
-                TlsVersion::deserialize(version)
-                    .ok()
-                    .map(TlsChoice::Version)
-            }
-        }
     }
 }
 

@@ -3,7 +3,9 @@
 //! The command line, the names of variants, the checks before a run and the comparison of variants
 //! all read the same row. Must not know how a setting is applied.
 
-use intact_ledger::Protocol;
+use crate::axes::{NameLookup, TlsChoice};
+use crate::{Arrivals, RequestRate, WhenBusy};
+use intact_ledger::{Protocol, TlsVersion};
 
 /// What is known of an axis, whatever the type of its values.
 #[derive(Clone, Copy, Debug)]
@@ -30,17 +32,109 @@ impl AxisRow {
 }
 
 /// A value of an axis, which the ledger has as a word.
-pub(crate) trait AxisValue: Sized {
+pub trait AxisValue: Sized {
     /// What a word has to be, for messages.
     const WANTED: &'static str;
     /// The only words; empty where they cannot be listed.
     const CHOICES: &'static [&'static str] = &[];
 
-    /// The value of a word, or why it is none.
+    /// The value of a word.
+    ///
+    /// # Errors
+    /// Why the word is none.
     fn read(word: &str) -> Result<Self, String>;
 
     /// The word; [`AxisValue::read`] reads it back.
     fn word(&self) -> String;
+}
+
+/// Values whose words are those of their text.
+macro_rules! text_values {
+    ($($value:ty: $wanted:literal,)*) => {$(
+        impl AxisValue for $value {
+            const WANTED: &'static str = $wanted;
+
+            fn read(word: &str) -> Result<$value, String> {
+                word.parse().map_err(|_| $wanted.to_owned())
+            }
+
+            fn word(&self) -> String {
+                self.to_string()
+            }
+        }
+    )*};
+}
+
+text_values! {
+    NameLookup: "system, cached or per-connection",
+    RequestRate: "a rate such as 500/s",
+    Arrivals: "constant or poisson",
+    WhenBusy: "queue or open",
+}
+
+impl AxisValue for bool {
+    const WANTED: &'static str = "on or off";
+    const CHOICES: &'static [&'static str] = &["on", "off"];
+
+    fn read(word: &str) -> Result<bool, String> {
+        match word {
+            "on" => Ok(true),
+            "off" => Ok(false),
+            _ => Err(bool::WANTED.to_owned()),
+        }
+    }
+
+    fn word(&self) -> String {
+        if *self { "on" } else { "off" }.to_owned()
+    }
+}
+
+impl AxisValue for u32 {
+    const WANTED: &'static str = "a number from 1 on";
+
+    fn read(word: &str) -> Result<u32, String> {
+        let number = word.parse().ok().filter(|&number| number > 0);
+        number.ok_or_else(|| u32::WANTED.to_owned())
+    }
+
+    fn word(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl AxisValue for Protocol {
+    const WANTED: &'static str = "1.0, 1.1, 2 or 3";
+    const CHOICES: &'static [&'static str] = &["1.0", "1.1", "2", "3"];
+
+    fn read(word: &str) -> Result<Protocol, String> {
+        let version = word.parse().ok();
+        let version = version.filter(|_| Protocol::CHOICES.contains(&word));
+        version.ok_or_else(|| Protocol::WANTED.to_owned())
+    }
+
+    fn word(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl AxisValue for TlsChoice {
+    const WANTED: &'static str = "none, any or a TLS version";
+    const CHOICES: &'static [&'static str] = &["none", "any", "1.2", "1.3"];
+
+    fn read(word: &str) -> Result<TlsChoice, String> {
+        match word {
+            "none" => Ok(TlsChoice::None),
+            "any" => Ok(TlsChoice::Any),
+            version => version
+                .parse::<TlsVersion>()
+                .map(TlsChoice::Version)
+                .map_err(|_| TlsChoice::WANTED.to_owned()),
+        }
+    }
+
+    fn word(&self) -> String {
+        self.as_str().to_owned()
+    }
 }
 
 /// The value that variants are compared with where they differ in an axis.

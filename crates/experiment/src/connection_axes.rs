@@ -5,7 +5,7 @@
 //! axis is a row and a line of [`connection_axes`]. Must not know how a setting is applied.
 
 use crate::CacheUse;
-use crate::axes::{AxisError, AxisReader, ON_OFF, on_off, read_on_off};
+use crate::axes::{AxisError, AxisReader};
 use crate::axis::{AxisRow, AxisValue, Meaning, Reference};
 use intact_ledger::Protocol;
 use intact_units::duration;
@@ -101,19 +101,6 @@ impl AxisValue for Duration {
     }
 }
 
-impl AxisValue for bool {
-    const WANTED: &'static str = ON_OFF;
-    const CHOICES: &'static [&'static str] = &["on", "off"];
-
-    fn read(word: &str) -> Result<bool, String> {
-        read_on_off(word).ok_or_else(|| ON_OFF.to_owned())
-    }
-
-    fn word(&self) -> String {
-        on_off(*self)
-    }
-}
-
 impl AxisValue for String {
     const WANTED: &'static str = "a name";
 
@@ -192,7 +179,7 @@ macro_rules! connection_axes {
 
             /// Reads the settings of a variant.
             pub(crate) fn read(axes: &AxisReader<'_>) -> Result<ConnectionSettings, AxisError> {
-                Ok(ConnectionSettings { $($field: axes.setting(&ROWS.$field)?,)* })
+                Ok(ConnectionSettings { $($field: axes.optional(ROWS.$field.name())?,)* })
             }
         }
     };

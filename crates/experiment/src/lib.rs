@@ -18,7 +18,7 @@ pub use axes::{
     Axes, AxisError, AxisValues, Load, NameLookup, TlsChoice, Variation, differing, reference_of,
     variants,
 };
-pub use axis::{AxisRow, Meaning, Reference};
+pub use axis::{AxisRow, AxisValue, Meaning, Reference};
 pub use cache_use::CacheUse;
 pub use connection_axes::{
     CONNECTION_AXES, ConnectionAxes, ConnectionSettings, Period, RequestLimit,

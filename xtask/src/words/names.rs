@@ -3,6 +3,7 @@
 //! Uses of a name are not read: a name is wrong where it is declared. Neither are the rules of a
 //! macro; the arguments of its calls are, where they are expressions.
 
+use heck::ToSnakeCase;
 use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
@@ -107,24 +108,10 @@ impl<'ast> Visit<'ast> for Declared {
     }
 }
 
-/// The words of a name in snake case or camel case.
+/// The words of a name in snake case or camel case, in lower case.
 fn words(name: &str) -> String {
     let name = name.strip_prefix("r#").unwrap_or(name);
-    let characters: Vec<char> = name.chars().collect();
-    let mut words = String::new();
-    for (at, &character) in characters.iter().enumerate() {
-        let before = at.checked_sub(1).map(|before| characters[before]);
-        let after = characters.get(at + 1);
-        let begins_word = character.is_uppercase()
-            && before.is_some_and(|before| {
-                !before.is_uppercase() || after.is_some_and(|after| after.is_lowercase())
-            });
-        if begins_word && before != Some('_') {
-            words.push(' ');
-        }
-        words.push(if character == '_' { ' ' } else { character });
-    }
-    words
+    name.to_snake_case().replace('_', " ")
 }
 
 #[cfg(test)]
@@ -141,9 +128,9 @@ mod tests {
     fn a_name_is_split_at_underscores_and_capitals() {
         for (name, expected) in [
             ("old_books", "old books"),
-            ("OldBooks", "Old Books"),
-            ("OLD_BOOKS", "OLD BOOKS"),
-            ("HTTPBooks2", "HTTP Books2"),
+            ("OldBooks", "old books"),
+            ("OLD_BOOKS", "old books"),
+            ("HTTPBooks2", "http books2"),
             ("r#type", "type"),
         ] {
             assert_eq!(words(name), expected, "{name}");
@@ -152,16 +139,16 @@ mod tests {
 
     #[test]
     fn items_and_their_fields_and_variants_are_names() {
-        assert_eq!(names("mod a; static mut B: *const u8 = c;"), "a,B");
+        assert_eq!(names("mod a; static mut B: *const u8 = c;"), "a,b");
         assert_eq!(
             names("#[serde(a: b)] pub struct A<T: Copy> { #[b] pub(crate) c: d::E<F>, g: T }"),
-            "A,c,g"
+            "a,c,g"
         );
         assert_eq!(
             names("enum A { B, #[c] D(e::F, G), H { i: J, k: L }, M = 2 }"),
-            "A,B,D,H,i,k,M"
+            "a,b,d,h,i,k,m"
         );
-        assert_eq!(names("struct A(b::C); struct D; trait E {}"), "A,D,E");
+        assert_eq!(names("struct A(b::C); struct D; trait E {}"), "a,d,e");
     }
 
     #[test]

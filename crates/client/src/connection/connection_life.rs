@@ -3,7 +3,7 @@
 //!
 //! Must not know the transport: its end is in [`super::open_record`].
 
-use super::{Detail, ResponseInfo};
+use super::{Checked, Detail, ResponseInfo};
 use crate::ResponseError;
 use intact_ledger::{ClosePoint, Nanos, Side};
 
@@ -63,7 +63,7 @@ pub(super) struct KeptContent {
 
 impl KeptContent {
     /// Appends a piece.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(), ResponseError> {
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Checked {
         if self.bytes.len() + bytes.len() > self.most {
             let words = format!("more than {} bytes of content", self.most);
             return Err(ResponseError::too_large(words));

@@ -3,10 +3,10 @@
 //! The first exchange is alone in flight. The others follow its response, so only one waits for the
 //! setup. Must not know frames or windows: `S` is what a version knows of each stream.
 
-use super::State;
 use super::connection_life::ConnectionLife;
 use super::exchange_record::{self, NewExchange};
 use super::transport_end::TransportEnd;
+use super::{Checked, State};
 use crate::{Arrival, Request, ResponseError, Stopwatch, judge};
 use intact_ledger::{ClosePoint, Event, Exchange, Failure, Nanos, Side, Sink};
 use intact_wire::h2::ResponseFields;
@@ -165,7 +165,7 @@ impl<S: Default> ExchangeSlots<S> {
 
     /// Counts a frame that is no part of a response.
     #[inline]
-    pub(super) fn count_idle_frame(&mut self) -> Result<(), ResponseError> {
+    pub(super) fn count_idle_frame(&mut self) -> Checked {
         self.idle_frames += 1;
         if self.idle_frames > MOST_IDLE_FRAMES {
             return Err(ResponseError::no_progress(format!(
@@ -181,7 +181,7 @@ impl<S: Default> ExchangeSlots<S> {
         place: usize,
         fields: &ResponseFields,
         arrival: Arrival,
-    ) -> Result<bool, ResponseError> {
+    ) -> Checked<bool> {
         let slot = &mut self.slots[place];
         let (status, length) = fields.header_section()?;
         if (100..200).contains(&status) {
@@ -209,7 +209,7 @@ impl<S: Default> ExchangeSlots<S> {
         bytes: &[u8],
         length: usize,
         arrival: Arrival,
-    ) -> Result<(), ResponseError> {
+    ) -> Checked {
         let slot = &mut self.slots[place];
         let exchange = &mut slot.exchange;
         if exchange.status.is_none() {
@@ -255,13 +255,7 @@ impl<S: Default> ExchangeSlots<S> {
 
     /// Records the end of the connection: the exchanges in flight end. `end` shows which requests
     /// the server received.
-    pub(super) fn end(
-        &mut self,
-        failure: Option<Failure>,
-        at: Nanos,
-        end: &TransportEnd,
-        sink: &mut impl Sink,
-    ) {
+    pub(super) fn end(&mut self, end: &TransportEnd, sink: &mut impl Sink) {
         self.life.over = true;
         if self.in_flight == 0 {
             return;
@@ -274,12 +268,12 @@ impl<S: Default> ExchangeSlots<S> {
             let slot = &mut self.slots[place];
             let begun = slot.watch.begun();
             let before = slot.sent_before;
-            let kind = end.kind(failure, &mut slot.exchange, begun, self.answered, before);
+            let kind = end.kind(&mut slot.exchange, begun, self.answered, before);
             let kind = kind.unwrap_or(Failure::Truncated);
             if kind == Failure::Stale {
                 moment = ClosePoint::Stale;
             }
-            self.fail(place, kind, at, sink);
+            self.fail(place, kind, end.at, sink);
         }
         self.life.moment = moment;
     }

@@ -2,6 +2,7 @@
 
 use super::connection_life::ConnectionLife;
 use super::exchange_record::{self, NewExchange};
+use super::stream_connection::HttpState;
 use super::transport_end::TransportEnd;
 use super::{Detail, ResponseInfo, State};
 use crate::{Arrival, Request, ResponseError, Stopwatch, judge, names_tls_port};
@@ -28,7 +29,7 @@ pub(super) struct Http1 {
     is_tls_port: bool,
     /// A response without a request has begun.
     is_unsolicited: bool,
-    pub(super) life: ConnectionLife,
+    life: ConnectionLife,
 }
 
 impl Http1 {
@@ -41,9 +42,54 @@ impl Http1 {
         }
     }
 
-    /// See [`super::stream_connection::HttpState::begin`].
+    /// Reads a response without a request, or bytes after a complete one: the connection cannot be
+    /// trusted any more.
+    #[cold]
+    fn receive_unsolicited(&mut self, mut bytes: &[u8]) {
+        let Some(first) = bytes.first() else { return };
+        self.life.over = true;
+        // the first letter of a status line
+        self.is_unsolicited |= self.life.excess == 0 && (*first == b'H' || self.life.begun == 0);
+        if !self.is_unsolicited {
+            self.life.excess += bytes.len() as u64;
+            return;
+        }
+        while let Ok(step) = self.parser.parse(bytes) {
+            bytes = &bytes[step.consumed..];
+            match step.event {
+                None => return,
+                Some(ResponseEvent::Head(head)) => {
+                    self.life.unsolicited_status.get_or_insert(head.status());
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn complete(&mut self, arrival: Arrival, sink: &mut impl Sink) {
+        let exchange = &mut self.exchange;
+        exchange.bytes.decoded = Some(*exchange.body.read.get_or_insert(0));
+        self.watch.complete(exchange, arrival);
+        let is_tls_port = std::mem::take(&mut self.is_tls_port);
+        let request = self.request.as_deref();
+        let expect = request.and_then(|request| request.expected(exchange.status));
+        judge(exchange, expect, is_tls_port);
+        self.in_flight = false;
+        self.life.moment = ClosePoint::AfterExchange;
+        sink.record(Event::Exchange(exchange));
+    }
+
+    fn fail(&mut self, kind: Failure, at: Nanos, sink: &mut impl Sink) {
+        self.life.over = true;
+        self.in_flight = false;
+        Stopwatch::fail(&mut self.exchange, kind, at);
+        sink.record(Event::Exchange(&self.exchange));
+    }
+}
+
+impl HttpState for Http1 {
     #[inline]
-    pub(super) fn begin(&mut self, new: &NewExchange<'_>, out: &mut Vec<u8>) {
+    fn begin(&mut self, new: &NewExchange<'_>, out: &mut Vec<u8>) {
         let request = new.request;
         let exchange = &mut self.exchange;
         if !request.is(&self.request) {
@@ -72,20 +118,23 @@ impl Http1 {
         out.extend_from_slice(request.http1_bytes());
     }
 
-    /// See [`super::stream_connection::HttpState::sent`].
     #[inline]
-    pub(super) fn sent(&mut self, at: Nanos) {
+    fn sent(&mut self, at: Nanos, _held_back: bool) {
         Stopwatch::sent(&mut self.exchange, at);
     }
 
-    /// Adds retransmissions to the exchange in flight.
-    pub(super) fn note_retransmissions(&mut self, more: u32) {
+    fn note_retransmissions(&mut self, more: u32) {
         *self.exchange.retransmissions.get_or_insert(0) += more;
     }
 
-    /// See [`super::stream_connection::HttpState::receive`].
     #[inline]
-    pub(super) fn receive(&mut self, mut bytes: &[u8], arrival: Arrival, sink: &mut impl Sink) {
+    fn receive(
+        &mut self,
+        mut bytes: &[u8],
+        arrival: Arrival,
+        sink: &mut impl Sink,
+        _out: &mut Vec<u8>,
+    ) {
         if !self.in_flight {
             return self.receive_unsolicited(bytes);
         }
@@ -148,78 +197,18 @@ impl Http1 {
         }
     }
 
-    /// Reads a response without a request, or bytes after a complete one: the connection cannot be
-    /// trusted any more.
-    #[cold]
-    fn receive_unsolicited(&mut self, mut bytes: &[u8]) {
-        let Some(first) = bytes.first() else { return };
-        self.life.over = true;
-        // the first letter of a status line
-        self.is_unsolicited |= self.life.excess == 0 && (*first == b'H' || self.life.begun == 0);
-        if !self.is_unsolicited {
-            self.life.excess += bytes.len() as u64;
-            return;
-        }
-        while let Ok(step) = self.parser.parse(bytes) {
-            bytes = &bytes[step.consumed..];
-            match step.event {
-                None => return,
-                Some(ResponseEvent::Head(head)) => {
-                    self.life.unsolicited_status.get_or_insert(head.status());
-                }
-                Some(_) => {}
-            }
-        }
-    }
-
-    fn complete(&mut self, arrival: Arrival, sink: &mut impl Sink) {
-        let exchange = &mut self.exchange;
-        exchange.bytes.decoded = Some(*exchange.body.read.get_or_insert(0));
-        self.watch.complete(exchange, arrival);
-        let is_tls_port = std::mem::take(&mut self.is_tls_port);
-        let request = self.request.as_deref();
-        let expect = request.and_then(|request| request.expected(exchange.status));
-        judge(exchange, expect, is_tls_port);
-        self.in_flight = false;
-        self.life.moment = ClosePoint::AfterExchange;
-        sink.record(Event::Exchange(exchange));
-    }
-
-    /// See [`super::stream_connection::HttpState::break_off`].
-    pub(super) fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink) {
-        self.life.over = true;
-        if self.in_flight {
-            self.exchange.detail = Some(broken.words.clone());
-            self.fail(broken.kind, at, sink);
-        }
-    }
-
-    fn fail(&mut self, kind: Failure, at: Nanos, sink: &mut impl Sink) {
-        self.life.over = true;
-        self.in_flight = false;
-        Stopwatch::fail(&mut self.exchange, kind, at);
-        sink.record(Event::Exchange(&self.exchange));
-    }
-
-    /// See [`super::stream_connection::HttpState::end`].
-    pub(super) fn end(
-        &mut self,
-        failure: Option<Failure>,
-        at: Nanos,
-        end: &TransportEnd,
-        sink: &mut impl Sink,
-    ) {
+    fn end(&mut self, end: &TransportEnd, sink: &mut impl Sink) {
         if !self.in_flight {
             self.life.over = true;
             return;
         }
         let (begun, is_reused) = (self.watch.begun(), self.life.begun > 1);
         let exchange = &mut self.exchange;
-        let kind = match end.kind(failure, exchange, begun, is_reused, self.sent_before) {
+        let kind = match end.kind(exchange, begun, is_reused, self.sent_before) {
             Some(kind) => kind,
             None if self.parser.finish() == Eof::Complete => {
                 self.life.over = true;
-                self.complete(Arrival::new(None, at), sink);
+                self.complete(Arrival::new(None, end.at), sink);
                 return;
             }
             None => Failure::Truncated,
@@ -227,12 +216,28 @@ impl Http1 {
         if kind == Failure::Stale {
             self.life.moment = ClosePoint::Stale;
         }
-        self.fail(kind, at, sink);
+        self.fail(kind, end.at, sink);
     }
 
-    /// See [`super::stream_connection::HttpState::state`].
+    fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink) {
+        self.life.over = true;
+        if self.in_flight {
+            self.exchange.detail = Some(broken.words.clone());
+            self.fail(broken.kind, at, sink);
+        }
+    }
+
     #[inline]
-    pub(super) fn state(&self) -> State {
+    fn life(&self) -> &ConnectionLife {
+        &self.life
+    }
+
+    fn life_mut(&mut self) -> &mut ConnectionLife {
+        &mut self.life
+    }
+
+    #[inline]
+    fn state(&self) -> State {
         if self.in_flight {
             State::Busy
         } else if self.life.over {
@@ -242,9 +247,8 @@ impl Http1 {
         }
     }
 
-    /// See [`super::stream_connection::HttpState::oldest`].
     #[inline]
-    pub(super) fn oldest(&self) -> Option<Nanos> {
+    fn oldest(&self) -> Option<Nanos> {
         self.in_flight.then_some(self.exchange.at)
     }
 }

@@ -5,8 +5,10 @@ mod receive;
 use super::connection_life::ConnectionLife;
 use super::exchange_record::NewExchange;
 use super::exchange_slots::{ExchangeSlots, FREE};
+use super::stream_connection::HttpState;
+use super::transport_end::TransportEnd;
 use super::{Detail, State};
-use crate::{Request, ResponseError};
+use crate::{Arrival, Request, ResponseError};
 use intact_ledger::{Exchange, ExchangeBytes, KeepAliveTerms, Nanos, Sink};
 use intact_wire::h2::hpack::{BlockCache, Decoder, Encoder, Indexing};
 use intact_wire::h2::{
@@ -42,7 +44,7 @@ pub(super) struct Http2 {
     memo: BlockCache<ResponseFields>,
     encoder: Encoder,
     server: Settings,
-    pub(super) exchanges: ExchangeSlots<Stream>,
+    exchanges: ExchangeSlots<Stream>,
     /// The request of the last exchange that began.
     request: Option<Arc<Request>>,
     next_id: u32,
@@ -59,20 +61,20 @@ pub(super) struct Http2 {
 }
 
 impl Http2 {
-    /// The state of a new connection with at most `streams` exchanges in flight. `blank` holds the
-    /// fields that they share. The preface goes to `out`.
-    pub(super) fn new(blank: Exchange, detail: Detail, streams: usize, out: &mut Vec<u8>) -> Http2 {
+    /// The state of a new connection with at most `streams` exchanges in flight, and its preface.
+    /// `blank` holds the fields that they share.
+    pub(super) fn new(blank: Exchange, detail: Detail, streams: usize) -> (Http2, Vec<u8>) {
         let settings = [
             (Setting::HeaderTableSize, 0),
             (Setting::EnablePush, 0),
             (Setting::InitialWindowSize, LARGEST_WINDOW),
         ];
         let has_table = detail == Detail::Fields;
-        out.extend_from_slice(PREFACE);
-        writer::write_settings(out, &settings[usize::from(has_table)..]);
+        let mut out = PREFACE.to_vec();
+        writer::write_settings(&mut out, &settings[usize::from(has_table)..]);
         let default = intact_wire::h2::DEFAULT_WINDOW;
-        writer::write_window_update(out, 0, LARGEST_WINDOW - default);
-        Http2 {
+        writer::write_window_update(&mut out, 0, LARGEST_WINDOW - default);
+        let http2 = Http2 {
             reader: FrameReader::server(Limits::default()),
             decoder: Decoder::new(LARGEST_LIST),
             memo: BlockCache::default(),
@@ -87,41 +89,8 @@ impl Http2 {
             taken: 0,
             broken: None,
             unread_replies: 0,
-        }
-    }
-
-    /// See [`super::stream_connection::HttpState::begin`].
-    pub(super) fn begin(&mut self, new: &NewExchange<'_>, out: &mut Vec<u8>) {
-        let request = new.request;
-        if !request.is(&self.request) {
-            self.request = Some(request.clone());
-            self.repeats = false;
-        }
-        self.encode(request);
-        let stream_id = self.next_id;
-        self.next_id += 2;
-        let max_frame = self.server.max_frame_size as usize;
-        let frames = self.block.len().div_ceil(max_frame).max(1);
-        let bodiless = request.body.is_empty();
-        writer::write_headers(out, stream_id, &self.block, bodiless, max_frame);
-        let place = self.exchanges.begin(u64::from(stream_id), new);
-        let slot = &mut self.exchanges.slots[place];
-        slot.unsent = true;
-        slot.stream = Stream {
-            window: i64::from(self.server.initial_window_size),
-            ..Stream::default()
         };
-        let exchange = &mut slot.exchange;
-        exchange.stream = Some(u64::from(stream_id));
-        exchange.bytes = ExchangeBytes {
-            request_head: (self.block.len() + frames * FRAME_HEADER_LEN) as u64,
-            ..ExchangeBytes::default()
-        };
-        exchange.terms = KeepAliveTerms {
-            max_streams: self.server.max_concurrent_streams,
-            ..KeepAliveTerms::default()
-        };
-        self.send_body(place, out);
+        (http2, out)
     }
 
     /// Sets `block` to the header block of the next request. The first one fills the server's
@@ -176,25 +145,82 @@ impl Http2 {
             }
         }
     }
+}
 
-    /// See [`super::stream_connection::HttpState::sent`].
+impl HttpState for Http2 {
+    fn begin(&mut self, new: &NewExchange<'_>, out: &mut Vec<u8>) {
+        let request = new.request;
+        if !request.is(&self.request) {
+            self.request = Some(request.clone());
+            self.repeats = false;
+        }
+        self.encode(request);
+        let stream_id = self.next_id;
+        self.next_id += 2;
+        let max_frame = self.server.max_frame_size as usize;
+        let frames = self.block.len().div_ceil(max_frame).max(1);
+        let bodiless = request.body.is_empty();
+        writer::write_headers(out, stream_id, &self.block, bodiless, max_frame);
+        let place = self.exchanges.begin(u64::from(stream_id), new);
+        let slot = &mut self.exchanges.slots[place];
+        slot.unsent = true;
+        slot.stream = Stream {
+            window: i64::from(self.server.initial_window_size),
+            ..Stream::default()
+        };
+        let exchange = &mut slot.exchange;
+        exchange.stream = Some(u64::from(stream_id));
+        exchange.bytes = ExchangeBytes {
+            request_head: (self.block.len() + frames * FRAME_HEADER_LEN) as u64,
+            ..ExchangeBytes::default()
+        };
+        exchange.terms = KeepAliveTerms {
+            max_streams: self.server.max_concurrent_streams,
+            ..KeepAliveTerms::default()
+        };
+        self.send_body(place, out);
+    }
+
     #[inline]
-    pub(super) fn sent(&mut self, at: Nanos, held_back: bool) {
+    fn sent(&mut self, at: Nanos, held_back: bool) {
         if !held_back {
             self.unread_replies = 0;
         }
         self.exchanges.sent(at);
     }
 
-    /// See [`super::stream_connection::HttpState::break_off`].
-    pub(super) fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink) {
+    fn note_retransmissions(&mut self, more: u32) {
+        self.exchanges.note_retransmissions(more);
+    }
+
+    fn receive(&mut self, bytes: &[u8], arrival: Arrival, sink: &mut impl Sink, out: &mut Vec<u8>) {
+        self.read(bytes, arrival, sink, out);
+    }
+
+    fn end(&mut self, end: &TransportEnd, sink: &mut impl Sink) {
+        self.exchanges.end(end, sink);
+    }
+
+    fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink) {
         self.broken = Some(broken.h2);
         self.exchanges.break_off(broken, at, sink);
     }
 
-    /// See [`super::stream_connection::HttpState::state`].
+    fn goodbye(&self, out: &mut Vec<u8>) {
+        writer::write_go_away(out, 0, self.broken.unwrap_or(ErrorCode::NO_ERROR), b"");
+    }
+
     #[inline]
-    pub(super) fn state(&self) -> State {
+    fn life(&self) -> &ConnectionLife {
+        &self.exchanges.life
+    }
+
+    fn life_mut(&mut self) -> &mut ConnectionLife {
+        &mut self.exchanges.life
+    }
+
+    #[inline]
+    fn state(&self) -> State {
         let theirs = self
             .server
             .max_concurrent_streams
@@ -207,8 +233,8 @@ impl Http2 {
         self.exchanges.state(over, room)
     }
 
-    /// The last frame before we close, with the reason if the server violated RFC 9113.
-    pub(super) fn goodbye(&self, out: &mut Vec<u8>) {
-        writer::write_go_away(out, 0, self.broken.unwrap_or(ErrorCode::NO_ERROR), b"");
+    #[inline]
+    fn oldest(&self) -> Option<Nanos> {
+        self.exchanges.oldest()
     }
 }

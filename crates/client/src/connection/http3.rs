@@ -11,7 +11,7 @@ mod tests;
 
 use super::exchange_record::NewExchange;
 use super::open_record::OpenRecord;
-use super::{Detail, Ended, Received};
+use super::{Checked, Detail, Ended, Received};
 use crate::clock::TimestampConverter;
 use crate::quic::{LostConnection, QuicConnection, QuicEvent, StreamEnd, Streams};
 use crate::{Arrival, Clock, Due, Request, ResponseError};
@@ -21,15 +21,11 @@ use intact_ledger::{
     CloseKind, Closed, Connection, Exchange, Failure, Nanos, SetupPhase, Side, Sink,
 };
 use intact_wire::h3::ErrorCode;
-use intact_wire::quic::TransportParameters;
 use std::io;
 use std::sync::Arc;
 
 /// Reads of the socket in one turn of the caller's loop. Then the other connections have theirs.
 const READS_PER_TURN: u32 = 64;
-
-/// What bytes of the server lead to, unless they violate HTTP/3.
-type Checked<T = ()> = Result<T, ResponseError>;
 
 /// A server that allows no control stream breaks the protocol, which will show.
 fn open_control_stream(http: &Http3, quic: &mut QuicConnection) {
@@ -115,12 +111,6 @@ impl Http3Connection {
             None => self.quic.timer(),
             Some(_) => None,
         }
-    }
-
-    /// See [`super::HttpConnection::has_read_all`].
-    #[inline]
-    pub(super) fn has_emptied_socket(&self) -> bool {
-        self.quic.is_emptied()
     }
 
     /// Ends the use of a connection whose server violated the protocol.
@@ -285,13 +275,10 @@ impl Http3Connection {
     /// Ends the exchanges in flight; without a failure, like the end of the connection.
     fn end_exchanges(&mut self, failure: Option<Failure>, at: Nanos, sink: &mut impl Sink) {
         // acknowledgements of QUIC are not reported per stream
-        let end = self.record.transport_end(at, self.quic.bytes().sent, None);
-        self.http.exchanges.end(failure, at, &end, sink);
-    }
-
-    /// See [`super::HttpConnection::transport_parameters`].
-    pub(super) fn transport_parameters(&self) -> Option<TransportParameters> {
-        self.quic.parameters()
+        let end = self
+            .record
+            .transport_end(failure, at, self.quic.bytes().sent, None);
+        self.http.exchanges.end(&end, sink);
     }
 
     /// See [`super::HttpConnection::awaits_server`].

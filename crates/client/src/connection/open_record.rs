@@ -61,11 +61,14 @@ impl OpenRecord {
     /// The end of the transport for exchanges that end at `at`, after `sent` bytes of ours.
     pub(super) fn transport_end(
         &self,
+        failure: Option<Failure>,
         at: Nanos,
         sent: u64,
         acknowledged: Option<u64>,
     ) -> TransportEnd {
         TransportEnd {
+            failure,
+            at,
             read_at: self.end_read_at.unwrap_or(at),
             sent,
             acknowledged,

@@ -1,25 +1,22 @@
 //! HTTP/1 or HTTP/2 on a byte stream: TCP or a Unix socket, over TLS or plain.
 //!
-//! [`HttpState`] implements HTTP/1 or HTTP/2 without I/O: bytes and their times in, bytes to send
-//! and finished exchanges out. A [`Channel`] moves the bytes.
+//! An [`HttpState`] implements HTTP/1 or HTTP/2 without I/O: bytes and their times in, bytes to
+//! send and finished exchanges out. A [`Channel`] moves the bytes.
 
 #[cfg(test)]
 mod tests;
 
 use super::connection_life::ConnectionLife;
 use super::exchange_record::NewExchange;
-use super::http1::Http1;
 use super::http2::Http2;
 use super::open_record::OpenRecord;
 use super::transport_end::TransportEnd;
-use super::{Detail, Ended, Received, State};
+use super::{Ended, Received, State};
 use crate::channel::Channel;
 use crate::clock::TimestampConverter;
 use crate::connection::heartbeat::{Beat, Heartbeat};
 use crate::{Arrival, Clock, Due, Request, ResponseError, failure, tls};
-use intact_ledger::{
-    CloseKind, ClosePoint, Closed, Exchange, Failure, Nanos, Protocol, SetupPhase, Side, Sink,
-};
+use intact_ledger::{CloseKind, ClosePoint, Closed, Failure, Nanos, SetupPhase, Side, Sink};
 use intact_wire::h2::writer;
 use std::io;
 use std::sync::Arc;
@@ -29,10 +26,10 @@ use std::time::Duration;
 /// of Linux's minimum retransmission timeout.
 const LEAST_RETRANSMISSION: u64 = 100_000_000;
 
-/// An open connection on a byte stream.
-pub(super) struct StreamConnection {
+/// An open connection on a byte stream, with the state of its HTTP version.
+pub(super) struct StreamConnection<H> {
     pub(super) channel: Channel,
-    pub(super) http: HttpState,
+    pub(super) http: Box<H>,
     pub(super) record: OpenRecord,
     /// Bytes to send.
     out: Vec<u8>,
@@ -50,37 +47,33 @@ pub(super) struct StreamConnection {
     heartbeat: Option<Heartbeat>,
 }
 
-impl StreamConnection {
-    /// Takes over a stream to the server whose handshake is complete, for at most `streams`
-    /// concurrent exchanges if the protocol supports that.
-    pub(super) fn new(
-        channel: Channel,
-        record: OpenRecord,
-        protocol: Protocol,
-        detail: Detail,
-        streams: usize,
-        blank: Exchange,
-    ) -> StreamConnection {
-        let mut out = Vec::new();
-        let http = HttpState::new(protocol, detail, streams, blank, &mut out);
-        StreamConnection {
-            channel,
-            http,
-            record,
-            out,
-            looks_ahead: detail == Detail::Fields,
-            is_tunnel: false,
-            is_read_to_end: false,
-            retransmissions: 0,
-            early: None,
-            heartbeat: None,
-        }
-    }
-
+impl StreamConnection<Http2> {
     /// See [`super::HttpConnection::set_ping`].
     pub(super) fn set_ping(&mut self, interval: Duration, now: Nanos) {
-        if let HttpState::Http2(_) = self.http {
-            self.heartbeat = Some(Heartbeat::new(interval, now));
+        self.heartbeat = Some(Heartbeat::new(interval, now));
+    }
+}
+
+impl<H: HttpState> StreamConnection<H> {
+    /// Takes over a stream to the server whose handshake is complete, or whose first request was
+    /// sent `early`. `out` is the preface of the protocol.
+    pub(super) fn new(
+        (channel, record): (Channel, OpenRecord),
+        (http, out): (H, Vec<u8>),
+        early: Option<tls::Client>,
+        is_tunnel: bool,
+    ) -> StreamConnection<H> {
+        StreamConnection {
+            channel,
+            looks_ahead: http.life().response.is_some(),
+            http: Box::new(http),
+            record,
+            out,
+            is_tunnel,
+            is_read_to_end: false,
+            retransmissions: 0,
+            early: early.map(Box::new),
+            heartbeat: None,
         }
     }
 
@@ -239,10 +232,7 @@ impl StreamConnection {
         {
             let more = all.saturating_sub(self.retransmissions);
             self.retransmissions = all;
-            match &mut self.http {
-                HttpState::Http1(http1) => http1.note_retransmissions(more),
-                HttpState::Http2(http2) => http2.exchanges.note_retransmissions(more),
-            }
+            self.http.note_retransmissions(more);
         }
     }
 
@@ -383,9 +373,13 @@ impl StreamConnection {
         // the kernel's count is read only if it matters
         let end = match self.http.oldest() {
             Some(_) if self.http.life().exchanges() > 1 => self.transport_end(failure, at),
-            _ => TransportEnd::default(),
+            _ => TransportEnd {
+                failure,
+                at,
+                ..TransportEnd::default()
+            },
         };
-        self.http.end(failure, at, &end, sink);
+        self.http.end(&end, sink);
     }
 
     fn transport_end(&self, failure: Option<Failure>, at: Nanos) -> TransportEnd {
@@ -398,7 +392,7 @@ impl StreamConnection {
             Some(Failure::Reset) if is_local => Some(sent),
             _ => self.channel.acknowledged(),
         };
-        self.record.transport_end(at, sent, acknowledged)
+        self.record.transport_end(failure, at, sent, acknowledged)
     }
 
     /// See [`super::HttpConnection::awaits_server`].
@@ -407,12 +401,8 @@ impl StreamConnection {
             return false;
         }
         let life = self.http.life();
-        let server_closes = match self.http {
-            HttpState::Http1(_) => life.announced_by.is_some(),
-            HttpState::Http2(_) => life.announced_by == Some(Side::Server),
-        };
-        let closes = self.record.ended.is_some()
-            || server_closes && life.moment == ClosePoint::AfterExchange;
+        let is_last = life.announced_by.is_some() && life.moment == ClosePoint::AfterExchange;
+        let closes = self.record.ended.is_some() || is_last;
         closes || self.awaits_ticket()
     }
 
@@ -430,9 +420,7 @@ impl StreamConnection {
     /// ledger.
     pub(super) fn close(mut self, at: Nanos) -> Closed {
         if self.record.ended.is_none() {
-            if let HttpState::Http2(http2) = &self.http {
-                http2.goodbye(&mut self.out);
-            }
+            self.http.goodbye(&mut self.out);
             self.channel.say_goodbye(&self.out);
         }
         let mut ended = self.record.ended.unwrap_or(Ended {
@@ -450,115 +438,40 @@ impl StreamConnection {
 }
 
 /// The HTTP state of one connection, without I/O.
-pub(super) enum HttpState {
-    /// HTTP/1.0 and 1.1.
-    Http1(Box<Http1>),
-    /// HTTP/2.
-    Http2(Box<Http2>),
-}
-
-impl HttpState {
-    /// The state of a new connection. A preface goes to `out`.
-    fn new(
-        protocol: Protocol,
-        detail: Detail,
-        streams: usize,
-        blank: Exchange,
-        out: &mut Vec<u8>,
-    ) -> HttpState {
-        match protocol {
-            Protocol::Http2 => {
-                let http2 = Http2::new(blank, detail, streams, out);
-                HttpState::Http2(Box::new(http2))
-            }
-            _ => HttpState::Http1(Box::new(Http1::new(blank, detail))),
-        }
-    }
-
+pub(super) trait HttpState {
     /// Begins an exchange. Its request goes to `out`.
-    #[inline]
-    fn begin(&mut self, new: &NewExchange<'_>, out: &mut Vec<u8>) {
-        match self {
-            HttpState::Http1(http1) => http1.begin(new, out),
-            HttpState::Http2(http2) => http2.begin(new, out),
-        }
-    }
+    fn begin(&mut self, new: &NewExchange<'_>, out: &mut Vec<u8>);
 
     /// Records that the requests that were begun are with the kernel. `held_back`: some bytes wait
     /// for the socket.
-    #[inline]
-    fn sent(&mut self, at: Nanos, held_back: bool) {
-        match self {
-            HttpState::Http1(http1) => http1.sent(at),
-            HttpState::Http2(http2) => http2.sent(at, held_back),
-        }
-    }
+    fn sent(&mut self, at: Nanos, held_back: bool);
+
+    /// Adds retransmissions to the exchanges in flight, which share the connection.
+    fn note_retransmissions(&mut self, more: u32);
 
     /// Reads bytes. Completed exchanges go to `sink`, and the protocol's replies to `out`.
-    #[inline]
-    fn receive(&mut self, bytes: &[u8], arrival: Arrival, sink: &mut impl Sink, out: &mut Vec<u8>) {
-        match self {
-            HttpState::Http1(http1) => http1.receive(bytes, arrival, sink),
-            HttpState::Http2(http2) => http2.receive(bytes, arrival, sink, out),
-        }
-    }
+    fn receive(&mut self, bytes: &[u8], arrival: Arrival, sink: &mut impl Sink, out: &mut Vec<u8>);
 
     /// Records the end or the failure of the stream: the exchanges in flight end. `end` shows which
     /// requests the peer received.
-    fn end(
-        &mut self,
-        failure: Option<Failure>,
-        at: Nanos,
-        end: &TransportEnd,
-        sink: &mut impl Sink,
-    ) {
-        match self {
-            HttpState::Http1(http1) => http1.end(failure, at, end, sink),
-            HttpState::Http2(http2) => http2.exchanges.end(failure, at, end, sink),
-        }
-    }
+    fn end(&mut self, end: &TransportEnd, sink: &mut impl Sink);
 
     /// Records a malformed or too large response: the exchanges in flight fail, and no exchange may
     /// begin.
-    fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink) {
-        match self {
-            HttpState::Http1(http1) => http1.break_off(broken, at, sink),
-            HttpState::Http2(http2) => http2.break_off(broken, at, sink),
-        }
-    }
+    fn break_off(&mut self, broken: &ResponseError, at: Nanos, sink: &mut impl Sink);
+
+    /// Writes the last bytes before we close.
+    fn goodbye(&self, _out: &mut Vec<u8>) {}
 
     /// The life of the connection.
-    #[inline]
-    pub(super) fn life(&self) -> &ConnectionLife {
-        match self {
-            HttpState::Http1(http1) => &http1.life,
-            HttpState::Http2(http2) => &http2.exchanges.life,
-        }
-    }
+    fn life(&self) -> &ConnectionLife;
 
     /// The life of the connection.
-    pub(super) fn life_mut(&mut self) -> &mut ConnectionLife {
-        match self {
-            HttpState::Http1(http1) => &mut http1.life,
-            HttpState::Http2(http2) => &mut http2.exchanges.life,
-        }
-    }
+    fn life_mut(&mut self) -> &mut ConnectionLife;
 
     /// The next possible action.
-    #[inline]
-    pub(super) fn state(&self) -> State {
-        match self {
-            HttpState::Http1(http1) => http1.state(),
-            HttpState::Http2(http2) => http2.state(),
-        }
-    }
+    fn state(&self) -> State;
 
     /// When the oldest exchange in flight was due.
-    #[inline]
-    pub(super) fn oldest(&self) -> Option<Nanos> {
-        match self {
-            HttpState::Http1(http1) => http1.oldest(),
-            HttpState::Http2(http2) => http2.exchanges.oldest(),
-        }
-    }
+    fn oldest(&self) -> Option<Nanos>;
 }

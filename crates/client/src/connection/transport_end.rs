@@ -9,6 +9,10 @@ use std::sync::Arc;
 /// The facts about the transport when exchanges end without a response.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TransportEnd {
+    /// Why the connection ended; `None` for an orderly end.
+    pub(super) failure: Option<Failure>,
+    /// When its exchanges end.
+    pub(super) at: Nanos,
     /// When the end was read.
     pub(super) read_at: Nanos,
     /// Bytes that the kernel accepted from us.
@@ -20,20 +24,19 @@ pub(super) struct TransportEnd {
 }
 
 impl TransportEnd {
-    /// The failure of an exchange in flight, and its detail. `failure`: why the connection ended;
-    /// `None` for an orderly end. `begun`: a byte of the response has arrived. `sent_before`: bytes
-    /// sent before the request. Returns `None` if an orderly end cut the response.
+    /// The failure of an exchange in flight, and its detail. `begun`: a byte of the response has
+    /// arrived. `sent_before`: bytes sent before the request. Returns `None` if an orderly end cut
+    /// the response.
     pub(super) fn kind(
         &self,
-        failure: Option<Failure>,
         exchange: &mut Exchange,
         begun: bool,
         is_reused: bool,
         sent_before: u64,
     ) -> Option<Failure> {
-        match failure {
+        match self.failure {
             Some(Failure::Reset) | None if !begun => {
-                let by_reset = failure.is_some();
+                let by_reset = self.failure.is_some();
                 let (kind, detail) = self.unanswered(exchange, is_reused, by_reset, sent_before);
                 exchange.detail = detail.map(Arc::from);
                 Some(kind)

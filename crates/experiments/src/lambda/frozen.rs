@@ -9,51 +9,29 @@ use intact_reading::Why;
 use intact_units::plural::counted;
 use serde::Serialize;
 
-/// The state of one connection after a freeze.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FrozenConnection {
-    /// It carried a response afterwards.
-    Kept,
-    /// Nothing was sent onto it, and it did not end before the next freeze.
-    Unused,
-    /// The server's end of it reached the function's kernel while the function stood still.
-    FinSeen,
-    /// The same after the thaw, before anything was sent onto it.
-    FinLate,
-    /// What was sent onto it was answered with a reset: the server had ended it unheard.
-    Reset,
-    /// What was sent onto it was never answered, until the function or its limit gave up.
-    BlackHole,
-    /// The function closed it unused.
-    ClosedByFunction,
+kinds! {
+    /// The state of one connection after a freeze, in the order of tables.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum FrozenConnection, words {
+        /// It carried a response afterwards.
+        Kept = "kept",
+        /// The server's end of it reached the function's kernel while the function stood still.
+        FinSeen = "FIN seen",
+        /// The same after the thaw, before anything was sent onto it.
+        FinLate = "FIN late",
+        /// What was sent onto it was answered with a reset: the server had ended it unheard.
+        Reset = "FIN lost, reset",
+        /// What was sent onto it was never answered, until the function or its limit gave up.
+        BlackHole = "black hole",
+        /// The function closed it unused.
+        ClosedByFunction = "closed unused",
+        /// Nothing was sent onto it, and it did not end before the next freeze.
+        Unused = "unused",
+    }
 }
 
 impl FrozenConnection {
-    /// All, in the order of tables.
-    pub const ALL: [FrozenConnection; 7] = [
-        FrozenConnection::Kept,
-        FrozenConnection::FinSeen,
-        FrozenConnection::FinLate,
-        FrozenConnection::Reset,
-        FrozenConnection::BlackHole,
-        FrozenConnection::ClosedByFunction,
-        FrozenConnection::Unused,
-    ];
-
-    /// Two or three words for tables.
-    pub fn words(self) -> &'static str {
-        match self {
-            FrozenConnection::Kept => "kept",
-            FrozenConnection::Unused => "unused",
-            FrozenConnection::FinSeen => "FIN seen",
-            FrozenConnection::FinLate => "FIN late",
-            FrozenConnection::Reset => "FIN lost, reset",
-            FrozenConnection::BlackHole => "black hole",
-            FrozenConnection::ClosedByFunction => "closed unused",
-        }
-    }
-
     /// Whether the connection was dead, whichever side noticed.
     pub fn is_death(self) -> bool {
         matches!(

@@ -2,8 +2,8 @@
 
 use super::{Kind, Limits, Plan, Target, id_of};
 use crate::message::FORMAT;
-use intact_experiment::{Axes, NameLookup, TlsChoice};
-use intact_ledger::{Protocol, TlsVersion, UnknownKind, Variant};
+use intact_experiment::{Axes, AxisValue, NameLookup, TlsChoice};
+use intact_ledger::{Protocol, UnknownKind, Variant};
 use intact_units::duration::with_unit;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -296,28 +296,11 @@ fn default_tls<'a>(targets: impl Iterator<Item = &'a Target>) -> Option<TlsChoic
 
 /// The variants with the names that a bench gives them, and the axes with more than one value.
 fn variants(source: &SourceAxes, tls: TlsChoice) -> Result<(Vec<Variant>, Vec<String>), String> {
-    const ON_OFF: &[(&str, bool)] = &[("on", true), ("off", false)];
-    const HTTP: &[(&str, Protocol)] = &[
-        ("1.0", Protocol::Http10),
-        ("1.1", Protocol::Http11),
-        ("2", Protocol::Http2),
-        ("3", Protocol::Http3),
-    ];
-    const TLS: &[(&str, TlsChoice)] = &[
-        ("none", TlsChoice::None),
-        ("any", TlsChoice::Any),
-        ("1.2", TlsChoice::Version(TlsVersion::Tls12)),
-        ("1.3", TlsChoice::Version(TlsVersion::Tls13)),
-    ];
     let axes = Axes {
-        keepalive: values("keepalive", &source.keepalive, true, |text| {
-            one_of(ON_OFF, text)
-        })?,
-        http: values("http", &source.http, Protocol::Http11, |text| {
-            one_of(HTTP, text)
-        })?,
-        tls: values("tls", &source.tls, tls, |text| one_of(TLS, text))?,
-        resume: values("resume", &source.resume, false, |text| one_of(ON_OFF, text))?,
+        keepalive: values("keepalive", &source.keepalive, true, choice)?,
+        http: values("http", &source.http, Protocol::Http11, choice)?,
+        tls: values("tls", &source.tls, tls, choice)?,
+        resume: values("resume", &source.resume, false, choice)?,
         dns: values("dns", &source.dns, NameLookup::System, |text| {
             let known = text.parse();
             known.map_err(|unknown: UnknownKind| format!("{text:?}: {unknown}"))
@@ -359,12 +342,10 @@ fn values<T>(
     values.collect()
 }
 
-fn one_of<T: Copy>(known: &[(&str, T)], text: &str) -> Result<T, String> {
-    let found = known.iter().find(|(name, _)| *name == text);
-    found.map(|(_, value)| *value).ok_or_else(|| {
-        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        format!("{text:?}: one of {}", names.join(", "))
-    })
+/// A value of an axis whose words can be listed.
+fn choice<T: AxisValue>(text: &str) -> Result<T, String> {
+    let value = T::read(text).ok().filter(|_| T::CHOICES.contains(&text));
+    value.ok_or_else(|| format!("{text:?}: one of {}", T::CHOICES.join(", ")))
 }
 
 fn count(text: &str) -> Result<u32, String> {

@@ -1,72 +1,119 @@
 //! The Parquet form of exchanges: one flat table; docs/reference/fleet.md has the schema.
+//!
+//! A column is one row of [`columns`]: whether it may be null, its type, its name, its value.
 
 use super::RowError;
 use crate::message::Message;
-use intact_ledger::{Exchange, Outcome, Phase};
+use intact_ledger::{Exchange, Outcome, Phase, Reuse};
 use parquet::basic::Compression;
-use parquet::column::writer::ColumnWriter;
-use parquet::data_type::ByteArray;
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::TypePtr;
 use std::fs::File;
 use std::sync::Arc;
 
-/// The schema. Times are nanoseconds of the worker's monotonic clock, from the start of the
-/// message's run.
-pub(crate) const SCHEMA: &str = "message exchange {
-  required binary message (STRING);
-  required binary target (STRING);
-  required int32 repetition;
-  required int32 slice;
-  required int64 id;
-  required boolean warmup;
-  required int64 at_ns;
-  required int64 latency_ns;
-  optional int64 connection;
-  optional int64 ordinal;
-  optional binary reuse (STRING);
-  optional int32 status;
-  required binary outcome (STRING);
-  optional int64 dns_ns;
-  optional int64 connect_ns;
-  optional int64 ssl_ns;
-  optional int64 blocked_ns;
-  optional int64 send_ns;
-  optional int64 wait_ns;
-  optional int64 headers_to_body_ns;
-  optional int64 receive_ns;
-  optional int64 client_delay_ns;
-  required int64 sent_bytes;
-  required int64 head_bytes;
-  required int64 body_bytes;
-}";
+/// The value of a row in a column of each type; `None` is null.
+enum Value {
+    Text(fn(&Message, &Exchange) -> Option<String>),
+    Int(fn(&Message, &Exchange) -> Option<u32>),
+    Long(fn(&Message, &Exchange) -> Option<u64>),
+    Truth(fn(&Message, &Exchange) -> Option<bool>),
+}
+
+/// A column: `required` or `optional`, its name and its values.
+struct Column {
+    repetition: &'static str,
+    name: &'static str,
+    value: Value,
+}
+
+macro_rules! columns {
+    ($($repetition:ident $kind:ident $name:literal = $value:expr;)*) => {
+        const COLUMNS: &[Column] = &[$(Column {
+            repetition: stringify!($repetition),
+            name: $name,
+            value: Value::$kind($value),
+        },)*];
+    };
+}
+
+// times are nanoseconds of the worker's monotonic clock, from the start of the message's run
+columns! {
+    required Text "message" = |message, _| Some(message.id.clone());
+    required Text "target" = |message, _| Some(message.target.clone());
+    required Int "repetition" = |message, _| Some(message.repetition);
+    required Int "slice" = |message, _| Some(message.slice);
+    required Long "id" = |_, one| Some(one.id);
+    required Truth "warmup" = |_, one| Some(one.warmup);
+    required Long "at_ns" = |_, one| Some(one.at.0);
+    required Long "latency_ns" = |_, one| Some(one.latency());
+    optional Long "connection" = |_, one| one.connection.map(|id| id.0);
+    optional Long "ordinal" = |_, one| one.ordinal.map(u64::from);
+    optional Text "reuse" = |_, one| one.reuse.map(Reuse::as_str).map(str::to_owned);
+    optional Int "status" = |_, one| one.status.map(u32::from);
+    required Text "outcome" = |_, one| Some(outcome(one));
+    optional Long "dns_ns" = |_, one| phase(one, Phase::Dns);
+    optional Long "connect_ns" = |_, one| phase(one, Phase::Connect);
+    optional Long "ssl_ns" = |_, one| phase(one, Phase::Ssl);
+    optional Long "blocked_ns" = |_, one| phase(one, Phase::Blocked);
+    optional Long "send_ns" = |_, one| phase(one, Phase::Send);
+    optional Long "wait_ns" = |_, one| phase(one, Phase::Wait);
+    optional Long "headers_to_body_ns" = |_, one| phase(one, Phase::HeadersToBody);
+    optional Long "receive_ns" = |_, one| phase(one, Phase::Receive);
+    optional Long "client_delay_ns" = |_, one| one.client_delay.map(|span| span.nanos());
+    required Long "sent_bytes" = |_, one| Some(one.bytes.request_head + one.bytes.request_body);
+    required Long "head_bytes" = |_, one| Some(one.bytes.head);
+    required Long "body_bytes" = |_, one| Some(one.bytes.body);
+}
+
+fn outcome(exchange: &Exchange) -> String {
+    match exchange.outcome {
+        Outcome::Ok => "ok".to_owned(),
+        Outcome::Failed(kind) => kind.id().to_owned(),
+    }
+}
+
+fn phase(exchange: &Exchange, phase: Phase) -> Option<u64> {
+    exchange.spans.of(phase).map(|span| span.nanos())
+}
+
+/// The schema of the file.
+fn schema() -> Result<TypePtr, ParquetError> {
+    let fields = COLUMNS.iter().map(|column| {
+        let (kind, annotation) = match column.value {
+            Value::Text(_) => ("binary", " (STRING)"),
+            Value::Int(_) => ("int32", ""),
+            Value::Long(_) => ("int64", ""),
+            Value::Truth(_) => ("boolean", ""),
+        };
+        let (repetition, name) = (column.repetition, column.name);
+        format!("{repetition} {kind} {name}{annotation};")
+    });
+    let fields: String = fields.collect();
+    parse_message_type(&format!("message exchange {{{fields}}}")).map(Arc::new)
+}
+
 /// Rows per row group, which are held in memory.
 const GROUP: usize = 65_536;
 
 /// Collects exchanges and writes them in row groups.
 pub(super) struct Columns {
     writer: SerializedFileWriter<File>,
-    message: String,
-    target: String,
-    repetition: i32,
-    slice: i32,
+    message: Message,
     held: Vec<Exchange>,
 }
 
 impl Columns {
     pub(super) fn new(message: &Message, file: File) -> Result<Columns, RowError> {
-        let schema = Arc::new(parse_message_type(SCHEMA)?);
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(Default::default()))
             .build();
         Ok(Columns {
-            writer: SerializedFileWriter::new(file, schema, Arc::new(properties))?,
-            message: message.id.clone(),
-            target: message.target.clone(),
-            repetition: message.repetition as i32,
-            slice: message.slice as i32,
+            writer: SerializedFileWriter::new(file, schema()?, Arc::new(properties))?,
+            message: message.clone(),
             held: Vec::new(),
         })
     }
@@ -89,121 +136,48 @@ impl Columns {
         if held.is_empty() {
             return Ok(());
         }
+        let text = |text: String| ByteArray::from(text.into_bytes());
+        let message = &self.message;
         let mut group = self.writer.next_row_group()?;
-        let mut at = 0;
-        while let Some(mut column) = group.next_column()? {
-            let name = column_name(at);
-            let value = |exchange: &Exchange| match name {
-                "message" => Value::Text(Some(self.message.clone())),
-                "target" => Value::Text(Some(self.target.clone())),
-                "repetition" => Value::Int(Some(self.repetition)),
-                "slice" => Value::Int(Some(self.slice)),
-                name => of(exchange, name),
+        for Column { value, .. } in COLUMNS {
+            let Some(mut column) = group.next_column()? else {
+                break;
             };
-            write_column(column.untyped(), &held, value)?;
+            let rows = held.iter();
+            match value {
+                Value::Text(of) => {
+                    let cells = rows.map(|one| of(message, one).map(text));
+                    write::<ByteArrayType>(&mut column, cells)?;
+                }
+                Value::Int(of) => {
+                    let cells = rows.map(|one| of(message, one).map(|int| int as i32));
+                    write::<Int32Type>(&mut column, cells)?;
+                }
+                Value::Long(of) => {
+                    let long = |long| i64::try_from(long).unwrap_or(i64::MAX);
+                    write::<Int64Type>(&mut column, rows.map(|one| of(message, one).map(long)))?;
+                }
+                Value::Truth(of) => {
+                    write::<BoolType>(&mut column, rows.map(|one| of(message, one)))?;
+                }
+            }
             column.close()?;
-            at += 1;
         }
         group.close()?;
         Ok(())
     }
 }
 
-/// One cell; `None` is null.
-enum Value {
-    Text(Option<String>),
-    Int(Option<i32>),
-    Long(Option<i64>),
-    Truth(Option<bool>),
-}
-
-/// The name of a column in the schema.
-fn column_name(at: usize) -> &'static str {
-    SCHEMA
-        .lines()
-        .skip(1)
-        .nth(at)
-        .and_then(|line| line.split_whitespace().nth(2))
-        .map_or("", |name| name.trim_end_matches(';'))
-}
-
-fn of(exchange: &Exchange, name: &str) -> Value {
-    let long = |value: u64| Value::Long(Some(i64::try_from(value).unwrap_or(i64::MAX)));
-    let span = |phase| {
-        Value::Long(
-            exchange
-                .spans
-                .of(phase)
-                .map(|span| i64::try_from(span.nanos()).unwrap_or(i64::MAX)),
-        )
-    };
-    let bytes = &exchange.bytes;
-    match name {
-        "id" => long(exchange.id),
-        "warmup" => Value::Truth(Some(exchange.warmup)),
-        "at_ns" => long(exchange.at.0),
-        "latency_ns" => long(exchange.latency()),
-        "connection" => Value::Long(exchange.connection.map(|id| id.0 as i64)),
-        "ordinal" => Value::Long(exchange.ordinal.map(i64::from)),
-        "reuse" => Value::Text(exchange.reuse.map(|reuse| reuse.as_str().to_owned())),
-        "status" => Value::Int(exchange.status.map(i32::from)),
-        "outcome" => Value::Text(Some(match exchange.outcome {
-            Outcome::Ok => "ok".to_owned(),
-            Outcome::Failed(kind) => kind.id().to_owned(),
-        })),
-        "dns_ns" => span(Phase::Dns),
-        "connect_ns" => span(Phase::Connect),
-        "ssl_ns" => span(Phase::Ssl),
-        "blocked_ns" => span(Phase::Blocked),
-        "send_ns" => span(Phase::Send),
-        "wait_ns" => span(Phase::Wait),
-        "headers_to_body_ns" => span(Phase::HeadersToBody),
-        "receive_ns" => span(Phase::Receive),
-        "client_delay_ns" => Value::Long(exchange.client_delay.map(|span| span.nanos() as i64)),
-        "sent_bytes" => long(bytes.request_head + bytes.request_body),
-        "head_bytes" => long(bytes.head),
-        _ => long(bytes.body),
-    }
-}
-
 /// Writes one column of a row group.
-fn write_column(
-    column: &mut ColumnWriter<'_>,
-    held: &[Exchange],
-    value: impl Fn(&Exchange) -> Value,
+fn write<T: DataType>(
+    column: &mut SerializedColumnWriter<'_>,
+    cells: impl Iterator<Item = Option<T::T>>,
 ) -> Result<(), ParquetError> {
-    let mut present = Vec::with_capacity(held.len());
-    macro_rules! fill {
-        ($writer:expr, $kind:path, $into:expr) => {{
-            let mut values = Vec::with_capacity(held.len());
-            for exchange in held {
-                let cell = match value(exchange) {
-                    $kind(cell) => cell,
-                    // schema and `of` disagree; a test below checks that
-                    _ => None,
-                };
-                present.push(i16::from(cell.is_some()));
-                values.extend(cell.map($into));
-            }
-            $writer.write_batch(&values, Some(&present), None)?;
-        }};
-    }
-    match column {
-        ColumnWriter::ByteArrayColumnWriter(writer) => {
-            fill!(writer, Value::Text, |text: String| ByteArray::from(
-                text.into_bytes()
-            ));
-        }
-        ColumnWriter::Int32ColumnWriter(writer) => fill!(writer, Value::Int, |int| int),
-        ColumnWriter::Int64ColumnWriter(writer) => fill!(writer, Value::Long, |long| long),
-        ColumnWriter::BoolColumnWriter(writer) => fill!(writer, Value::Truth, |truth| truth),
-        _ => {
-            return Err(ParquetError::General(
-                "the schema has a type that nothing writes".to_owned(),
-            ));
-        }
-    }
-    Ok(())
+    let mut present = Vec::new();
+    let cells = cells.inspect(|cell| present.push(i16::from(cell.is_some())));
+    let values: Vec<T::T> = cells.flatten().collect();
+    let writer = column.typed::<T>();
+    writer.write_batch(&values, Some(&present), None).map(drop)
 }
 
 #[cfg(test)]
@@ -214,7 +188,7 @@ mod tests {
 
     /// Name, type and nullability of each column in the schema.
     fn columns() -> Vec<(String, String, bool)> {
-        let schema = parse_message_type(SCHEMA).unwrap();
+        let schema = schema().unwrap();
         let columns = schema.get_fields().iter();
         columns
             .map(|column| {
@@ -278,25 +252,6 @@ mod tests {
         assert_eq!(documented.len(), wanted.len());
         for (column, (name, kind)) in documented.iter().zip(&wanted) {
             assert_eq!(column[..], [name, *kind]);
-        }
-    }
-
-    #[test]
-    fn every_column_has_a_writer_of_its_type() {
-        let exchange = Exchange::new(1, intact_ledger::Nanos(0));
-        for (name, kind, _) in columns() {
-            let ours = ["message", "target", "repetition", "slice"];
-            if ours.contains(&&*name) {
-                continue;
-            }
-            let fits = matches!(
-                (of(&exchange, &name), &*kind),
-                (Value::Text(_), "string")
-                    | (Value::Int(_), "int32")
-                    | (Value::Long(_), "int64")
-                    | (Value::Truth(_), "boolean")
-            );
-            assert!(fits, "{name}: {kind}");
         }
     }
 }

@@ -1,12 +1,15 @@
 //! What can be switched on a link while it runs.
 
 use super::Blocked;
-use super::read::{Delays, LONGEST_DELAY, SpecError, blocked, pairs, share, time, wrong};
+use super::read::{BLOCKED, Delays, LONGEST_DELAY, SHARE, SpecError, pairs};
+use intact_units::share;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use std::time::Duration;
 
 const KEYS: [&str; 6] = ["drop", "rtt", "up", "down", "loss", "forget"];
+/// What `forget` takes.
+const FORGET: &str = "queued (packets on their way) or flows (what a nat-idle box knows)";
 
 /// A change to a running link: `drop=both`, `rtt=80ms,loss=1%`, `forget=queued`. It takes effect on
 /// what arrives from then on.
@@ -33,6 +36,15 @@ impl LinkChange {
             ..LinkChange::default()
         }
     }
+
+    fn forget(&mut self, what: &str) -> Option<()> {
+        match what {
+            "queued" => self.forget_queued = true,
+            "flows" => self.forget_flows = true,
+            _ => return None,
+        }
+        Some(())
+    }
 }
 
 impl FromStr for LinkChange {
@@ -41,22 +53,14 @@ impl FromStr for LinkChange {
     fn from_str(text: &str) -> Result<LinkChange, SpecError> {
         let mut change = LinkChange::default();
         let mut delays = Delays::default();
-        for (key, value) in pairs(text, &KEYS)? {
-            match key {
-                "drop" => change.drop = Some(blocked(key, value)?),
-                "rtt" => delays.round_trip = Some(time(key, value, LONGEST_DELAY * 2)?),
-                "up" => delays.up = Some(time(key, value, LONGEST_DELAY)?),
-                "down" => delays.down = Some(time(key, value, LONGEST_DELAY)?),
-                "loss" => change.loss_ppm = Some(share(key, value)?),
-                _ => match value {
-                    "queued" => change.forget_queued = true,
-                    "flows" => change.forget_flows = true,
-                    _ => {
-                        let wanted =
-                            "queued (packets on their way) or flows (what a nat-idle box knows)";
-                        return Err(wrong(key, value, wanted));
-                    }
-                },
+        for pair in pairs(text, &KEYS)? {
+            match pair.key {
+                "drop" => change.drop = Some(pair.read(BLOCKED, |text| text.parse().ok())?),
+                "rtt" => delays.round_trip = Some(pair.time(LONGEST_DELAY * 2)?),
+                "up" => delays.up = Some(pair.time(LONGEST_DELAY)?),
+                "down" => delays.down = Some(pair.time(LONGEST_DELAY)?),
+                "loss" => change.loss_ppm = Some(pair.read(SHARE, share::read)?),
+                _ => pair.read(FORGET, |text| change.forget(text))?,
             }
         }
         change.delays = delays.resolve()?;

@@ -1,6 +1,6 @@
 //! Reading a [`Spec`] from its words, with errors that name the key and the nearest one.
 
-use super::{Blocked, Congestion, Forgotten, Nat, Spec};
+use super::{Congestion, Forgotten, Nat, Spec};
 use intact_units::{bit_rate, duration, share, suggest};
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,6 +13,15 @@ pub(super) const LONGEST_DELAY: Duration = Duration::from_secs(60);
 const KEYS: [&str; 10] = [
     "rtt", "up", "down", "jitter", "reorder", "loss", "rate", "drop", "nat-idle", "cc",
 ];
+
+// what a key takes
+const TIME: &str = "a time such as 30ms (us, ms, s; at most 60s one way)";
+pub(super) const SHARE: &str = "a share such as 0.1% (with the sign, 0% to 100%)";
+const RATE: &str = "a rate such as 100mbit (bit, kbit, mbit, gbit a second; at least 1kbit)";
+pub(super) const BLOCKED: &str = "up, down, both or none";
+const NAT: &str =
+    "an idle time and the reply to forgotten flows: 350s or 350s:rst (RST), or 350s:silent (none)";
+const CONGESTION: &str = "cubic, host, or a congestion control's name";
 
 /// Why a text is not a valid link.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,23 +86,18 @@ impl FromStr for Spec {
     fn from_str(text: &str) -> Result<Spec, SpecError> {
         let mut spec = Spec::default();
         let mut delays = Delays::default();
-        for (key, value) in pairs(text, &KEYS)? {
-            match key {
-                "rtt" => delays.round_trip = Some(time(key, value, LONGEST_DELAY * 2)?),
-                "up" => delays.up = Some(time(key, value, LONGEST_DELAY)?),
-                "down" => delays.down = Some(time(key, value, LONGEST_DELAY)?),
-                "jitter" => spec.jitter = time(key, value, LONGEST_DELAY)?,
-                "reorder" => spec.reorder = yes_or_no(key, value)?,
-                "loss" => spec.loss_ppm = share(key, value)?,
-                "rate" => {
-                    let wanted =
-                        "a rate such as 100mbit (bit, kbit, mbit, gbit a second; at least 1kbit)";
-                    let rate = bit_rate::read(value).ok_or_else(|| wrong(key, value, wanted))?;
-                    spec.rate = Some(rate);
-                }
-                "drop" => spec.drop = blocked(key, value)?,
-                "nat-idle" => spec.nat = Some(nat(key, value)?),
-                _ => spec.congestion = congestion(key, value)?,
+        for pair in pairs(text, &KEYS)? {
+            match pair.key {
+                "rtt" => delays.round_trip = Some(pair.time(LONGEST_DELAY * 2)?),
+                "up" => delays.up = Some(pair.time(LONGEST_DELAY)?),
+                "down" => delays.down = Some(pair.time(LONGEST_DELAY)?),
+                "jitter" => spec.jitter = pair.time(LONGEST_DELAY)?,
+                "reorder" => spec.reorder = pair.read("yes or no", yes_or_no)?,
+                "loss" => spec.loss_ppm = pair.read(SHARE, share::read)?,
+                "rate" => spec.rate = Some(pair.read(RATE, bit_rate::read)?),
+                "drop" => spec.drop = pair.read(BLOCKED, |text| text.parse().ok())?,
+                "nat-idle" => spec.nat = Some(pair.read(NAT, nat)?),
+                _ => spec.congestion = pair.read(CONGESTION, congestion)?,
             }
         }
         (spec.up, spec.down) = delays.resolve()?.unwrap_or_default();
@@ -137,31 +141,55 @@ impl Delays {
     }
 }
 
+/// One part of a text.
+#[derive(Clone, Copy)]
+pub(super) struct Pair<'a> {
+    pub(super) key: &'static str,
+    value: &'a str,
+}
+
+impl Pair<'_> {
+    /// Reads the value. The error says what is `wanted`.
+    pub(super) fn read<T>(
+        self,
+        wanted: &'static str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, SpecError> {
+        read(self.value).ok_or_else(|| SpecError::Value {
+            key: self.key,
+            value: self.value.to_owned(),
+            wanted,
+        })
+    }
+
+    pub(super) fn time(self, longest: Duration) -> Result<Duration, SpecError> {
+        self.read(TIME, |text| time(text).filter(|time| *time <= longest))
+    }
+}
+
 /// Splits `key=value,key=value` and refuses keys that are unknown or there twice.
 pub(super) fn pairs<'a>(
     text: &'a str,
     keys: &'static [&'static str],
-) -> Result<Vec<(&'static str, &'a str)>, SpecError> {
+) -> Result<Vec<Pair<'a>>, SpecError> {
     if text.trim().is_empty() {
         return Err(SpecError::Empty);
     }
-    let mut pairs: Vec<(&'static str, &str)> = Vec::new();
+    let mut pairs: Vec<Pair<'_>> = Vec::new();
     for part in text.split(',').map(str::trim) {
         let (written, value) = part.split_once('=').ok_or_else(|| SpecError::NotAPair {
             part: part.to_owned(),
         })?;
-        let key =
-            keys.iter()
-                .find(|key| **key == written)
-                .ok_or_else(|| SpecError::UnknownKey {
-                    key: written.to_owned(),
-                    nearest_key: nearest_of(written, keys),
-                    keys,
-                })?;
-        if pairs.iter().any(|(known, _)| known == key) {
+        let known = keys.iter().find(|key| **key == written);
+        let key = known.ok_or_else(|| SpecError::UnknownKey {
+            key: written.to_owned(),
+            nearest_key: nearest_of(written, keys),
+            keys,
+        })?;
+        if pairs.iter().any(|pair| pair.key == *key) {
             return Err(SpecError::Twice { key });
         }
-        pairs.push((key, value));
+        pairs.push(Pair { key, value });
     }
     Ok(pairs)
 }
@@ -188,88 +216,42 @@ fn nearest_of(written: &str, keys: &'static [&'static str]) -> Option<&'static s
     suggest::nearest(written, keys.iter().copied())
 }
 
-pub(super) fn wrong(key: &'static str, value: &str, wanted: &'static str) -> SpecError {
-    SpecError::Value {
-        key,
-        value: value.to_owned(),
-        wanted,
+fn yes_or_no(text: &str) -> Option<bool> {
+    match text {
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => None,
     }
 }
 
 /// `30ms`, `350s`, `1.5ms`; a zero needs no unit.
-fn read_time(text: &str) -> Option<Duration> {
+fn time(text: &str) -> Option<Duration> {
     let time = duration::with_unit(text).ok()?;
     (time <= LONGEST).then_some(time)
 }
 
-pub(super) fn time(
-    key: &'static str,
-    value: &str,
-    longest: Duration,
-) -> Result<Duration, SpecError> {
-    read_time(value)
-        .filter(|time| *time <= longest)
-        .ok_or_else(|| {
-            wrong(
-                key,
-                value,
-                "a time such as 30ms (us, ms, s; at most 60s one way)",
-            )
-        })
-}
-
-pub(super) fn share(key: &'static str, value: &str) -> Result<u32, SpecError> {
-    share::read(value).ok_or_else(|| {
-        wrong(
-            key,
-            value,
-            "a share such as 0.1% (with the sign, 0% to 100%)",
-        )
+fn nat(text: &str) -> Option<Nat> {
+    let (idle, then) = text.split_once(':').unwrap_or((text, "rst"));
+    Some(Nat {
+        idle: time(idle).filter(|idle| !idle.is_zero())?,
+        forgotten: then.parse::<Forgotten>().ok()?,
     })
 }
 
-pub(super) fn blocked(key: &'static str, value: &str) -> Result<Blocked, SpecError> {
-    let found = value.parse();
-    found.map_err(|_| wrong(key, value, "up, down, both or none"))
-}
-
-fn yes_or_no(key: &'static str, value: &str) -> Result<bool, SpecError> {
-    match value {
-        "yes" => Ok(true),
-        "no" => Ok(false),
-        _ => Err(wrong(key, value, "yes or no")),
-    }
-}
-
-fn nat(key: &'static str, value: &str) -> Result<Nat, SpecError> {
-    let wanted = "an idle time and the reply to forgotten flows: 350s or 350s:rst (RST), or 350s:silent (none)";
-    let (idle, then) = value.split_once(':').unwrap_or((value, "rst"));
-    let forgotten = then.parse::<Forgotten>().ok();
-    let idle = read_time(idle).filter(|idle| !idle.is_zero());
-    let nat = idle.zip(forgotten);
-    nat.map(|(idle, forgotten)| Nat { idle, forgotten })
-        .ok_or_else(|| wrong(key, value, wanted))
-}
-
-fn congestion(key: &'static str, value: &str) -> Result<Congestion, SpecError> {
+fn congestion(text: &str) -> Option<Congestion> {
     // TCP_CA_NAME_MAX is 16 with its terminator
-    let name = value
-        .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    match value {
-        "cubic" => Ok(Congestion::Cubic),
-        "host" => Ok(Congestion::Host),
-        _ if name && (1..16).contains(&value.len()) => Ok(Congestion::Named(value.to_owned())),
-        _ => Err(wrong(
-            key,
-            value,
-            "cubic, host, or a congestion control's name",
-        )),
+    let is_name = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    match text {
+        "cubic" => Some(Congestion::Cubic),
+        "host" => Some(Congestion::Host),
+        _ if is_name && (1..16).contains(&text.len()) => Some(Congestion::Named(text.to_owned())),
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Blocked;
     use super::*;
     use proptest::prelude::*;
 

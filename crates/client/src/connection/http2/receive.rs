@@ -1,8 +1,9 @@
 //! The server's bytes: frames in, exchanges out. A violation of RFC 9113 ends the connection
 //! immediately.
 
-use super::super::ResponseInfo;
 use super::super::exchange_slots::{FREE, MOST_IDLE_FRAMES};
+use super::super::stream_connection::HttpState;
+use super::super::{Checked, ResponseInfo};
 use super::{Http2, MOST_SETTINGS, REFILL};
 use crate::{Arrival, ResponseError, is_tls_alert};
 use intact_ledger::{Failure, GrpcCall, Protocol, Sink};
@@ -13,8 +14,8 @@ use intact_wire::h2::{
 };
 
 impl Http2 {
-    /// See [`super::super::stream_connection::HttpState::receive`].
-    pub(in super::super) fn receive(
+    /// See [`HttpState::receive`].
+    pub(super) fn read(
         &mut self,
         mut bytes: &[u8],
         arrival: Arrival,
@@ -60,7 +61,7 @@ impl Http2 {
         arrival: Arrival,
         sink: &mut impl Sink,
         out: &mut Vec<u8>,
-    ) -> Result<(), ResponseError> {
+    ) -> Checked {
         self.exchanges.count_idle_frame()?;
         match frame {
             Frame::Data(data) => self.data(data, arrival, sink, out)?,
@@ -110,7 +111,7 @@ impl Http2 {
 
     /// Counts a reply that the server causes. If it does not read the replies, they must not
     /// accumulate.
-    fn count_reply(&mut self) -> Result<(), ResponseError> {
+    fn count_reply(&mut self) -> Checked {
         self.unread_replies += 1;
         if self.unread_replies > MOST_IDLE_FRAMES {
             return Err(ResponseError::no_progress(format!(
@@ -122,7 +123,7 @@ impl Http2 {
 
     /// Refuses a frame on a stream that we did not open. The stream is idle, or only a push could
     /// have opened it (RFC 9113 section 5.1).
-    fn check_stream(&self, stream: u32) -> Result<(), ResponseError> {
+    fn check_stream(&self, stream: u32) -> Checked {
         if stream.is_multiple_of(2) {
             return Err(ResponseError::malformed(
                 "a frame on a stream that only a push could open",
@@ -136,11 +137,7 @@ impl Http2 {
         Ok(())
     }
 
-    fn apply_settings(
-        &mut self,
-        payload: SettingsPayload<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), ResponseError> {
+    fn apply_settings(&mut self, payload: SettingsPayload<'_>, out: &mut Vec<u8>) -> Checked {
         let life = &mut self.exchanges.life;
         if life.response.is_some() {
             let room = MOST_SETTINGS.saturating_sub(life.settings.len());
@@ -159,12 +156,7 @@ impl Http2 {
     }
 
     /// Handles a WINDOW_UPDATE, of the connection if `stream` is 0.
-    fn widen_window(
-        &mut self,
-        stream: u32,
-        increment: u32,
-        out: &mut Vec<u8>,
-    ) -> Result<(), ResponseError> {
+    fn widen_window(&mut self, stream: u32, increment: u32, out: &mut Vec<u8>) -> Checked {
         let increment = i64::from(increment);
         if stream == 0 {
             widen(&mut self.window, increment)?;
@@ -179,7 +171,7 @@ impl Http2 {
     }
 
     /// Changes the window of an exchange.
-    fn widen(&mut self, place: usize, change: i64, out: &mut Vec<u8>) -> Result<(), ResponseError> {
+    fn widen(&mut self, place: usize, change: i64, out: &mut Vec<u8>) -> Checked {
         widen(&mut self.exchanges.slots[place].stream.window, change)?;
         self.send_body(place, out);
         Ok(())
@@ -191,7 +183,7 @@ impl Http2 {
         arrival: Arrival,
         sink: &mut impl Sink,
         out: &mut Vec<u8>,
-    ) -> Result<(), ResponseError> {
+    ) -> Checked {
         self.check_stream(data.stream)?;
         self.taken += data.flow;
         if self.taken >= REFILL {
@@ -250,12 +242,7 @@ impl Http2 {
         Ok(fields)
     }
 
-    fn headers(
-        &mut self,
-        headers: Headers<'_>,
-        arrival: Arrival,
-        sink: &mut impl Sink,
-    ) -> Result<(), ResponseError> {
+    fn headers(&mut self, headers: Headers<'_>, arrival: Arrival, sink: &mut impl Sink) -> Checked {
         self.check_stream(headers.stream)?;
         let place = self.exchanges.place(u64::from(headers.stream));
         let fields = self.decode(headers, place)?;
@@ -293,12 +280,7 @@ impl Http2 {
     }
 
     /// Records the end of a response.
-    fn complete(
-        &mut self,
-        place: usize,
-        arrival: Arrival,
-        sink: &mut impl Sink,
-    ) -> Result<(), ResponseError> {
+    fn complete(&mut self, place: usize, arrival: Arrival, sink: &mut impl Sink) -> Checked {
         let slot = &mut self.exchanges.slots[place];
         let (read, announced) = slot.body_lengths();
         if announced.is_some_and(|announced| announced != read) {

@@ -151,8 +151,7 @@ fn converse(bytes: &[u8], pieces: &[usize], end: StreamEnd) -> Summary {
     let (mut http, _) = begun(1);
     let mut sink = Ended::default();
     let code = pass(&mut http, REQUEST, bytes, pieces, end, &mut sink);
-    http.exchanges
-        .end(None, Nanos(2), &TransportEnd::default(), &mut sink);
+    http.exchanges.end(&TransportEnd::default(), &mut sink);
     let exchange = sink.0.remove(0);
     assert!(sink.0.is_empty(), "one end for each exchange");
     (exchange.outcome, exchange.status, exchange.body.read, code)
@@ -178,7 +177,11 @@ proptest! {
         let mut sink = Ended::default();
         let bytes = [prefix, &bytes].concat();
         pass(&mut http, stream, &bytes, &pieces, end, &mut sink);
-        http.exchanges.end(Some(Failure::Reset), Nanos(2), &TransportEnd::default(), &mut sink);
+        let end = TransportEnd {
+            failure: Some(Failure::Reset),
+            ..TransportEnd::default()
+        };
+        http.exchanges.end(&end, &mut sink);
         prop_assert_eq!(sink.0.len(), 3, "one end for each exchange");
     }
 }

@@ -1,10 +1,12 @@
 //! The state of a connection with arbitrary bytes: the same result for every split, no panic, the
 //! right kind of each outcome.
 
+use super::super::Detail;
+use super::super::http1::Http1;
 use super::*;
 use crate::RequestSpec;
 use crate::ServerUrl;
-use intact_ledger::{Event, Method, Outcome};
+use intact_ledger::{Event, Exchange, Method, Outcome, Protocol};
 use intact_wire::h2::hpack::{Encoder, Indexing};
 use intact_wire::h2::{ErrorCode, Setting, writer};
 use proptest::prelude::*;
@@ -45,12 +47,15 @@ fn get() -> Arc<Request> {
     request(Method::GET, "/", b"")
 }
 
-fn state(protocol: Protocol, detail: Detail, streams: usize, out: &mut Vec<u8>) -> HttpState {
-    let blank = Exchange::new(0, Nanos(0));
-    HttpState::new(protocol, detail, streams, blank, out)
+fn blank() -> Exchange {
+    Exchange::new(0, Nanos(0))
 }
 
-fn begin(http: &mut HttpState, request: &Arc<Request>, id: u64, out: &mut Vec<u8>) {
+fn http2_state(detail: Detail, streams: usize) -> (Http2, Vec<u8>) {
+    Http2::new(blank(), detail, streams)
+}
+
+fn begin(http: &mut impl HttpState, request: &Arc<Request>, id: u64, out: &mut Vec<u8>) {
     let new = NewExchange {
         request,
         id,
@@ -62,11 +67,23 @@ fn begin(http: &mut HttpState, request: &Arc<Request>, id: u64, out: &mut Vec<u8
     http.begin(&new, out);
 }
 
+fn converse(protocol: Protocol, bytes: &[u8], pieces: &[usize]) -> ExchangeSummary {
+    match protocol {
+        Protocol::Http2 => converse_with(http2_state(Detail::Fields, 1), bytes, pieces),
+        _ => {
+            let http = Http1::new(blank(), Detail::Fields);
+            converse_with((http, Vec::new()), bytes, pieces)
+        }
+    }
+}
+
 /// Begins an exchange and passes the bytes in pieces of these lengths, repeatedly. Then the stream
 /// ends, if the exchange has not ended.
-fn converse(protocol: Protocol, bytes: &[u8], pieces: &[usize]) -> ExchangeSummary {
-    let mut out = Vec::new();
-    let mut http = state(protocol, Detail::Fields, 1, &mut out);
+fn converse_with(
+    (mut http, mut out): (impl HttpState, Vec<u8>),
+    bytes: &[u8],
+    pieces: &[usize],
+) -> ExchangeSummary {
     let mut sink = FirstExchange::default();
     begin(&mut http, &get(), 1, &mut out);
     let mut rest = bytes;
@@ -78,7 +95,7 @@ fn converse(protocol: Protocol, bytes: &[u8], pieces: &[usize]) -> ExchangeSumma
     }
     let over = http.state() == State::Over;
     let unsolicited = http.life().unsolicited_status;
-    http.end(None, Nanos(2), &TransportEnd::default(), &mut sink);
+    http.end(&TransportEnd::default(), &mut sink);
     let response = http.life().response.clone().unwrap();
     let exchange = sink.0.unwrap();
     ExchangeSummary {
@@ -232,8 +249,7 @@ fn requests(out: &[u8]) -> Vec<Vec<(Vec<u8>, Vec<u8>)>> {
 
 #[test]
 fn requests_that_change_and_changed_settings_stay_readable() {
-    let mut out = Vec::new();
-    let mut http = state(Protocol::Http2, Detail::Outcome, 100, &mut out);
+    let (mut http, mut out) = http2_state(Detail::Outcome, 100);
     let mut sink = FirstExchange::default();
     let (a, b) = (get(), request(Method::GET, "/other", b""));
     let mut paths = Vec::new();
@@ -413,18 +429,15 @@ fn wrong_frames() -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn a_response_before_its_request_ends_the_connection() {
-    let (mut sent, mut sink) = (Vec::new(), FirstExchange::default());
-    let mut http = state(Protocol::Http2, Detail::Outcome, 1, &mut sent);
+    let mut sink = FirstExchange::default();
+    let (mut http, mut sent) = http2_state(Detail::Outcome, 1);
     let early = frames(|out| writer::write_headers(out, 1, &block(&[OK]), true, 16_384));
     http.receive(&early, at(1), &mut sink, &mut sent);
-    let HttpState::Http2(http2) = &http else {
-        unreachable!()
-    };
-    assert_eq!(http2.state(), State::Over);
+    assert_eq!(http.state(), State::Over);
     assert!(sink.0.is_none(), "no exchange had begun");
     // the server receives the reason
     let mut last = Vec::new();
-    http2.goodbye(&mut last);
+    http.goodbye(&mut last);
     assert_eq!(last[13..17], ErrorCode::PROTOCOL_ERROR.0.to_be_bytes());
 }
 
@@ -432,8 +445,8 @@ fn a_response_before_its_request_ends_the_connection() {
 fn an_announced_length_without_a_body_is_fine_where_none_may_come() {
     let fields = block(&[OK, ("content-length", "5")]);
     let bytes = frames(|out| writer::write_headers(out, 1, &fields, true, 16_384));
-    let (mut sent, mut sink) = (Vec::new(), FirstExchange::default());
-    let mut http = state(Protocol::Http2, Detail::Outcome, 1, &mut sent);
+    let mut sink = FirstExchange::default();
+    let (mut http, mut sent) = http2_state(Detail::Outcome, 1);
     let head = request(Method::HEAD, "/", b"");
     begin(&mut http, &head, 1, &mut sent);
     http.receive(&bytes, at(1), &mut sink, &mut sent);
@@ -483,8 +496,8 @@ fn frames_without_a_response_fail_with_no_progress() {
 
 #[test]
 fn replies_that_the_server_does_not_read_do_not_accumulate() {
-    let (mut sent, mut sink) = (Vec::new(), FirstExchange::default());
-    let mut http = state(Protocol::Http2, Detail::Outcome, 1, &mut sent);
+    let mut sink = FirstExchange::default();
+    let (mut http, mut sent) = http2_state(Detail::Outcome, 1);
     begin(&mut http, &get(), 1, &mut sent);
     let mut round = Vec::new();
     (0..1_000).for_each(|_| writer::write_ping(&mut round, false, [0; 8]));
@@ -505,8 +518,7 @@ fn replies_that_the_server_does_not_read_do_not_accumulate() {
 #[test]
 fn bytes_after_a_response_are_counted_in_any_pieces() {
     let excess = |bytes: &[u8], length: usize| {
-        let mut out = Vec::new();
-        let mut http = state(Protocol::Http11, Detail::Outcome, 1, &mut out);
+        let (mut http, mut out) = (Http1::new(blank(), Detail::Outcome), Vec::new());
         begin(&mut http, &get(), 1, &mut out);
         for piece in bytes.chunks(length) {
             http.receive(piece, at(1), &mut FirstExchange::default(), &mut out);
