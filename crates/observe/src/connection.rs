@@ -363,6 +363,12 @@ impl ObservedConnection {
         self.rows.unheard = Some(silence);
     }
 
+    /// Records that the recording ended at this time, before the connection did, and lacks none of
+    /// its bytes: a request without a complete response still waited.
+    pub fn note_recorded_until(&mut self, until: Nanos) {
+        self.rows.recorded_until = Some(until);
+    }
+
     /// Records that the other side may have closed first, unobserved.
     pub fn forget_closer(&mut self) {
         if let Some(end) = &mut self.rows.end {

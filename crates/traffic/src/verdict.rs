@@ -47,6 +47,7 @@ pub(super) fn claims(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) 
     }
     if counted.requests.begun() > 0 {
         claims.extend(failed_requests(totals));
+        claims.extend(undecided_requests(totals));
         claims.extend(left_streams(totals));
         claims.extend(needed_setup(totals));
         claims.extend(hidden_queue(facts));
@@ -378,6 +379,22 @@ fn failed_requests(totals: &Figures) -> Option<Claim> {
     })
 }
 
+/// Requests of which the recording does not show the outcome, where they are more than a few
+/// percent.
+fn undecided_requests(totals: &Figures) -> Option<Claim> {
+    let requests = &totals.counted.requests;
+    let undecided = requests.undecided.count();
+    let share = undecided as f64 / requests.total.max(1) as f64;
+    (share >= NOTEWORTHY).then(|| {
+        let of_all = counted(requests.total, "request");
+        let text = format!(
+            "{} of {of_all} had no complete response in the recording: whether they failed is unknown",
+            count(undecided)
+        );
+        Claim::new(ClaimKind::Unseen, share, text)
+    })
+}
+
 /// Streamed responses that the client ended: the server had answered, and what the
 /// client wanted of them may have been complete.
 fn left_streams(totals: &Figures) -> Option<Claim> {
@@ -577,6 +594,14 @@ fn reuse(totals: &Figures) -> String {
 /// The sentence for a run in which no response was a success: its reuse is that of error responses.
 fn unsuccessful(totals: &Figures) -> Option<Claim> {
     let requests = &totals.counted.requests;
+    if requests.begun() == 0 && requests.failures() == 0 {
+        let all = plural::of(requests.total, "request");
+        let text = match requests.undecided.unknown {
+            0 => format!("No {all} had a complete response when the recording ended"),
+            _ => format!("The outcome of no {all} is known: the recording lacks their responses"),
+        };
+        return Some(Claim::new(ClaimKind::Failed, 1.0, text));
+    }
     if requests.begun() == 0 {
         let failed = counted(requests.failures(), "request");
         let kinds = kinds(&requests.failed);

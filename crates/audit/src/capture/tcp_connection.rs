@@ -349,7 +349,11 @@ impl TcpConnection {
                     let [since, until] = [heard_at, seen_at].map(|at| context.writer.nanos(at));
                     observed.note_unheard(Span::new(since, until));
                 }
-                // a response that is not in the capture did not fail
+                if end.is_none() && lacks.is_nothing() && hears_servers {
+                    let until = context.writer.nanos(now.max(seen_at));
+                    observed.note_recorded_until(until);
+                }
+                // a response that is not in the capture may have failed or not
                 let ending = match is_whole {
                     true => Ending::Observed,
                     false => Ending::Unobserved,

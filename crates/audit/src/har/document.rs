@@ -1,6 +1,7 @@
 //! Reads a HAR document as a stream: entries are converted one by one, bodies are never stored.
 
 use super::raw::RawEntry;
+use super::runs::PageRuns;
 use super::short_strings::ShortStrings;
 use crate::client::Entries;
 use crate::lenient::Lenient;
@@ -22,11 +23,18 @@ pub(super) struct Document {
     pub(super) seen: u64,
     /// Number of entries without network: from a cache, blocked, data URLs, or without a time.
     pub(super) skipped: u64,
+    runs: PageRuns,
     /// Indexes of the entries with Chrome's socket id.
     with_socket: HashSet<usize>,
 }
 
 impl Document {
+    /// Whether WebPageTest wrote the file: the start of an entry is the time at which its request
+    /// was sent, after the setup.
+    fn is_by_webpagetest(&self) -> bool {
+        self.creator.eq_ignore_ascii_case("WebPageTest")
+    }
+
     /// Reads to the end, or to the first syntax error; entries before it are kept.
     pub(super) fn read(&mut self, input: impl Read) -> serde_json::Result<()> {
         let text = ShortStrings::new(BufReader::new(input));
@@ -36,6 +44,11 @@ impl Document {
             is_log: false,
         };
         let end = outer.deserialize(&mut json);
+        if self.is_by_webpagetest() {
+            for entry in self.entries.iter_mut() {
+                entry.at = entry.at.saturating_sub(entry.timings.before_send());
+            }
+        }
         // in the other entries, `connection` is a port
         if !self.with_socket.is_empty() {
             let entries = self.entries.iter_mut().enumerate();
@@ -132,7 +145,9 @@ impl<'de> Visitor<'de> for EntryList<'_> {
             };
             document.seen += 1;
             match raw.read() {
-                Some(entry) => {
+                Some(mut entry) => {
+                    let page = raw.pageref.text();
+                    entry.run = page.map_or(0, |page| document.runs.of(&page));
                     if raw.has_socket_id() {
                         document.with_socket.insert(document.entries.len());
                     }

@@ -5,6 +5,7 @@
 
 mod document;
 mod raw;
+mod runs;
 mod short_strings;
 
 use crate::client::{self, Source};

@@ -5,8 +5,8 @@ use super::serials::Serials;
 use crate::event_writer::EventWriter;
 use crate::timestamp::Timestamp;
 use intact_ledger::{
-    Certainty, Close, ClosePoint, Connection, ConnectionId, Event, Exchange, Failure, Handshake,
-    Method, Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Side, Span, Target, Tls,
+    Certainty, Close, ClosePoint, Connection, ConnectionId, Event, Exchange, Handshake, Method,
+    Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Side, Span, Target, Tls,
 };
 use intact_observe::authority::split_authority;
 use intact_observe::user_agent::product;
@@ -412,19 +412,17 @@ pub(crate) fn exchange(
     if line.took.is_some() {
         one.spans.wait = Some(Span::new(one.at, one.end));
     }
-    let failed = match (&line.failure, line.status) {
-        (Some(failed), _) => Some(failed.clone()),
-        (None, Some(CLIENT_CLOSED)) => Some(LogFailure::by_client()),
-        (None, Some(_)) => None,
-        (None, None) => Some(LogFailure {
-            kind: Failure::Truncated,
-            detail: "the log has no status".into(),
-        }),
+    let (outcome, detail) = match (&line.failure, line.status) {
+        (Some(LogFailure { kind, detail }), _) => (Outcome::Failed(*kind), detail.clone()),
+        (None, Some(CLIENT_CLOSED)) => {
+            let LogFailure { kind, detail } = LogFailure::by_client();
+            (Outcome::Failed(kind), detail)
+        }
+        (None, Some(_)) => return one,
+        (None, None) => (Outcome::Unknown, "the log has no status".into()),
     };
-    if let Some(LogFailure { kind, detail }) = failed {
-        one.outcome = Outcome::Failed(kind);
-        one.detail = Some(detail.into());
-    }
+    one.outcome = outcome;
+    one.detail = Some(detail.into());
     one
 }
 

@@ -4,6 +4,7 @@ mod captures;
 mod clients;
 mod copies;
 mod coverage;
+mod har_entries;
 mod hars;
 mod hostile;
 mod logs;

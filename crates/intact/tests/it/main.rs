@@ -6,6 +6,7 @@ mod action;
 #[cfg(unix)]
 mod architecture;
 mod audit;
+mod audit_gates;
 mod audit_tiers;
 #[cfg(target_os = "linux")]
 mod bench_io;
