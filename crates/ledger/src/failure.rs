@@ -51,7 +51,7 @@ impl Outcome {
         matches!(self, Outcome::Pending | Outcome::Unknown)
     }
 
-    /// Whether the response is complete, or may be as far as the recording shows.
+    /// Whether the response is complete, or may be complete by what the recording shows.
     pub fn may_be_ok(self) -> bool {
         matches!(self, Outcome::Ok | Outcome::Unknown)
     }

@@ -26,6 +26,13 @@ pub(super) fn read(text: &str) -> Option<Line<'_>> {
     (has_outcome && line.is_request()).then_some(line)
 }
 
+/// Whether it is a whole object that shows no request: a message of the server. A request without a
+/// time that can be read is one.
+pub(super) fn is_other(text: &str) -> bool {
+    let is_object = text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
+    is_object && read(text).is_none()
+}
+
 struct Found<'a> {
     line: Line<'a>,
     dialect: &'static Dialect,

@@ -7,6 +7,7 @@ mod coverage;
 mod har_entries;
 mod hars;
 mod hostile;
+mod lines;
 mod logs;
 mod packets;
 mod partial;
