@@ -1,12 +1,13 @@
 //! Captures: packets to connections and exchanges.
 //!
-//! [`pcap`], [`pcapng`] and [`snoop`] return packets. [`link`], [`ip`] and [`tunnel`] strip the
-//! headers around them. [`ConnectionTable`] finds the connection, [`tcp_connection`] orders its
+//! [`pcap`], [`pcapng`] and [`snoop`] return packets. [`link`], [`ether`], [`ip`] and [`tunnel`]
+//! strip the headers around them. [`ConnectionTable`] finds the connection, [`tcp_connection`] orders its
 //! bytes, and `observe` reads them. Content that cannot be decoded is reported, never guessed.
 
 mod connection_table;
 mod coverage;
 mod dns_lookups;
+mod ether;
 mod fragments;
 mod ip;
 mod ladder;
@@ -16,11 +17,13 @@ mod opaque;
 mod opening;
 mod pcap;
 mod pcapng;
+mod ppp;
 mod quic;
 mod snoop;
 mod tcp_connection;
 mod translation;
 mod tunnel;
+mod udp_tunnel;
 
 pub(crate) use connection_table::ConnectionTable;
 pub use ladder::{Ladder, LadderStep};
@@ -235,7 +238,27 @@ pub(crate) fn read(
             ),
         );
     }
+    record_other_ports(input, &counts, count, writer);
     Ok(input.account(Unit::Packets, count, counts.skipped + counts.opaque.total()))
+}
+
+/// Records a caveat for the datagrams of UDP that belong to no service that is known here.
+fn record_other_ports(
+    input: &Input,
+    counts: &PacketCounts,
+    packets: u64,
+    writer: &mut EventWriter<'_>,
+) {
+    if let Some(ports) = counts.other_ports.words() {
+        writer.caveat(
+            "udp-not-read",
+            format!(
+                "{}{} of {packets} packets are on UDP ports that are not known here ({ports}). If a tunnel is among them, the connections in it are not counted",
+                input.prefix(),
+                counts.other_ports.total()
+            ),
+        );
+    }
 }
 
 /// Records a caveat for the packets that could not be decoded.

@@ -88,7 +88,11 @@ fn a_capture_without_a_packet_that_can_be_decoded_is_refused_with_the_reason() {
             47,
             1,
             2,
-            &[&[0x30, 1, 0x88, 0x0b, 0, 0, 0, 0], packet].concat(),
+            &[
+                &[0x30, 1, 0x88, 0x0b, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0xfd],
+                packet,
+            ]
+            .concat(),
         )
     };
     for (name, capture) in [
@@ -99,7 +103,7 @@ fn a_capture_without_a_packet_that_can_be_decoded_is_refused_with_the_reason() {
         ),
         ("IPsec ESP", Capture::of(RAW, &http, esp)),
         ("MACsec", Capture::of(ETHERNET, &http, macsec)),
-        ("PPTP", Capture::of(RAW, &http, pptp)),
+        ("compressed or encrypted PPP", Capture::of(RAW, &http, pptp)),
         ("cut off within their headers", Capture::cut(&http, 34)),
     ] {
         let error = reading::bytes(&capture, KeyLog::default()).unwrap_err();

@@ -4,6 +4,7 @@ mod captures;
 mod clients;
 mod copies;
 mod coverage;
+mod encapsulations;
 mod har_entries;
 mod hars;
 mod hostile;
