@@ -390,7 +390,11 @@ fn read_h2(
     run: &mut dyn RunContext,
 ) {
     run.note_h2(from, bytes, Nanos(at));
+    let was_read = observer.lost(from).is_none();
     observer.read(from, bytes, at, |event| rows.take(event, at, run));
+    if was_read && observer.lost(from).is_some() {
+        rows.break_off(from);
+    }
     rows.connection.note_settings(observer.facts());
 }
 

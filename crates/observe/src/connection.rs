@@ -501,6 +501,11 @@ impl ObservedConnection {
         self.rows.unobserved
     }
 
+    /// Whether a side broke a rule of HTTP/2, so that what followed was not read.
+    pub fn is_broken_off(&self) -> bool {
+        self.rows.is_broken_off
+    }
+
     /// Why its content is unknown; `None` if it was read, or if there was none.
     pub fn opaque(&self) -> Option<Opaque> {
         let is_silent = self.carried.bytes == ConnectionBytes::default();

@@ -28,6 +28,8 @@ pub(crate) struct Rows {
     is_late: bool,
     /// Bytes of either side are missing.
     pub(crate) has_gap: bool,
+    /// A side broke a rule, so that what followed was not read.
+    pub(crate) is_broken_off: bool,
     /// Bytes of the client are missing after this number of requests, so the positions of later
     /// requests are unknown.
     request_gap: Option<u32>,
@@ -122,6 +124,12 @@ impl Rows {
             self.request_gap.get_or_insert(self.open.begun);
             self.is_late |= self.open.begun == 0;
         }
+    }
+
+    /// Records that what that side sent cannot be read any further.
+    pub(crate) fn break_off(&mut self, from: crate::Side) {
+        self.is_broken_off = true;
+        self.lose(from);
     }
 
     /// Leaves out the requests of a connection whose TLS handshake was refused afterwards.

@@ -94,6 +94,12 @@ impl Coverage {
         }
     }
 
+    /// Whether a number of `side` is before what the other side has acknowledged.
+    pub(super) fn is_before_acked(&self, side: Side, number: u32) -> bool {
+        let acked = self.direction(side).acked;
+        acked.is_some_and(|(_, acked)| is_later(acked, number))
+    }
+
     /// Whether `side` sent bytes after all that was read of it, and these are not in the capture.
     /// Its own later packets or its peer's acknowledgements show that. Call it when `flow` is over.
     pub(super) fn lacks_end_of(&self, side: Side, flow: &Flow) -> bool {

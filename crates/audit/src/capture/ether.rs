@@ -8,7 +8,7 @@ use super::opaque::Opaque;
 use super::ppp::ppp;
 
 /// EtherTypes.
-mod ether {
+mod kind {
     pub(super) const IPV4: u16 = 0x0800;
     pub(super) const IPV6: u16 = 0x86dd;
     pub(super) const TRILL: u16 = 0x22f3;
@@ -89,26 +89,26 @@ const WITHOUT_IP: [u16; 52] = [
 pub(super) fn ethertype(mut kind: u16, mut rest: &[u8]) -> Inside<'_> {
     loop {
         let tag = match kind {
-            ether::IPV4 | ether::IPV6 => return Inside::Ip(rest),
-            ether::VLAN | ether::PROVIDER => 2,
-            kind if ether::QINQ.contains(&kind) => 2,
-            ether::VN_TAG | ether::HSR => 4,
-            ether::E_TAG => 6,
+            kind::IPV4 | kind::IPV6 => return Inside::Ip(rest),
+            kind::VLAN | kind::PROVIDER => 2,
+            other if kind::QINQ.contains(&other) => 2,
+            kind::VN_TAG | kind::HSR => 4,
+            kind::E_TAG => 6,
             // version 1, one option: the tag of a security group
-            ether::CISCO_METADATA if rest.starts_with(&[1, 1]) => 6,
-            ether::MACSEC => match macsec(rest) {
+            kind::CISCO_METADATA if rest.starts_with(&[1, 1]) => 6,
+            kind::MACSEC => match macsec(rest) {
                 Ok(tag) => tag,
                 Err(inside) => return inside,
             },
-            ether::PPPOE => return Inside::behind(rest.get(6..), ppp),
-            ether::MPLS | ether::MPLS_MULTICAST => return mpls(rest),
-            ether::BRIDGED => return ethernet(rest),
-            ether::NSH => return nsh(rest),
-            ether::TRILL => return trill(rest),
+            kind::PPPOE => return Inside::behind(rest.get(6..), ppp),
+            kind::MPLS | kind::MPLS_MULTICAST => return mpls(rest),
+            kind::BRIDGED => return ethernet(rest),
+            kind::NSH => return nsh(rest),
+            kind::TRILL => return trill(rest),
             // the service, then the frame of the customer
-            ether::PBB => return Inside::behind(rest.get(4..), ethernet),
-            ether::FABRIC_PATH => return Inside::behind(rest.get(2..), ethernet),
-            ether::JUMBO_LLC => return llc(rest),
+            kind::PBB => return Inside::behind(rest.get(4..), ethernet),
+            kind::FABRIC_PATH => return Inside::behind(rest.get(2..), ethernet),
+            kind::JUMBO_LLC => return llc(rest),
             kind if kind < LEAST => return llc(rest),
             kind if WITHOUT_IP.contains(&kind) => return Inside::Other,
             kind => return Inside::Opaque(Opaque::EtherType(kind)),

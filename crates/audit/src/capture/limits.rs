@@ -26,6 +26,8 @@ pub(super) struct CaptureLimits {
     pub(super) one_direction: u64,
     /// Connections with missing packets.
     pub(super) with_missing: u64,
+    /// Connections that were not read to their end, because a side broke a rule of HTTP/2.
+    pub(super) broken_off: u64,
     pub(super) cut_packets: u64,
     /// Lookups without a response, of clients without any response.
     pub(super) lookups_without_response: u64,
@@ -49,6 +51,7 @@ impl CaptureLimits {
         };
         self.one_direction += u64::from(lacks.direction);
         self.with_missing += u64::from(lacks.packets);
+        self.broken_off += u64::from(over.is_broken_off && lacks.is_nothing());
         self.cut_packets += lacks.cut_packets;
         match over.blind {
             Some(Opaque::Encrypted(why)) => *self.sealed.entry(why).or_default() += 1,
@@ -85,6 +88,10 @@ impl CaptureLimits {
                 Sealed::Version(version) => (
                     "tls-version-not-decrypted",
                     format!("connections use the version 0x{version:04x} of TLS, which is not decrypted here"),
+                ),
+                Sealed::Compressed => (
+                    "tls-compressed",
+                    "connections use the compression of TLS, which is not read here".to_owned(),
                 ),
                 Sealed::NoHandshake => (
                     "tls-joined-late",
@@ -194,6 +201,13 @@ impl CaptureLimits {
                 "connections are in the capture in one direction only: what the other side sent is not counted. Capture where both directions pass",
             );
             writer.incomplete_requests("one-direction", words);
+        }
+        if self.broken_off > 0 {
+            let words = agreeing(
+                self.broken_off,
+                "connections carry HTTP/2 that breaks a rule, or whose header compression cannot be followed: what came after it is not read",
+            );
+            writer.incomplete_requests("http2-not-read", words);
         }
         if self.cut_packets > 0 {
             let words = format!(

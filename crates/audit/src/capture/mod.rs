@@ -1,8 +1,8 @@
 //! Captures: packets to connections and exchanges.
 //!
 //! [`pcap`], [`pcapng`] and [`snoop`] return packets. [`link`], [`ether`], [`ip`] and [`tunnel`]
-//! strip the headers around them. [`ConnectionTable`] finds the connection, [`tcp_connection`] orders its
-//! bytes, and `observe` reads them. Content that cannot be decoded is reported, never guessed.
+//! strip the headers around them. [`ConnectionTable`] finds the connection, [`tcp_connection`]
+//! orders its bytes, and `observe` reads them. Content that cannot be decoded is reported, never guessed.
 
 mod connection_table;
 mod coverage;

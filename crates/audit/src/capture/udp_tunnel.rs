@@ -46,8 +46,8 @@ const WITHOUT_IP: [u16; 73] = [
 /// Offsets at which an inner packet is looked for: the longest header of a known tunnel is shorter.
 const SEARCHED: usize = 72;
 
-/// The contents of a UDP datagram on the port of a tunnel, or with an IP packet inside; `None` if it
-/// is no tunnel.
+/// The contents of a UDP datagram on the port of a tunnel, or with an IP packet inside; `None` if
+/// it is no tunnel.
 pub(super) fn in_udp<'a>(udp: &Udp<'a>) -> Option<Inside<'a>> {
     let payload = udp.payload;
     let known = match udp.target {

@@ -167,7 +167,7 @@ mod tests {
         let haproxy = "Feb  6 12:14:14 localhost haproxy[14389]: 10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} \"GET /index.html HTTP/1.1\"";
         for text in [combined, haproxy] {
             for end in 1..=text.len() {
-                // a cut last line is unread, whatever it looks like; this is about lines with an end
+                // a last line without an end is unread, whatever it looks like
                 if end > 60 {
                     assert!(!is_notice(&text[..end]), "{}", &text[..end]);
                 }

@@ -229,7 +229,7 @@ fn unknown_ports_are_named_and_services_are_not() {
 fn frames_of_other_links_are_opened() {
     let packets = Tcp::opened(40_000).exchange("/a").close().all();
     let pktap = |packet: &[u8]| {
-        let mut head = vec![0; 108];
+        let mut head = [0; 108];
         for (at, word) in [(0, 108_u32), (4, 1), (8, 1)] {
             head[at..at + 4].copy_from_slice(&word.to_le_bytes());
         }
@@ -246,12 +246,12 @@ fn frames_of_other_links_are_opened() {
         ]
         .concat()
     };
-    let links: [(u32, &dyn Fn(&[u8]) -> Vec<u8>); 5] = [
-        (258, &pktap),
-        (149, &pktap),
-        (192, &ppi),
-        (104, &hdlc),
-        (10, &fddi),
+    let links: [(u32, Wrap); 5] = [
+        (258, pktap),
+        (149, pktap),
+        (192, ppi),
+        (104, hdlc),
+        (10, fddi),
     ];
     for (link, wrap) in links {
         let capture = Capture::of(link, &packets, wrap);

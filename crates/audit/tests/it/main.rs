@@ -13,6 +13,7 @@ mod logs;
 mod packets;
 mod partial;
 mod reading;
+mod rule_breakers;
 #[path = "../../../../fixtures/tests/skip.rs"]
 mod skip;
 mod suites;
