@@ -222,22 +222,28 @@ fn partly_seen(totals: &Figures) -> Option<Claim> {
 /// The destination to which most of the avoidable connections belong.
 fn largest_part(facts: &ObservedFacts) -> Option<Claim> {
     let totals = &facts.totals.counted;
-    let by_count = |one: &&Destination| one.figures.counted.avoidable;
+    let by_count = |one: &&Destination| one.figures.counted.spared();
     let largest = facts.destinations.iter().max_by_key(by_count)?;
     let counted = &largest.figures.counted;
     let is_said = facts.destinations.len() > 1
         && totals.unobserved.spare == 0
-        && 2 * counted.avoidable > totals.avoidable;
+        && 2 * counted.spared() > totals.spared();
     let cost = counted.wasted_ms;
     let cost = cost.map_or(String::new(), |wasted| {
         format!(", {} of setup", time(wasted))
     });
     is_said.then(|| {
+        let connections = &largest.figures.traffic.connections;
+        let would_do = match counted.connections.by_server {
+            0 => format!("{} would do", connections.needed),
+            _ => format!(
+                "{} would do if the server kept connections",
+                count(counted.connections.least())
+            ),
+        };
         let text = format!(
-            "Most of the avoidable connections belong to {}: {} where {} would do{cost}",
-            largest.origin,
-            largest.figures.traffic.connections.opened,
-            largest.figures.traffic.connections.needed,
+            "Most of the avoidable connections belong to {}: {} where {would_do}{cost}",
+            largest.origin, connections.opened,
         );
         Claim::new(ClaimKind::Where, 0.0, text)
     })

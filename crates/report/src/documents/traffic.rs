@@ -77,7 +77,9 @@ fn since(step: &LevelShift) -> Option<Headline> {
     };
     let assessment = Assessment::good_if(gain);
     let before_ms = before.mean_ms.filter(|mean| *mean > 0.0);
-    let (number, caption) = match (step.difference_ms, before_ms) {
+    // a difference that may be none is no headline
+    let difference = step.difference_ms.filter(|one| one.excludes_zero());
+    let (number, caption) = match (difference, before_ms) {
         (Some(difference), Some(before)) => (
             HeadlineShare::saved(-difference.value / before),
             "of the time of a request",
@@ -102,6 +104,7 @@ pub(super) fn headline(facts: &ObservedFacts) -> Option<Headline> {
     let traffic = &totals.traffic;
     let is_complete = traffic.requests.total.is_known()
         && traffic.connections.opened.is_known()
+        && traffic.connections.with_open_before.is_unknown()
         && traffic.connections.needed.is_known()
         && traffic.reuse.is_known();
     let is_clear = is_complete && facts.any_success() && facts.has_evidence_of_no_gain();
