@@ -151,6 +151,13 @@ impl AppProtocol {
             }
             return None;
         }
+        // the rest of the line may be what is missing
+        let is_request = detected == DetectedProtocol::More && http1::begins_request(&client);
+        let detected = if is_request {
+            DetectedProtocol::Http1
+        } else {
+            detected
+        };
         let held = std::mem::take(held);
         if detected == DetectedProtocol::Tls && !self.is_in_tls {
             return Some(held);
@@ -340,6 +347,12 @@ impl AppProtocol {
             self.state,
             State::Undecided(_) | State::Http1(_) | State::Http2(_)
         )
+    }
+
+    /// Whether the client sent a part of a request of HTTP/1 and no whole one; asked where no
+    /// request was read.
+    pub(crate) fn holds_partial_request(&self) -> bool {
+        matches!(self.state, State::Http1(_))
     }
 
     /// The observer of HTTP/2, if the connection carries it.

@@ -514,6 +514,8 @@ impl ObservedConnection {
             None
         } else if let Some(tls) = self.tls.as_ref().filter(|_| !self.rows.is_readable) {
             Some(Opaque::Encrypted(tls.sealed()))
+        } else if self.app.holds_partial_request() {
+            Some(Opaque::PartialRequest)
         } else if protocol.is_some() && !self.rows.is_readable {
             None
         } else {
@@ -542,6 +544,8 @@ pub(crate) struct Carried {
 pub enum Opaque {
     /// It is encrypted, and was not decrypted for this reason.
     Encrypted(Sealed),
+    /// The header section of its first request does not end.
+    PartialRequest,
     /// It belongs to no known protocol.
     Unknown,
 }

@@ -8,7 +8,7 @@ use super::ladder::{Ladder, LadderBuilder};
 use crate::event_writer::EventWriter;
 use intact_ledger::{
     CloseKind, Connection, ConnectionId, DialFailure, Event, Failure, FingerprintKey, Nanos,
-    Origin, SetupPhase, Span,
+    Origin, Protocol, SetupPhase, Span,
 };
 use intact_observe::{Ending, ObservedConnection, Opaque, RunContext, TlsReading};
 use intact_wire::Side;
@@ -74,6 +74,8 @@ pub(super) struct EndedConnection {
     pub(super) carried: u64,
     /// What the capture lacks of it.
     pub(super) lacks: Lacks,
+    /// The responses in the capture show all requests of HTTP/1, whose packets it lacks.
+    pub(super) shows_requests: bool,
     /// A side broke a rule of HTTP/2, so that what followed was not read.
     pub(super) is_broken_off: bool,
     /// Its packets, if they were selected.
@@ -403,9 +405,18 @@ impl TcpConnection {
             unseen: observed.unobserved_exchanges(),
             blind: observed.opaque().filter(|why| {
                 let is_whole = lacks.is_nothing() && !observed.is_broken_off();
-                *why != Opaque::Unknown || is_whole
+                !matches!(why, Opaque::Unknown | Opaque::PartialRequest) || is_whole
             }),
             carried: observed.exchanges(),
+            shows_requests: coverage.responses_show_requests()
+                && !lacks.packets
+                && lacks.cut_packets == 0
+                && observed.exchanges() > 0
+                && observed.unobserved_exchanges() == 0
+                && !observed
+                    .connection()
+                    .protocol
+                    .is_some_and(Protocol::has_streams),
             is_broken_off: observed.is_broken_off(),
             lacks,
             ladder: ladder.take().map(|ladder| Box::new(ladder.finish())),

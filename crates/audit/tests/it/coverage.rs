@@ -203,7 +203,11 @@ fn a_connection_that_carried_another_protocol_is_not_unused() {
         let close = &outcome.end_of(id).unwrap().close;
         assert_eq!((close.moment, close.exchanges), (None, None), "{name}");
         assert!(close.bytes.sent > 0, "{name}");
-        assert!(outcome.caveat("not-http").is_some(), "{name}");
+        let caveat = match name {
+            "a part of a request" => "request-cut",
+            _ => "not-http",
+        };
+        assert!(outcome.caveat(caveat).is_some(), "{name}");
     }
 }
 
@@ -273,7 +277,12 @@ fn one_direction_is_reported_and_what_it_lacks_did_not_fail() {
     let tcp = two_requests();
     for end in [End::Client, End::Server] {
         let outcome = audited(&Capture::of(RAW, &tcp.only(end), plain));
-        assert_eq!(incomplete(&outcome), ["one-direction"], "{end:?}");
+        let lacks_requests = end == End::Client;
+        let expected = &["one-direction"][..usize::from(lacks_requests)];
+        assert_eq!(incomplete(&outcome), expected, "{end:?}");
+        // what the server received, and when, shows that each request has its response
+        let has_responses = outcome.caveat("responses-only").is_some();
+        assert_eq!(has_responses, !lacks_requests, "{end:?}");
         assert_eq!(outcome.connections().len(), 1, "{end:?}");
         assert!(outcome.connections()[0].failed.is_none(), "{end:?}");
         assert_eq!(fresh(&outcome), [Some(true), Some(false)], "{end:?}");
@@ -292,13 +301,25 @@ fn one_direction_is_reported_and_what_it_lacks_did_not_fail() {
     let late = Tcp::joined(40_000).exchange("/a").exchange("/b").close();
     for end in [End::Client, End::Server] {
         let outcome = audited(&Capture::of(RAW, &late.only(end), plain));
-        assert_eq!(incomplete(&outcome), ["one-direction"], "{end:?}");
+        let lacks_requests = end == End::Client;
+        let expected = &["one-direction"][..usize::from(lacks_requests)];
+        assert_eq!(incomplete(&outcome), expected, "{end:?}");
         assert_eq!(fresh(&outcome), [None, Some(false)], "{end:?}");
     }
     // a dial did not fail if the client shows that it was answered
     let unused = Tcp::opened(40_000);
     let outcome = audited(&Capture::of(RAW, &unused.only(End::Client), plain));
     assert!(outcome.connections()[0].failed.is_none());
+    assert_eq!(incomplete(&outcome), ["one-direction"]);
+}
+
+#[test]
+fn a_request_that_only_an_acknowledgement_shows_is_missing() {
+    let unanswered = b"GET /c HTTP/1.1\r\nHost: a.example\r\n\r\n";
+    let tcp = Tcp::opened(40_000).exchange("/a").exchange("/b");
+    let tcp = tcp.say(End::Client, unanswered);
+    let tcp = tcp.say(End::Server, b"");
+    let outcome = audited(&Capture::of(RAW, &tcp.only(End::Server), plain));
     assert_eq!(incomplete(&outcome), ["one-direction"]);
 }
 

@@ -227,6 +227,18 @@ fn garbage_is_counted_and_messages_are_not() {
 }
 
 #[test]
+fn messages_before_the_first_request_do_not_hide_the_format() {
+    for log in &LOGS {
+        let Some(message) = log.message else { continue };
+        let mut lines = vec![message.to_owned(); 100];
+        lines.extend(log.lines());
+        let outcome = audited(log.text(&lines).as_bytes());
+        assert_eq!(outcome.exchanges().count(), LINES, "{}", log.name);
+        assert!(!unread(&outcome), "{}", log.name);
+    }
+}
+
+#[test]
 fn a_line_that_is_too_long_is_counted() {
     let log = &LOGS[0];
     let mut lines = log.lines();

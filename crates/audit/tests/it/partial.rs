@@ -383,3 +383,14 @@ fn quic_with_one_captured_direction_did_not_fail() {
         assert_eq!(incomplete(&outcome), ["one-direction"], "{is_client}");
     }
 }
+
+#[test]
+fn a_header_section_that_does_not_end_is_a_part_of_a_request() {
+    let whole = "GET /index.html HTTP/1.1\r\nHost: a.example\r\n\r\n";
+    for kept in [8, 20, 30, whole.len() - 2] {
+        let tcp = Tcp::opened(40_000).say(End::Client, &whole.as_bytes()[..kept]);
+        let outcome = audited(&Capture::of(RAW, &tcp.all(), plain));
+        assert!(outcome.caveat("request-cut").is_some(), "{kept}");
+        assert!(outcome.caveat("not-http").is_none(), "{kept}");
+    }
+}

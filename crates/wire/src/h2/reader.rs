@@ -104,8 +104,8 @@ impl FrameReader {
         }
     }
 
-    /// The same for a passive observer: the first frame need not be SETTINGS, and a frame that breaks
-    /// a rule is [`Frame::Unknown`] or what it says, where frames can be found after it.
+    /// The same for a passive observer: the first frame need not be SETTINGS, and a frame that
+    /// breaks a rule is [`Frame::Unknown`] or what it says, where frames can be found after it.
     #[must_use]
     pub fn observing(self) -> Self {
         Self {
