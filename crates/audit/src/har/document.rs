@@ -11,6 +11,17 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use std::collections::HashSet;
 use std::fmt;
 use std::io::{BufReader, Read};
+use std::sync::Arc;
+
+/// What browsers and the tools that drive them call themselves in a HAR.
+const BROWSERS: [&str; 6] = [
+    "Browsertime",
+    "Chrome",
+    "Firefox",
+    "Safari",
+    "WebInspector",
+    "WebPagetest",
+];
 
 /// The content of a file.
 #[derive(Debug, Default)]
@@ -23,12 +34,36 @@ pub(super) struct Document {
     pub(super) seen: u64,
     /// Number of entries without network: from a cache, blocked, data URLs, or without a time.
     pub(super) skipped: u64,
+    /// The browser that loaded the pages, by the file.
+    browser: String,
     runs: PageRuns,
     /// Indexes of the entries with Chrome's socket id.
     with_socket: HashSet<usize>,
 }
 
 impl Document {
+    /// Names the client of entries without a `User-Agent`, where the file is one of a browser.
+    fn name_browser(&mut self) {
+        let is_of_browser = |name: &&String| {
+            BROWSERS
+                .iter()
+                .any(|browser| name.eq_ignore_ascii_case(browser))
+        };
+        let name = [&self.browser, &self.creator]
+            .into_iter()
+            .find(is_of_browser);
+        let Some(agent) = name.map(|name| Arc::<str>::from(&**name)) else {
+            return;
+        };
+        for entry in self
+            .entries
+            .iter_mut()
+            .filter(|entry| entry.agent.is_none())
+        {
+            entry.agent = Some(agent.clone());
+        }
+    }
+
     /// Whether WebPageTest wrote the file: the start of an entry is the time at which its request
     /// was sent, after the setup.
     fn is_by_webpagetest(&self) -> bool {
@@ -44,6 +79,7 @@ impl Document {
             is_log: false,
         };
         let end = outer.deserialize(&mut json);
+        self.name_browser();
         if self.is_by_webpagetest() {
             for entry in self.entries.iter_mut() {
                 entry.at = entry.at.saturating_sub(entry.timings.before_send());
@@ -112,6 +148,11 @@ impl<'de> Visitor<'de> for Outer<'_> {
                     let named: Option<Named> = object.next_value()?;
                     let name = named.and_then(|named| named.name.text());
                     document.creator = name.unwrap_or_default();
+                }
+                (true, "browser") => {
+                    let named: Option<Named> = object.next_value()?;
+                    let name = named.and_then(|named| named.name.text());
+                    document.browser = name.unwrap_or_default();
                 }
                 (true, "entries") => object.next_value_seed(EntryList(document))?,
                 _ => {

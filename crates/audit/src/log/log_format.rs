@@ -41,6 +41,8 @@ impl LogFormat {
             .lines()
             .map(str::trim)
             .filter(|line| !line.is_empty() && !line.starts_with('#'))
+            // servers write messages of their own before the first request
+            .filter(|line| !notices::is_notice(line) && !json::is_other(line))
             .take(LOOKED_AT)
             .collect();
         let known = [

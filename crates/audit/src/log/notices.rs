@@ -1,6 +1,8 @@
 //! Messages that servers and their containers write between the lines of an access log: lines that
 //! are known to be no requests. Must not accept a line that may be a cut request.
 
+use std::net::SocketAddr;
+
 /// Levels of messages, as programs write them.
 const LEVELS: [&str; 22] = [
     "alert",
@@ -61,21 +63,27 @@ pub(super) fn is_notice(text: &str) -> bool {
 /// A message of HAProxy, or a session that failed before a request: those have no request in
 /// quotes, and end with what happened.
 fn is_message_of_haproxy(text: &str) -> bool {
-    let Some((_, message)) = after_process(text).filter(|(name, _)| *name == "haproxy") else {
+    let (name, message) = after_process(text).unwrap_or(("", text));
+    let is_named = name == "haproxy"
+        && (HAPROXY.iter().any(|start| message.starts_with(start))
+            || message.contains(" backend ")
+            || message.starts_with('['));
+    !message.contains('"') && (is_named || is_failed_session(message))
+}
+
+/// `CLIENT:PORT [DATE] FRONTEND/BIND: what happened`.
+fn is_failed_session(message: &str) -> bool {
+    let Some((client, rest)) = message.split_once(" [") else {
         return false;
     };
-    let is_named = HAPROXY.iter().any(|start| message.starts_with(start))
-        || message.contains(" backend ")
-        || message.starts_with('[');
-    // CLIENT:PORT [DATE] FRONTEND/BIND: what happened
-    let failed = message.split_once("] ").is_some_and(|(_, rest)| {
-        rest.split_once(": ").is_some_and(|(place, what)| {
-            !place.contains(' ')
-                && place.contains('/')
-                && what.ends_with(|c: char| c.is_ascii_alphabetic() || c == ')')
+    let failed = rest
+        .split_once("] ")
+        .and_then(|(_, rest)| rest.split_once(": "));
+    client.parse::<SocketAddr>().is_ok()
+        && failed.is_some_and(|(place, what)| {
+            let is_place = !place.contains(' ') && place.contains('/');
+            is_place && what.ends_with(|last: char| last.is_ascii_alphabetic() || last == ')')
         })
-    });
-    !message.contains('"') && (is_named || failed)
 }
 
 /// The name of the process and the message of a line in syslog's format: `NAME[PID]: MESSAGE`.
@@ -148,6 +156,7 @@ mod tests {
             "<134>Feb  6 12:12:09 haproxy[14385]: Server static/srv1 is DOWN, reason: Layer4 timeout, check duration: 1002ms.",
             "Feb  6 12:12:56 localhost haproxy[17989]: 127.0.0.1:34550 [15/Oct/2012:08:31:57.130] fe/1: SSL handshake failure",
             "Feb  6 12:12:56 localhost haproxy[17989]: 127.0.0.1:34550 [15/Oct/2012:08:31:57.130] fe/1: Connection error during SSL handshake (Success)",
+            "192.0.2.1:34550 [15/Oct/2012:08:31:57.130] fe/1: SSL handshake failure",
             "Feb  6 12:12:09 localhost sshd[14385]: Accepted publickey for root",
             "2026/11/21 08:00:00 [error] 7#7: *1 connect() failed (111: Connection refused)",
             "[Sat Nov 21 08:00:00.123456 2026] [mpm_event:notice] [pid 1:tid 1] AH00489: Apache configured",
