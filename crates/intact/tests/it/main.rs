@@ -8,6 +8,7 @@ mod architecture;
 mod audit;
 mod audit_gates;
 mod audit_tiers;
+mod audit_words;
 #[cfg(target_os = "linux")]
 mod bench_io;
 mod bench_like;
