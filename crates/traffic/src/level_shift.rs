@@ -187,6 +187,12 @@ impl LevelShift {
         both.is_some_and(|(before, after)| (after - before).abs() >= SHARE)
     }
 
+    /// Whether more requests reuse a connection after it, by enough.
+    pub(super) fn is_better_reuse(&self) -> bool {
+        let both = self.before.known_reuse.zip(self.after.known_reuse);
+        self.has_other_reuse() && both.is_some_and(|(before, after)| after > before)
+    }
+
     /// Whether both sides differ by enough.
     fn is_worth_reporting(&self) -> bool {
         let (before, after) = (&self.before, &self.after);

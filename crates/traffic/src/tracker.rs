@@ -101,7 +101,7 @@ pub struct Tracker {
     pub now: Nanos,
     caveats: Caveats,
     open: OpenConnections,
-    history: History,
+    pub(super) history: History,
     /// The last failed dials with their destinations, the newest first: a request that waited for
     /// a dial belongs there.
     failed_dials: VecDeque<(ConnectionId, usize)>,

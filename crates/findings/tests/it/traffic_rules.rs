@@ -675,3 +675,44 @@ fn connections_from_before_the_recording_take_no_new_ports() {
         .collect();
     assert!(of_rule(&facts(&rows), "ports-running-out").is_empty());
 }
+
+#[test]
+fn a_finding_that_ended_is_no_warning() {
+    let rows = |fixed: u64| -> Vec<Value> {
+        let mut rows = Vec::new();
+        for nth in 0..400 {
+            rows.push(opened(nth, nth * 200, Some("a.example")));
+            rows.push(exchange(nth, nth * 200, nth * 200 + 20, 1));
+            rows.push(closed(nth, nth * 200 + 21, "client", "after-exchange", 1));
+        }
+        let begun = 400 * 200;
+        rows.push(opened(400, begun, Some("a.example")));
+        for nth in 0..fixed {
+            let at = begun + nth * 200;
+            rows.push(exchange(400, at, at + 20, nth + 1));
+        }
+        rows
+    };
+    let rules = |facts: &ObservedFacts, severity: Severity| -> Vec<&'static str> {
+        let found = facts.findings.iter().filter(|one| one.severity == severity);
+        found
+            .map(|one| one.rule)
+            .filter(|rule| rule.starts_with("new-"))
+            .collect()
+    };
+    // without the fix, and with it
+    let (never, fixed) = (facts(&rows(0)), facts(&rows(400)));
+    let warned = rules(&never, Severity::Warning);
+    assert!(!warned.is_empty());
+    assert!(rules(&fixed, Severity::Warning).is_empty());
+    let ended = fixed
+        .findings
+        .iter()
+        .find(|one| one.rule == warned[0])
+        .unwrap();
+    assert!(
+        ended.evidence.to_string().contains("it has ended"),
+        "{}",
+        ended.evidence
+    );
+}
