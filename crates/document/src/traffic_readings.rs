@@ -97,10 +97,6 @@ const OTHER: &str = "other";
 pub struct ConnectionReadings {
     /// Transport established, in the measured rounds.
     pub opened: Reading,
-    /// The same with those that were open before the recording, any number of which may belong to
-    /// what is measured: what a requirement on `connections` uses. Absent without any.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub with_open_before: Reading,
     /// Those of them whose setup failed (TLS), so that no request could use them.
     #[serde(skip_serializing_if = "is_zero")]
     pub unusable: Reading,
@@ -150,10 +146,6 @@ impl TrafficReadings {
             requests,
             connections: ConnectionReadings {
                 opened: of_connections(opened),
-                with_open_before: match unobserved.open_before {
-                    0 => Reading::default(),
-                    _ => unobserved.opened(opened),
-                },
                 unusable: of_connections(connections.unusable),
                 failed: by(&connections.failed),
                 ended_by: by(&connections.ended_by),
@@ -249,7 +241,6 @@ impl TrafficReadings {
             &mut requests.failures,
             &mut requests.other,
             &mut connections.opened,
-            &mut connections.with_open_before,
             &mut connections.unusable,
             &mut connections.needed,
             &mut connections.failures,
@@ -271,12 +262,8 @@ impl TrafficReadings {
     pub fn add_to(&self, readings: &mut Readings) {
         self.requests.add_to(readings);
         let connections = &self.connections;
-        let opened = match connections.with_open_before.is_unknown() {
-            true => &connections.opened,
-            false => &connections.with_open_before,
-        };
         for (name, reading) in [
-            ("connections", opened),
+            ("connections", &connections.opened),
             ("connections-failed", &connections.failures),
             ("needed", &connections.needed),
             ("avoidable", &self.avoidable),

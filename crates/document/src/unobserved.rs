@@ -243,18 +243,6 @@ impl Unobserved {
         }
     }
 
-    /// Connections opened; those that were open before may count, too.
-    pub fn opened(&self, opened: u64) -> Reading {
-        let least = self.connections(opened, opened);
-        match least.is_known() {
-            true => {
-                let most = (opened + self.open_before) as f64;
-                Reading::between(opened as f64, most, self.why())
-            }
-            false => least,
-        }
-    }
-
     /// Connections that the requests needed: a lower bound where some requests are missing.
     pub fn needed(&self, count: u64, opened: u64) -> Reading {
         if opened == 0 && self.without_connection > 0 {
@@ -516,14 +504,12 @@ mod tests {
     }
 
     #[test]
-    fn connections_from_before_the_recording_may_count_as_opened() {
+    fn connections_from_before_the_recording_were_not_opened_in_it() {
         let late = Unobserved {
             open_before: 20,
             ..ALL
         };
-        let opened = late.opened(0);
-        assert_eq!((opened.low(), opened.high()), (0.0, 20.0));
-        assert_eq!(opened.meets(Op::AtMost, 4.0), None);
+        assert_eq!(late.connections(0, 0), Reading::count(0));
         assert_eq!(late.avoidable(0, 0).meets(Op::Equal, 0.0), None);
         assert_eq!(late.needed(1, 1).meets(Op::AtMost, 4.0), None);
     }

@@ -98,7 +98,7 @@ fn every_kind_of_input_gives_a_document_of_the_schema() {
             exactly(44),
             exactly(6),
         ),
-        ("har/mitm-chrome.har", at_least(3), at_least(2)),
+        ("har/mitm-chrome.har", exactly(3), at_least(2)),
         ("logs/nginx-intact.log", exactly(15), exactly(10)),
         ("logs/nginx-combined.log", exactly(15), UNKNOWN),
         ("logs/caddy.log", exactly(5), exactly(3)),

@@ -104,7 +104,6 @@ pub(super) fn headline(facts: &ObservedFacts) -> Option<Headline> {
     let traffic = &totals.traffic;
     let is_complete = traffic.requests.total.is_known()
         && traffic.connections.opened.is_known()
-        && traffic.connections.with_open_before.is_unknown()
         && traffic.connections.needed.is_known()
         && traffic.reuse.is_known();
     let is_clear = is_complete && facts.any_success() && facts.has_evidence_of_no_gain();

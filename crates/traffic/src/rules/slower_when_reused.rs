@@ -45,8 +45,11 @@ fn kind(exchange: &Exchange) -> String {
         .map_or("", |target| target.as_str());
     let mut name = format!("{method} ");
     let mut was_digit = false;
-    for letter in target.chars().take(LONGEST) {
-        let is_digit = letter.is_ascii_digit();
+    let mut letters = target.chars().take(LONGEST).peekable();
+    while let Some(letter) = letters.next() {
+        let is_point =
+            letter == '.' && was_digit && letters.peek().is_some_and(char::is_ascii_digit);
+        let is_digit = letter.is_ascii_digit() || is_point;
         match (is_digit, was_digit) {
             (true, true) => {}
             (true, false) => name.push('0'),
