@@ -334,7 +334,7 @@ impl TcpConnection {
         // nothing followed it: the connection ended by it all the same
         if let Some((by, reset)) = doubtful_reset {
             flow.push(*by, reset, |side, run| {
-                show(observed, side, run, &mut context)
+                show(observed, side, run, &mut context);
             });
         }
         let end = flow.close();
