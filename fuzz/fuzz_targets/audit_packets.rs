@@ -8,7 +8,9 @@ use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::Path;
 
-const LINKS: [u32; 12] = [0, 1, 9, 50, 51, 101, 105, 113, 127, 228, 239, 276];
+const LINKS: [u32; 20] = [
+    0, 1, 6, 9, 10, 11, 50, 51, 101, 104, 105, 109, 113, 117, 127, 192, 228, 239, 258, 276,
+];
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&link, mut rest)) = bytes.split_first() else {

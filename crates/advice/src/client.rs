@@ -55,6 +55,9 @@ pub struct Client {
     /// Whether it ends idle connections by RST, also where it has read the last response.
     #[serde(default)]
     pub resets: bool,
+    /// Whether it loads pages: what a page decides replaces what a program would set.
+    #[serde(default)]
+    pub is_browser: bool,
     /// Its settings.
     #[serde(default)]
     remedy: BTreeMap<Remedy, String>,
@@ -154,7 +157,10 @@ impl Client {
     /// Its setting for the remedy, after its name; `None` where it has none.
     pub fn advice(&self, remedy: Remedy) -> Option<String> {
         if let Some(own) = self.remedy.get(&remedy) {
-            return Some(format!("{}: {own}", self.name));
+            return Some(match self.is_browser {
+                true => own.clone(),
+                false => format!("{}: {own}", self.name),
+            });
         }
         let either = self.either.iter().filter_map(|name| named(name));
         let either: Vec<String> = either.filter_map(|one| one.advice(remedy)).collect();

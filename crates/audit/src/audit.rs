@@ -15,7 +15,10 @@ use crate::zeek::{self, Joiner};
 use intact_ledger::{FingerprintKey, Sink};
 use intact_observe::KnownServers;
 use intact_wire::tls::decrypt::KeyLog;
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
 
 /// What an audit needs in addition to its inputs.
 pub struct Options {
@@ -47,6 +50,9 @@ pub struct Audit {
     weave: Joiner,
     /// How much was read, by unit.
     read: BTreeMap<Unit, u64>,
+    /// The first bytes of the text inputs so far, as their hash, with the path.
+    begun: HashMap<u64, PathBuf>,
+    hasher: RandomState,
 }
 
 impl Audit {
@@ -66,6 +72,8 @@ impl Audit {
             pools: LogConnections::default(),
             weave: Joiner::default(),
             read: BTreeMap::new(),
+            begun: HashMap::new(),
+            hasher: RandomState::new(),
         }
     }
 
@@ -77,6 +85,7 @@ impl Audit {
         sink: &mut dyn Sink,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<InputSummary, AuditError> {
+        self.note_content(&input)?;
         let mut writer = EventWriter {
             sink,
             run: &mut self.run,
@@ -119,6 +128,28 @@ impl Audit {
             *self.read.entry(account.unit).or_default() += account.read;
         }
         Ok(account)
+    }
+
+    /// Notes the content of an input by its first bytes. The same one again would count all of it
+    /// twice. Copies of packets are recognised one by one.
+    fn note_content(&mut self, input: &Input) -> Result<(), AuditError> {
+        if matches!(
+            input.format,
+            Format::Pcap | Format::Pcapng | Format::Snoop | Format::Ledger
+        ) {
+            return Ok(());
+        }
+        let content = self.hasher.hash_one(input.window.available());
+        match self.begun.entry(content) {
+            Entry::Occupied(first) => Err(AuditError::Again {
+                path: input.path.clone(),
+                first: first.get().clone(),
+            }),
+            Entry::Vacant(place) => {
+                place.insert(input.path.clone());
+                Ok(())
+            }
+        }
     }
 
     /// The packets of the selected connection, if the captures hold it. Call it after

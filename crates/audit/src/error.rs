@@ -18,6 +18,14 @@ pub enum AuditError {
     /// The file is empty.
     #[error("{0} is empty")]
     Empty(PathBuf),
+    /// The file has the content of another one of the same call.
+    #[error("{path} has the same content as {first}, which was read")]
+    Again {
+        /// The file.
+        path: PathBuf,
+        /// The file that came first.
+        first: PathBuf,
+    },
     /// The path is a folder that holds no ledger.
     #[error("{0} is a folder without a ledger or files")]
     Folder(PathBuf),
@@ -92,8 +100,8 @@ impl AuditError {
         for error in errors {
             match error {
                 AuditError::OtherLog { log, .. } => others.push(format!("{log}.log")),
-                // an empty file lacks no traffic
-                AuditError::Empty(_) => {
+                // an empty file, or a copy, lacks no traffic
+                AuditError::Empty(_) | AuditError::Again { .. } => {
                     caveats.push(Caveat::new(ID, format!("not read: {error}")));
                 }
                 error => caveats.push(Caveat::incomplete(ID, format!("not read: {error}"))),

@@ -87,6 +87,12 @@ impl EventWriter<'_> {
             .record(Event::Caveat(&Caveat::incomplete_requests(id, words)));
     }
 
+    /// Records that connections are missing from the ledger, while all requests are in it.
+    pub(crate) fn incomplete_connections(&mut self, id: &str, words: String) {
+        self.sink
+            .record(Event::Caveat(&Caveat::incomplete_connections(id, words)));
+    }
+
     /// Records a limit of the result, while all traffic is in the ledger.
     pub(crate) fn caveat(&mut self, id: &str, words: String) {
         self.sink.record(Event::Caveat(&Caveat::new(id, words)));

@@ -1,6 +1,6 @@
 //! Values that several formats share: durations, URLs, versions and failures.
 
-use intact_ledger::{Failure, KeepAliveTerms, Origin, Protocol, Scheme, TlsVersion};
+use intact_ledger::{Failure, KeepAliveTerms, Origin, Outcome, Protocol, Scheme, TlsVersion};
 
 const NANOS_PER_MS: f64 = 1e6;
 /// Longest accepted duration, in milliseconds: a week.
@@ -102,14 +102,56 @@ pub(crate) fn tls_version(text: &str) -> Option<TlsVersion> {
     })
 }
 
-/// The failure of an error name of Chromium; `None` for a request that was never sent.
+/// What an error text of a HAR says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HarError {
+    /// The browser sent no request.
+    NotSent,
+    /// The browser did not use the response: its status, if there is one, is that of the server.
+    AfterResponse,
+    /// The request ended so.
+    Outcome(Outcome),
+}
+
+/// What an error text means, of Chromium or of any program.
+pub(crate) fn har_error(error: &str) -> HarError {
+    let name = chromium_name(error);
+    match name {
+        "BLOCKED_BY_ADMINISTRATOR"
+        | "BLOCKED_BY_CLIENT"
+        | "BLOCKED_BY_CSP"
+        | "BLOCKED_BY_PRIVATE_NETWORK_ACCESS_CHECKS"
+        | "BLOCKED_IN_INCOGNITO_BY_ADMINISTRATOR"
+        | "CACHE_MISS"
+        | "DISALLOWED_URL_SCHEME"
+        | "FILE_NOT_FOUND"
+        | "INVALID_URL"
+        | "UNKNOWN_URL_SCHEME"
+        | "UNSAFE_PORT"
+        | "UNSAFE_REDIRECT"
+        | "UPLOAD_FILE_CHANGED" => HarError::NotSent,
+        "BLOCKED_BY_ORB" | "BLOCKED_BY_RESPONSE" | "HTTP_RESPONSE_CODE_FAILURE" => {
+            HarError::AfterResponse
+        }
+        // our own exports
+        "pending" => HarError::Outcome(Outcome::Pending),
+        "unknown" => HarError::Outcome(Outcome::Unknown),
+        name if name.starts_with("BLOCKED_BY_RESPONSE") => HarError::AfterResponse,
+        _ => HarError::Outcome(Outcome::Failed(
+            failure(error).unwrap_or(Failure::UnknownKind),
+        )),
+    }
+}
+
+fn chromium_name(error: &str) -> &str {
+    let name = error.trim();
+    name.trim_start_matches("net::").trim_start_matches("ERR_")
+}
+
+/// The kind of failure of an error name of Chromium; `None` for other names.
 pub(crate) fn failure(error: &str) -> Option<Failure> {
     use Failure as F;
-    let name = error
-        .trim()
-        .trim_start_matches("net::")
-        .trim_start_matches("ERR_");
-    Some(match name {
+    Some(match chromium_name(error) {
         "NAME_NOT_RESOLVED" | "NAME_RESOLUTION_FAILED" => F::Lookup,
         "CONNECTION_REFUSED" => F::Refused,
         "CONNECTION_TIMED_OUT" => F::ConnectTimeout,
@@ -118,7 +160,7 @@ pub(crate) fn failure(error: &str) -> Option<Failure> {
         "CERT_COMMON_NAME_INVALID" => F::CertificateName,
         "CERT_DATE_INVALID" => F::CertificateExpired,
         "CERT_AUTHORITY_INVALID" => F::CertificateUnknown,
-        "SSL_VERSION_OR_CIPHER_MISMATCH" => F::TlsVersion,
+        "SSL_VERSION_OR_CIPHER_MISMATCH" | "SSL_OBSOLETE_VERSION" => F::TlsVersion,
         "SSL_PROTOCOL_ERROR" => F::Tls,
         "CONNECTION_RESET" => F::Reset,
         "CONNECTION_CLOSED" | "EMPTY_RESPONSE" => F::Closed,
@@ -129,7 +171,7 @@ pub(crate) fn failure(error: &str) -> Option<Failure> {
         "HTTP2_PROTOCOL_ERROR" | "QUIC_PROTOCOL_ERROR" => F::StreamReset,
         "ABORTED" => F::ClientClosed,
         name if name.starts_with("CERT_") => F::Certificate,
-        // one of our own exports; others were blocked by the browser, not in a cache, and so on
+        // one of our own exports
         name => return name.parse().ok(),
     })
 }

@@ -25,6 +25,24 @@ pub(crate) fn name(path: &Path) -> String {
     }
 }
 
+/// A line of a text input, without its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextLine<'a> {
+    /// Empty if the line is too long.
+    pub(crate) bytes: &'a [u8],
+    /// The input ends within the line, or right after it.
+    pub(crate) is_cut: bool,
+    /// The line is longer than the limit.
+    pub(crate) is_too_long: bool,
+}
+
+impl TextLine<'_> {
+    /// The text; what is not UTF-8 is replaced.
+    pub(crate) fn text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(self.bytes)
+    }
+}
+
 /// An opened input, with a known format and all bytes unread.
 pub struct Input {
     pub(crate) path: PathBuf,
@@ -74,11 +92,19 @@ impl Input {
         &mut self,
         longest: usize,
         go_on: &mut dyn FnMut() -> bool,
-        mut take: impl FnMut(&[u8]) -> bool,
+        mut take: impl FnMut(&TextLine<'_>) -> bool,
     ) {
         let mut line = Vec::new();
         let mut count = 0;
-        while self.window.line(&mut line, longest) && take(&line) {
+        while let Some(end) = self.window.line(&mut line, longest) {
+            let line = TextLine {
+                bytes: &line,
+                is_cut: end.is_cut,
+                is_too_long: end.is_too_long,
+            };
+            if !take(&line) {
+                return;
+            }
             count += 1;
             if count % BREATH == 0 && !go_on() {
                 return;

@@ -26,7 +26,9 @@ mod netlog;
 mod open;
 mod read_buffer;
 mod replay;
+mod text;
 mod timestamp;
+mod unread_lines;
 mod zeek;
 
 pub use audit::{Audit, LadderSelection, NO_CONNECTIONS, Options};

@@ -7,6 +7,7 @@ use crate::input::{Input, Stream};
 use crate::load_generator::Summary;
 use crate::log::{self, LogFormat, Pattern};
 use crate::read_buffer::ReadBuffer;
+use crate::text::{Mark, Utf16};
 use crate::{capture, har, netlog, replay, zeek};
 use flate2::read::MultiGzDecoder;
 use intact_ledger::export::csv;
@@ -145,7 +146,8 @@ impl Input {
             inner: raw,
             read: read.clone(),
         };
-        let mut input = Input::of(path, decompressed(counted).map_err(fails)?);
+        let plain = decompressed(counted).and_then(marked);
+        let mut input = Input::of(path, plain.map_err(fails)?);
         (input.read, input.size) = (read, size);
         input.window.fill(PREFIX).map_err(fails)?;
         input.detect(hints)?;
@@ -250,6 +252,30 @@ fn decompressed(mut file: Counted) -> io::Result<Box<dyn Read>> {
         [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::Decoder::new(whole)?),
         _ => Box::new(whole),
     })
+}
+
+/// The content as UTF-8 without a byte order mark, if it begins with one.
+fn marked(mut content: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
+    let mut start = Vec::new();
+    // a damaged file is reported with what comes before the damage
+    let trouble = content.by_ref().take(4).read_to_end(&mut start).err();
+    let mark = Mark::of(&start);
+    let begun = io::Cursor::new(start.split_off(mark.map_or(0, Mark::len)));
+    let whole = begun.chain(Fails(trouble)).chain(content);
+    Ok(match mark {
+        Some(Mark::Utf16Le) => Box::new(Utf16::new(whole, false)),
+        Some(Mark::Utf16Be) => Box::new(Utf16::new(whole, true)),
+        Some(Mark::Utf8) | None => Box::new(whole),
+    })
+}
+
+/// Returns an error once, if there is one.
+struct Fails(Option<io::Error>);
+
+impl Read for Fails {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
 }
 
 /// Counts the bytes of the file, before decompression.

@@ -12,6 +12,15 @@ pub(crate) struct ReadBuffer<R> {
     taken: u64,
 }
 
+/// How a line ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LineEnd {
+    /// The stream ended before the line did.
+    pub(crate) is_cut: bool,
+    /// The line was longer than the limit, and was dropped.
+    pub(crate) is_too_long: bool,
+}
+
 /// Number of bytes that are read ahead.
 const AHEAD: usize = 1 << 20;
 /// Size of the first read in bytes; most inputs are small.
@@ -80,13 +89,17 @@ impl<R: Read> ReadBuffer<R> {
 
 impl<R: Read> ReadBuffer<R> {
     /// Puts the next line into `line`, without its end; an empty line if it is longer than
-    /// `longest`. False at the end, or after a read error.
-    pub(crate) fn line(&mut self, line: &mut Vec<u8>, longest: usize) -> bool {
+    /// `longest`. `None` at the end, or after a read error.
+    pub(crate) fn line(&mut self, line: &mut Vec<u8>, longest: usize) -> Option<LineEnd> {
         line.clear();
         let mut too_long = false;
         loop {
             if !matches!(self.fill(1), Ok(1..)) {
-                return !line.is_empty();
+                let end = LineEnd {
+                    is_cut: true,
+                    is_too_long: too_long,
+                };
+                return (too_long || !line.is_empty()).then_some(end);
             }
             let there = self.available();
             let end = memchr::memchr(b'\n', there);
@@ -101,7 +114,10 @@ impl<R: Read> ReadBuffer<R> {
             self.start += taken;
             self.taken += taken as u64;
             if end.is_some() {
-                return true;
+                return Some(LineEnd {
+                    is_cut: false,
+                    is_too_long: too_long,
+                });
             }
         }
     }

@@ -116,6 +116,10 @@ impl<'a> Inquiry<'a> {
                 kind,
                 detail: exchange.detail,
             }),
+            Outcome::Pending | Outcome::Unknown => Err(InquiryError::Failed {
+                kind: Failure::Aborted,
+                detail: exchange.detail,
+            }),
         }
     }
 

@@ -59,7 +59,8 @@ pub struct TrafficCounts {
 impl TrafficCounts {
     /// Whether any request had a response, or connections were opened whose content cannot be read.
     pub fn any_success(&self) -> bool {
-        self.requests.begun() > 0 || (self.requests.total == 0 && self.connections.any_usable())
+        self.requests.begun() + self.requests.undecided.unknown > 0
+            || (self.requests.total == 0 && self.connections.any_usable())
     }
 
     /// Why there was no response at all, though the program wanted one: such counts pass no
@@ -67,6 +68,7 @@ impl TrafficCounts {
     pub fn no_response(&self) -> Option<&'static str> {
         let connections = &self.connections;
         match self.requests.begun() {
+            0 if self.requests.undecided.unknown > 0 => None,
             0 if self.requests.total > 0 => Some(NO_RESPONSE),
             0 if connections.failed.is_empty() || connections.any_usable() => None,
             0 if connections.opened == 0 => Some(NOT_OPENED),
@@ -167,8 +169,54 @@ pub struct Requests {
     pub failed: BTreeMap<&'static str, u64>,
     /// Of the others, streamed responses that the client ended after a part of the body.
     pub left: u64,
+    /// Those of which the recording does not show the outcome.
+    pub undecided: Undecided,
     /// Final status codes of complete responses.
     pub status: BTreeMap<u16, u64>,
+}
+
+/// Requests of which the recording does not show the outcome.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Undecided {
+    /// Those that still waited for a complete response when the recording ended.
+    pub pending: u64,
+    /// Those whose end was not observed: they may have a complete response.
+    pub unknown: u64,
+    /// Those whose response had begun, by status.
+    pub status: BTreeMap<u16, u64>,
+}
+
+impl Undecided {
+    /// Counts one with this outcome, and with the status of a response that had begun.
+    pub fn add_one(&mut self, outcome: Outcome, status: Option<u16>) {
+        match outcome {
+            Outcome::Pending => self.pending += 1,
+            _ => self.unknown += 1,
+        }
+        if let Some(status) = status {
+            *self.status.entry(status).or_default() += 1;
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.pending + self.unknown
+    }
+
+    /// How many may have a status that `is_wanted`.
+    pub fn with_status(&self, is_wanted: impl Fn(u16) -> bool) -> u64 {
+        let others = self
+            .status
+            .iter()
+            .filter(|(status, _)| !is_wanted(**status));
+        self.count() - others.map(|(_, count)| count).sum::<u64>()
+    }
+
+    fn add(&mut self, other: &Undecided) {
+        self.pending += other.pending;
+        self.unknown += other.unknown;
+        add_counts(&mut self.status, &other.status);
+    }
 }
 
 impl Requests {
@@ -180,6 +228,8 @@ impl Requests {
         match group.key.outcome {
             Outcome::Ok => self.ok += count,
             Outcome::Failed(kind) => *self.failed.entry(kind.id()).or_default() += count,
+            Outcome::Pending => self.undecided.pending += count,
+            Outcome::Unknown => self.undecided.unknown += count,
         }
         if group.key.reuse == Some(Reuse::Reused) {
             count
@@ -218,6 +268,7 @@ impl Requests {
         self.total += other.total;
         self.ok += other.ok;
         self.left += other.left;
+        self.undecided.add(&other.undecided);
         add_counts(&mut self.failed, &other.failed);
         add_counts(&mut self.status, &other.status);
     }

@@ -1,7 +1,7 @@
 //! Requests and connections as readings: the same fields in JSON, gates and pages of every document
 //! about traffic. Made once, from what was counted and what was not observed.
 
-use crate::figures::{ObservedCounts, TrafficCounts};
+use crate::figures::{ObservedCounts, TrafficCounts, Undecided};
 use crate::readings::Readings;
 use crate::unobserved::{Unobserved, reason};
 use intact_ledger::{Evidence, Failure};
@@ -145,7 +145,7 @@ impl TrafficReadings {
         TrafficReadings {
             requests,
             connections: ConnectionReadings {
-                opened: unobserved.opened(opened),
+                opened: of_connections(opened),
                 unusable: of_connections(connections.unusable),
                 failed: by(&connections.failed),
                 ended_by: by(&connections.ended_by),
@@ -285,6 +285,16 @@ impl RequestReadings {
         let total = requests.total;
         let of_requests = |count: u64| unobserved.requests(count, total);
         let certain = |count: u64| unless_nothing(of_requests(count));
+        let undecided = &requests.undecided;
+        // requests whose outcome is not in the recording may be of any kind
+        let or_more = |reading: Reading, more: u64| match more {
+            0 => reading,
+            more => reading.plus(&Reading::between(
+                0.0,
+                more as f64,
+                undecided_why(undecided),
+            )),
+        };
         // of what waited for a lookup that failed, nothing was sent; that may be several requests
         let lookups = counted.lookups_in_vain;
         let in_vain = lookups.saturating_sub(requests.failed_with(Failure::Lookup));
@@ -299,10 +309,10 @@ impl RequestReadings {
         let dials: u64 = Failure::ALL.iter().map(|kind| unsent(*kind)).sum();
         let failures = requests.failures() + in_vain;
         let failures = match in_vain + dials {
-            0 => certain(failures),
+            0 => or_more(certain(failures), undecided.count()),
             _ => Reading::at_least(failures as f64, may_have_waited(in_vain, dials)),
         };
-        let failed_share = match (total, failures.is_known()) {
+        let failed_share = match (total, failures.high().is_finite()) {
             (0, _) => unobserved.statistic(Reading::unknown(Why::NothingHappened)),
             (total, true) => failures.times(1.0 / total as f64),
             (_, false) => Reading::unknown(failures.why().cloned().unwrap_or(Why::OnlyRange)),
@@ -317,7 +327,7 @@ impl RequestReadings {
                 let why = may_have_waited(own_lookups, own_dials);
                 Reading::at_least((count + own_lookups) as f64, why)
             } else {
-                certain(count)
+                or_more(certain(count), undecided.count())
             };
             if count > 0 {
                 failed.insert(kind.id(), reading);
@@ -329,16 +339,19 @@ impl RequestReadings {
         }
         let status = requests.status.iter();
         let mut status: BTreeMap<String, Reading> = status
-            .map(|(code, count)| (code.to_string(), certain(*count)))
+            .map(|(code, count)| {
+                let more = undecided.with_status(|status| status == *code);
+                (code.to_string(), or_more(certain(*count), more))
+            })
             .collect();
-        let other = certain(0);
+        let other = or_more(certain(0), undecided.count());
         if !other.is_known() {
             failed.insert(OTHER, other.clone());
             status.insert(OTHER.to_owned(), other.clone());
         }
         RequestReadings {
             total: of_requests(total),
-            ok: certain(requests.ok),
+            ok: or_more(certain(requests.ok), undecided.unknown),
             failed,
             status,
             failures,
@@ -346,7 +359,10 @@ impl RequestReadings {
             other,
             hidden,
             classes: (1..=5)
-                .map(|class| certain(requests.of_class(class)))
+                .map(|class| {
+                    let more = undecided.with_status(|status| status / 100 == class);
+                    or_more(certain(requests.of_class(class)), more)
+                })
                 .collect(),
         }
     }
@@ -380,6 +396,25 @@ fn evidence_of(kind: Failure) -> &'static [Evidence] {
         kind if kind.precedes_the_request() => &[Evidence::Attempts],
         _ => &[],
     }
+}
+
+/// Why the outcome of some requests is unknown.
+fn undecided_why(undecided: &Undecided) -> Why {
+    use crate::statement::requests;
+    let Undecided {
+        pending, unknown, ..
+    } = undecided;
+    Why::from(match (pending, unknown) {
+        (0, unknown) => format!("the end of {} was not observed", requests(*unknown)),
+        (pending, 0) => format!(
+            "{} had no complete response when the recording ended",
+            requests(*pending)
+        ),
+        (pending, unknown) => format!(
+            "{} had no complete response when the recording ended, or their end was not observed",
+            requests(pending + unknown)
+        ),
+    })
 }
 
 /// Why more requests may have failed than are counted.

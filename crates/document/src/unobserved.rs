@@ -73,6 +73,8 @@ pub struct Unobserved {
     pub traffic: Option<Arc<str>>,
     /// Why requests are missing although every connection was observed, if some are.
     pub requests: Option<Arc<str>>,
+    /// Why connections are missing although every request was observed, if some are.
+    pub connections: Option<Arc<str>>,
     /// Connections whose content could not be read.
     pub opaque: u64,
     /// Answered requests whose connection is unknown.
@@ -98,17 +100,19 @@ pub struct Unobserved {
 }
 
 impl Unobserved {
-    /// What `caveats` report as missing: the first that is about traffic, and the first that is
-    /// about requests alone.
+    /// What `caveats` report as missing: the first that is about traffic, the first that is about
+    /// requests alone, and the first that is about connections alone.
     pub fn by_caveats(caveats: &[Caveat]) -> Unobserved {
-        let first = |all_connections| {
+        let first = |has: (bool, bool)| {
             let mut incomplete = caveats.iter().filter(|caveat| caveat.incomplete);
-            let found = incomplete.find(|caveat| caveat.all_connections == all_connections);
+            let found =
+                incomplete.find(|caveat| (caveat.all_connections, caveat.all_requests) == has);
             found.map(|caveat| caveat.message.as_str().into())
         };
         Unobserved {
-            traffic: first(false),
-            requests: first(true),
+            traffic: first((false, false)),
+            requests: first((true, false)),
+            connections: first((false, true)),
             ..Unobserved::default()
         }
     }
@@ -132,7 +136,7 @@ impl Unobserved {
 
     /// Whether every connection was observed, and every request is assigned to one.
     pub fn has_all_connections(&self) -> bool {
-        self.traffic.is_none() && self.without_connection == 0
+        self.traffic.is_none() && self.connections.is_none() && self.without_connection == 0
     }
 
     /// Whether every request was observed.
@@ -154,7 +158,8 @@ impl Unobserved {
 
     /// Which traffic is missing; `None` where all of it was observed.
     pub fn missing(&self) -> Option<String> {
-        let missing = self.traffic.as_ref().or(self.requests.as_ref());
+        let missing = [&self.traffic, &self.requests, &self.connections];
+        let missing = missing.into_iter().find_map(Option::as_ref);
         match (missing, self.opaque, self.without_connection) {
             (Some(reason), ..) => Some(reason.to_string()),
             (None, 0, 0) if self.guessed > 0 => Some(format!(
@@ -235,18 +240,6 @@ impl Unobserved {
         match self.has_all_connections() {
             true => Reading::count(count),
             false => Reading::at_least(count as f64, self.why()),
-        }
-    }
-
-    /// Connections opened; those that were open before may count, too.
-    pub fn opened(&self, opened: u64) -> Reading {
-        let least = self.connections(opened, opened);
-        match least.is_known() {
-            true => {
-                let most = (opened + self.open_before) as f64;
-                Reading::between(opened as f64, most, self.why())
-            }
-            false => least,
         }
     }
 
@@ -390,6 +383,9 @@ impl Unobserved {
         if self.requests.is_none() {
             self.requests.clone_from(&other.requests);
         }
+        if self.connections.is_none() {
+            self.connections.clone_from(&other.connections);
+        }
         self.opaque += other.opaque;
         self.without_connection += other.without_connection;
         self.guessed += other.guessed;
@@ -434,6 +430,7 @@ mod tests {
     const ALL: Unobserved = Unobserved {
         traffic: None,
         requests: None,
+        connections: None,
         opaque: 0,
         without_connection: 0,
         guessed: 0,
@@ -452,6 +449,16 @@ mod tests {
         assert_eq!((reuse.low(), reuse.high()), (0.5, 1.0));
         assert_eq!(reuse.meets(Op::Above, 0.8), None);
         assert_eq!(reuse.meets(Op::AtLeast, 0.5), Some(true));
+    }
+
+    #[test]
+    fn missing_connections_leave_requests_known() {
+        let caveats = [Caveat::incomplete_connections("x", "no ids")];
+        let inferred = Unobserved::by_caveats(&caveats);
+        assert_eq!(inferred.requests(11, 11), Reading::count(11));
+        assert!(!inferred.connections(3, 3).is_known());
+        assert_eq!(inferred.avoidable(0, 3).meets(Op::Equal, 0.0), None);
+        assert_eq!(inferred.reason().as_deref(), Some("no ids"));
     }
 
     #[test]
@@ -497,14 +504,12 @@ mod tests {
     }
 
     #[test]
-    fn connections_from_before_the_recording_may_count_as_opened() {
+    fn connections_from_before_the_recording_were_not_opened_in_it() {
         let late = Unobserved {
             open_before: 20,
             ..ALL
         };
-        let opened = late.opened(0);
-        assert_eq!((opened.low(), opened.high()), (0.0, 20.0));
-        assert_eq!(opened.meets(Op::AtMost, 4.0), None);
+        assert_eq!(late.connections(0, 0), Reading::count(0));
         assert_eq!(late.avoidable(0, 0).meets(Op::Equal, 0.0), None);
         assert_eq!(late.needed(1, 1).meets(Op::AtMost, 4.0), None);
     }

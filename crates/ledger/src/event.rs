@@ -110,6 +110,9 @@ pub struct Caveat {
     /// Every connection is in the ledger: only exchanges are missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_connections: bool,
+    /// Every exchange is in the ledger: only connections are missing, or only inferred.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all_requests: bool,
 }
 
 impl Caveat {
@@ -125,6 +128,7 @@ impl Caveat {
             message: words.into(),
             incomplete: false,
             all_connections: false,
+            all_requests: false,
         }
     }
 
@@ -140,6 +144,14 @@ impl Caveat {
     pub fn incomplete_requests(id: impl Into<String>, words: impl Into<String>) -> Caveat {
         Caveat {
             all_connections: true,
+            ..Caveat::incomplete(id, words)
+        }
+    }
+
+    /// A caveat that reports missing connections, while every request is in the ledger.
+    pub fn incomplete_connections(id: impl Into<String>, words: impl Into<String>) -> Caveat {
+        Caveat {
+            all_requests: true,
             ..Caveat::incomplete(id, words)
         }
     }

@@ -24,6 +24,10 @@ pub enum Outcome {
     Ok,
     /// No complete response, for this reason.
     Failed(Failure),
+    /// No complete response when the recording ended: the request was still waiting.
+    Pending,
+    /// The end was not observed: it may be a complete response or a failure.
+    Unknown,
 }
 
 impl Outcome {
@@ -32,12 +36,35 @@ impl Outcome {
         self == Outcome::Ok
     }
 
+    /// Its stable id: `ok`, the kind of failure, `pending` or `unknown`.
+    pub fn id(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::Failed(kind) => kind.id(),
+            Outcome::Pending => "pending",
+            Outcome::Unknown => "unknown",
+        }
+    }
+
+    /// Whether the recording does not show how the exchange ended.
+    pub fn is_undecided(self) -> bool {
+        matches!(self, Outcome::Pending | Outcome::Unknown)
+    }
+
+    /// Whether the response is complete, or may be complete by what the recording shows.
+    pub fn may_be_ok(self) -> bool {
+        matches!(self, Outcome::Ok | Outcome::Unknown)
+    }
+
     /// Whether the whole response came, whatever it says.
     pub fn is_whole(self) -> bool {
-        matches!(
-            self.failure(),
-            None | Some(Failure::UnexpectedStatus | Failure::GrpcStatus)
-        )
+        match self {
+            Outcome::Ok => true,
+            Outcome::Failed(kind) => {
+                matches!(kind, Failure::UnexpectedStatus | Failure::GrpcStatus)
+            }
+            Outcome::Pending | Outcome::Unknown => false,
+        }
     }
 
     /// Whether the server refused to process the request (RFC 9113 sections 6.8 and 8.7).
@@ -48,8 +75,8 @@ impl Outcome {
     /// The kind of failure, if it failed.
     pub fn failure(self) -> Option<Failure> {
         match self {
-            Outcome::Ok => None,
             Outcome::Failed(kind) => Some(kind),
+            Outcome::Ok | Outcome::Pending | Outcome::Unknown => None,
         }
     }
 }
@@ -106,6 +133,7 @@ kinds! {
         GrpcStatus = "grpc-status", "a complete response of gRPC with a status other than OK, or without one";
         ClientClosed = "client-closed", "the client closed the connection or reset the stream before the response was complete";
         Aborted = "aborted", "intact cut it off when the run was stopped";
+        UnknownKind = "unknown-kind", "the input reports a failure in words that are not known here";
     }
 }
 
@@ -246,6 +274,11 @@ mod tests {
 
     #[test]
     fn a_failure_reads_back_from_its_id() {
+        for outcome in [Outcome::Pending, Outcome::Unknown] {
+            let json = serde_json::to_string(&outcome).unwrap();
+            assert_eq!(serde_json::from_str::<Outcome>(&json).unwrap(), outcome);
+            assert!(!outcome.is_ok() && !outcome.is_whole() && outcome.failure().is_none());
+        }
         for kind in Failure::ALL {
             let json = serde_json::to_string(&Outcome::Failed(kind)).unwrap();
             assert_eq!(json, format!("{{\"failed\":\"{}\"}}", kind.id()));

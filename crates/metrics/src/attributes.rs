@@ -118,6 +118,7 @@ fn error_type(vantage: Vantage, exchange: &Exchange) -> Option<String> {
             .status
             .filter(|status| *status >= least)
             .map(|status| status.to_string()),
+        Outcome::Pending | Outcome::Unknown => None,
     }
 }
 

@@ -151,6 +151,13 @@ impl AppProtocol {
             }
             return None;
         }
+        // the rest of the line may be what is missing
+        let is_request = detected == DetectedProtocol::More && http1::begins_request(&client);
+        let detected = if is_request {
+            DetectedProtocol::Http1
+        } else {
+            detected
+        };
         let held = std::mem::take(held);
         if detected == DetectedProtocol::Tls && !self.is_in_tls {
             return Some(held);
@@ -342,6 +349,12 @@ impl AppProtocol {
         )
     }
 
+    /// Whether the client sent a part of a request of HTTP/1 and no whole one; asked where no
+    /// request was read.
+    pub(crate) fn holds_partial_request(&self) -> bool {
+        matches!(self.state, State::Http1(_))
+    }
+
     /// The observer of HTTP/2, if the connection carries it.
     pub(crate) fn http2_observer(&self) -> Option<&h2::Http2Observer> {
         match &self.state {
@@ -390,7 +403,11 @@ fn read_h2(
     run: &mut dyn RunContext,
 ) {
     run.note_h2(from, bytes, Nanos(at));
+    let was_read = observer.lost(from).is_none();
     observer.read(from, bytes, at, |event| rows.take(event, at, run));
+    if was_read && observer.lost(from).is_some() {
+        rows.break_off(from);
+    }
     rows.connection.note_settings(observer.facts());
 }
 

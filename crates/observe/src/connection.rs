@@ -363,6 +363,12 @@ impl ObservedConnection {
         self.rows.unheard = Some(silence);
     }
 
+    /// Records that the recording ended at this time, before the connection did, and lacks none of
+    /// its bytes: a request without a complete response still waited.
+    pub fn note_recorded_until(&mut self, until: Nanos) {
+        self.rows.recorded_until = Some(until);
+    }
+
     /// Records that the other side may have closed first, unobserved.
     pub fn forget_closer(&mut self) {
         if let Some(end) = &mut self.rows.end {
@@ -495,6 +501,11 @@ impl ObservedConnection {
         self.rows.unobserved
     }
 
+    /// Whether a side broke a rule of HTTP/2, so that what followed was not read.
+    pub fn is_broken_off(&self) -> bool {
+        self.rows.is_broken_off
+    }
+
     /// Why its content is unknown; `None` if it was read, or if there was none.
     pub fn opaque(&self) -> Option<Opaque> {
         let is_silent = self.carried.bytes == ConnectionBytes::default();
@@ -503,6 +514,8 @@ impl ObservedConnection {
             None
         } else if let Some(tls) = self.tls.as_ref().filter(|_| !self.rows.is_readable) {
             Some(Opaque::Encrypted(tls.sealed()))
+        } else if self.app.holds_partial_request() {
+            Some(Opaque::PartialRequest)
         } else if protocol.is_some() && !self.rows.is_readable {
             None
         } else {
@@ -531,6 +544,8 @@ pub(crate) struct Carried {
 pub enum Opaque {
     /// It is encrypted, and was not decrypted for this reason.
     Encrypted(Sealed),
+    /// The header section of its first request does not end.
+    PartialRequest,
     /// It belongs to no known protocol.
     Unknown,
 }

@@ -16,6 +16,8 @@ pub(crate) struct Circumstances {
     pub(crate) has_server_fin: bool,
     /// The end of the connection was not observed, or bytes before it are missing.
     pub(crate) is_unobserved: bool,
+    /// All bytes were observed until the recording ended, before the connection did.
+    pub(crate) is_pending: bool,
     /// Bytes within the connection may be missing.
     pub(crate) is_partial: bool,
     /// Decides the outcome if no byte of a response arrived.
@@ -55,6 +57,17 @@ impl Judgement {
         }
     }
 
+    fn undecided(outcome: Outcome) -> Judgement {
+        Judgement {
+            outcome,
+            certainty: Certainty::Exact,
+            detail: Some(match outcome {
+                Outcome::Pending => "no complete response came until the recording ended",
+                _ => "its end was not observed",
+            }),
+        }
+    }
+
     fn inferred(outcome: Outcome, why: &str) -> Judgement {
         Judgement {
             outcome,
@@ -65,7 +78,7 @@ impl Judgement {
 
     /// Whether the end of the exchange was not observed.
     pub(crate) fn is_unobserved(&self) -> bool {
-        self.outcome.is_ok() && !self.certainty.is_exact()
+        self.outcome.is_undecided()
     }
 }
 
@@ -79,7 +92,12 @@ impl Circumstances {
         let is_open = self.end.is_none() || is_by_client && !self.has_server_fin;
         let failed = Judgement::failed;
         let client_closed = || Judgement::client_closed(CLIENT_CLOSED);
-        let unobserved = || Judgement::inferred(Outcome::Ok, "its end was not observed");
+        let unobserved = || {
+            Judgement::undecided(match self.is_pending {
+                true => Outcome::Pending,
+                false => Outcome::Unknown,
+            })
+        };
         match outcome {
             SeenOutcome::Malformed if !self.is_partial => Judgement {
                 detail: Some("the response breaks RFC 9113"),
@@ -95,9 +113,9 @@ impl Circumstances {
                 certainty: Certainty::Exact,
                 detail: None,
             },
-            // an exchange that was not observed to the end did not fail
+            // an exchange that was not observed to the end may have failed or not
             SeenOutcome::Unanswered | SeenOutcome::Cut if self.is_unobserved => unobserved(),
-            SeenOutcome::Unseen if self.is_partial => unobserved(),
+            SeenOutcome::Unseen if self.is_partial => Judgement::undecided(Outcome::Unknown),
             SeenOutcome::Unseen => Judgement::inferred(
                 Outcome::Failed(Failure::Malformed),
                 "a part of it was not HTTP",

@@ -34,11 +34,11 @@
 //!   shows that the client had closed both directions: then the exchange ended with the FIN.
 //!   `aborted` has two causes: the run was stopped, or a capture ended while the client
 //!   retransmitted a request. [`intact_ledger::UnansweredRequest`] decides whether an unanswered
-//!   request is `stale`, `reset` or `closed`. A response whose end was not observed did not fail;
-//!   its outcome is inferred.
+//!   request is `stale`, `reset` or `closed`. The outcome of a response whose end was not
+//!   observed is unknown. It is `pending` where the recording ended first, and lacks nothing.
 //! * **gRPC**: the outcome of a complete call follows from `grpc-status`, as in every producer
-//!   ([`intact_ledger::Exchange::judge_grpc`]). A call whose end was not observed did not fail; its
-//!   outcome is inferred.
+//!   ([`intact_ledger::Exchange::judge_grpc`]). The outcome of a call whose end was not observed
+//!   is unknown.
 //! * **Body**: `body.read` has the bytes that passed the point of observation on the way to the
 //!   client; absent if unknown.
 //! * **Fingerprint**: over method, target and the whole body, of any length. Absent if a part was
@@ -50,8 +50,8 @@
 //! * **Terms**: the connection keeps the first terms that were announced, each exchange its own.
 //! * **Partial header sections**: an HTTP/1 request whose header section is cut off or malformed is
 //!   an exchange. Its target is absent if the request line is incomplete. Such a response ends with
-//!   the last byte before the next message. Its outcome is inferred: ok if bytes are missing, else
-//!   `malformed`.
+//!   the last byte before the next message. Its outcome is unknown if bytes are missing. Otherwise
+//!   it is inferred to be `malformed`.
 //! * **Pushed streams** and unsolicited responses are no exchanges. They may announce the end of
 //!   the connection.
 //! * **Segments**: retransmissions, and segments that awaited a late acknowledgement, belong to the

@@ -28,6 +28,8 @@ pub(crate) struct Rows {
     is_late: bool,
     /// Bytes of either side are missing.
     pub(crate) has_gap: bool,
+    /// A side broke a rule, so that what followed was not read.
+    pub(crate) is_broken_off: bool,
     /// Bytes of the client are missing after this number of requests, so the positions of later
     /// requests are unknown.
     request_gap: Option<u32>,
@@ -66,6 +68,8 @@ pub(crate) struct Rows {
     pub(crate) other_end: Option<OtherEnd>,
     /// The time at the end of the recording in which the server's TCP acknowledged nothing.
     pub(crate) unheard: Option<Span>,
+    /// When the recording ended, if that was before the connection ended and no byte is missing.
+    pub(crate) recorded_until: Option<Nanos>,
     /// The requests that the server had acknowledged at its end.
     pub(crate) acknowledged: Acknowledged,
     tunnel: Tunnel,
@@ -120,6 +124,12 @@ impl Rows {
             self.request_gap.get_or_insert(self.open.begun);
             self.is_late |= self.open.begun == 0;
         }
+    }
+
+    /// Records that what that side sent cannot be read any further.
+    pub(crate) fn break_off(&mut self, from: crate::Side) {
+        self.is_broken_off = true;
+        self.lose(from);
     }
 
     /// Leaves out the requests of a connection whose TLS handshake was refused afterwards.
@@ -297,7 +307,7 @@ impl Rows {
         // the response that announces the end, and is cut itself, was not sent after the
         // announcement
         let is_announcement = row.close_sent_by == Some(Side::Server);
-        if !row.outcome.is_ok() && !is_announcement {
+        if row.outcome.failure().is_some() && !is_announcement {
             row.close_announced_at = announced_at;
         }
         self.last_end = self.last_end.max(Some(row.end));
@@ -328,10 +338,7 @@ impl Rows {
         if row.outcome == Outcome::Failed(Failure::ClientClosed) {
             row.body.left_after = open.heard_at.or(open.last_at).map(Nanos);
         }
-        // of a response whose end was not observed, the status is unknown
-        if row.certainty.is_exact() {
-            row.judge_grpc();
-        }
+        row.judge_grpc();
         if let (Some(request), Some(fingerprint)) = (&seen.request, open.fingerprint)
             && request.ended_at.is_some()
             && fingerprint.body_len() == request.body_len
@@ -377,7 +384,8 @@ impl Rows {
             SeenOutcome::Unanswered | SeenOutcome::Cut
                 if self.ending == Some(Ending::Unobserved) =>
             {
-                last
+                let until = self.recorded_until.filter(|_| self.end.is_none());
+                last.max(until.map_or(0, |until| until.0))
             }
             // the client gave it up then, and what came later is not known to have reached it
             SeenOutcome::Unanswered | SeenOutcome::Cut => match self.end {
@@ -398,6 +406,7 @@ impl Rows {
             end: self.end,
             has_server_fin: self.has_server_fin,
             is_unobserved,
+            is_pending: self.recorded_until.is_some() && !self.has_gap,
             is_partial: self.is_late || self.has_gap || is_unobserved,
             request: UnansweredRequest {
                 is_reused: ordinal > 1 || self.is_late,
@@ -413,7 +422,7 @@ impl Rows {
         .judge(outcome);
         let is_cut = matches!(outcome, SeenOutcome::Unanswered | SeenOutcome::Cut);
         self.unobserved += u64::from(judgement.is_unobserved());
-        self.is_cut |= is_cut && !judgement.outcome.is_ok();
+        self.is_cut |= is_cut && judgement.outcome.failure().is_some();
         self.is_stale |= judgement.outcome == Outcome::Failed(Failure::Stale);
         judgement
     }

@@ -77,6 +77,8 @@ pub enum Sealed {
     Suite(u16),
     /// The version is not supported.
     Version(u16),
+    /// Its records are compressed.
+    Compressed,
     /// Its handshake was not observed.
     NoHandshake,
     /// Bytes are missing, and no record can be found after them.
@@ -378,6 +380,7 @@ impl TlsConnection {
             Status::UnsupportedVersion(_) => {
                 Access::Shut("TLS older than 1.0, which is not read here")
             }
+            Status::Compressed => Access::Shut("TLS with compression, which is not read here"),
             Status::GaveUp => Access::Shut("TLS that carried much before its keys were found"),
         };
         if self.access == Access::Open {
@@ -392,6 +395,7 @@ impl TlsConnection {
         match self.decryptor.unsupported() {
             Some(Status::UnsupportedSuite(suite)) => Sealed::Suite(suite),
             Some(Status::UnsupportedVersion(version)) => Sealed::Version(version),
+            Some(Status::Compressed) => Sealed::Compressed,
             _ if facts.client_hello.is_none() && !is_lost => Sealed::NoHandshake,
             _ if self.keys.is_empty() && !is_lost => Sealed::NoSecrets,
             _ if is_lost => Sealed::BytesMissing,

@@ -186,7 +186,10 @@ impl Reading {
             return match self.why {
                 Some(Why::Interval) => {
                     let [value, low, high] = [value, self.low, self.high].map(shown);
-                    format!("{value} ({low} to {high})")
+                    match low == high && low == value {
+                        true => value,
+                        false => format!("{value} ({low} to {high})"),
+                    }
                 }
                 _ => format!("~{}", shown(value)),
             };

@@ -3,6 +3,7 @@
 
 use super::open_connection::{HAND_BACK, OpenConnection, UPGRADE};
 use crate::overlap::Overlap;
+use intact_document::figures::Undecided;
 use intact_document::first_calls::CallEvidence;
 use intact_ledger::{
     Cell, Certainty, Close, ClosePoint, Connection, EndedBy, Exchange, Failure, Handshake,
@@ -107,8 +108,10 @@ pub struct Counts {
     pub requests: u64,
     /// Complete ones.
     pub ok: u64,
-    /// The others.
+    /// Those that failed.
     pub failed: BTreeMap<Failure, u64>,
+    /// Those of which the recording does not show the outcome.
+    pub undecided: Undecided,
     /// Of the others, streamed responses that the client ended.
     pub left: u64,
     /// Complete ones by status.
@@ -329,12 +332,13 @@ impl Counts {
         match exchange.outcome {
             Outcome::Ok => self.ok += 1,
             Outcome::Failed(kind) => *self.failed.entry(kind).or_default() += 1,
+            undecided => self.undecided.add_one(undecided, exchange.status),
         }
         self.left += u64::from(exchange.is_left_stream());
         if let (Some(status), Outcome::Ok) = (exchange.status, exchange.outcome) {
             *self.status.entry(status).or_default() += 1;
         }
-        if exchange.connection.is_none() && exchange.outcome.is_ok() {
+        if exchange.connection.is_none() && exchange.outcome.may_be_ok() {
             self.without_connection += 1;
         }
         let was_read = exchange.method.is_some() || exchange.status.is_some();
@@ -352,7 +356,7 @@ impl Counts {
             self.setup_waited = self
                 .setup_waited
                 .saturating_add(exchange.spans.setup_nanos());
-            if !exchange.outcome.is_ok() {
+            if exchange.outcome.failure().is_some() {
                 self.lost.change(exchange.latency(), Sign::Add);
             }
         }

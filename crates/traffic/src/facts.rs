@@ -2,7 +2,9 @@
 //! each destination.
 
 use super::destination::Counts;
+use super::ended;
 use super::figures::Figures;
+use super::level_shift::LevelShift;
 use super::next_steps::{NextStep, next_steps};
 use super::tracker::{Judged, Need, Tracker};
 use super::verdict;
@@ -139,10 +141,17 @@ pub struct TlsFigures {
 }
 
 impl ObservedFacts {
-    pub(super) fn new(tracker: &Tracker, rules: &[Rule]) -> ObservedFacts {
+    /// `changes` has the lasting changes, from the number of connections that the requests need.
+    pub(super) fn new(
+        tracker: &Tracker,
+        rules: &[Rule],
+        changes: &dyn Fn(u64) -> Vec<LevelShift>,
+    ) -> ObservedFacts {
         let mut caveats = tracker.caveats();
         let judged = tracker.judge();
-        let findings = findings(tracker, &judged, rules);
+        let mut findings = findings(tracker, &judged, rules);
+        let needed = judged.needs.iter().map(|need| need.least()).sum();
+        ended::mark(&mut findings, &changes(needed), tracker, &judged);
         let mut missing = Unobserved::by_caveats(&caveats);
         let lookups = &tracker.lookups.all;
         missing.add_lacking(tracker.run(), lookups.total, lookups.without_result);

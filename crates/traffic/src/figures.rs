@@ -437,6 +437,7 @@ fn requests(counts: &Counts) -> Requests {
         ok: counts.ok,
         failed: by_id(&counts.failed, Failure::id),
         left: counts.left,
+        undecided: counts.undecided.clone(),
         status: counts.status.clone(),
     }
 }

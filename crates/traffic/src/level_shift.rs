@@ -187,6 +187,12 @@ impl LevelShift {
         both.is_some_and(|(before, after)| (after - before).abs() >= SHARE)
     }
 
+    /// Whether more requests reuse a connection after it, by enough.
+    pub(super) fn is_better_reuse(&self) -> bool {
+        let both = self.before.known_reuse.zip(self.after.known_reuse);
+        self.has_other_reuse() && both.is_some_and(|(before, after)| after > before)
+    }
+
     /// Whether both sides differ by enough.
     fn is_worth_reporting(&self) -> bool {
         let (before, after) = (&self.before, &self.after);
@@ -219,16 +225,30 @@ impl LevelShift {
     pub fn words(&self) -> String {
         let latency = self.difference_ms.map(|Interval { value, low, high }| {
             let [value, low, high] = [value, low, high].map(signed_time);
-            format!("{value} per request ({low} to {high})")
+            match low == high {
+                true => format!("{value} per request"),
+                false => format!("{value} per request ({low} to {high})"),
+            }
         });
+        let shows_latency = self
+            .difference_ms
+            .is_none_or(|difference| difference.excludes_zero());
         let reuse = self.before.reuse_words().zip(self.after.reuse_words());
         let is_same = self.shifted == Shifted::Latency && !self.has_other_reuse();
         let reuse = reuse.map(|(before, after)| match is_same {
             false => format!("reuse {before} -> {after}"),
             true => format!("reuse did not change with it ({before} before, {after} after)"),
         });
-        let parts: Vec<String> = latency.into_iter().chain(reuse).collect();
-        parts.join(", ")
+        match (latency, reuse) {
+            // what may be no change at all does not lead
+            (Some(latency), Some(reuse)) if !shows_latency => {
+                format!("{reuse}, latency about the same: {latency}")
+            }
+            (latency, reuse) => {
+                let parts: Vec<String> = latency.into_iter().chain(reuse).collect();
+                parts.join(", ")
+            }
+        }
     }
 
     /// The headline of a page.

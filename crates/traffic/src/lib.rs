@@ -19,6 +19,7 @@ mod charts;
 mod destination;
 mod destinations;
 mod distributions;
+mod ended;
 mod facts;
 mod figures;
 mod history;
@@ -93,7 +94,8 @@ impl TrafficAnalysis {
 
     /// What was found out so far.
     pub fn facts(&self) -> ObservedFacts {
-        let mut facts = ObservedFacts::new(&self.tracker, &self.rules);
+        let changes = |needed| self.changes_of(needed);
+        let mut facts = ObservedFacts::new(&self.tracker, &self.rules, &changes);
         // a program under watch is judged as a whole first
         let kind = match self.tracker.run().producer {
             Producer::Watch => ClaimKind::Note,

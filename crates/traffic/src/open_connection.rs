@@ -51,7 +51,7 @@ pub(super) fn client_address(connection: &Connection) -> Option<IpAddr> {
 pub struct Last {
     /// Its end.
     pub end: Nanos,
-    /// Whether it was complete.
+    /// Whether it did not fail: it was complete, or its outcome is unknown.
     pub ok: bool,
     /// Who announced the end of the connection in it.
     pub close_sent_by: Option<Side>,
@@ -87,7 +87,7 @@ impl Last {
         );
         Last {
             end: exchange.end,
-            ok: exchange.outcome.is_ok(),
+            ok: exchange.outcome.failure().is_none(),
             close_sent_by: announced_by(exchange),
             undrained: !bodiless && exchange.status.is_some() && (short || cut),
             answered: (exchange.body.left_after)
@@ -184,7 +184,7 @@ impl OpenConnection {
     /// nanoseconds.
     pub(super) fn carry(&mut self, exchange: &Exchange) -> Option<u64> {
         self.exchanges += u64::from(!exchange.outcome.is_refusal());
-        self.carried_response |= exchange.outcome.is_ok();
+        self.carried_response |= exchange.outcome.may_be_ok();
         let gap = match &self.last {
             Some(last) if exchange.at >= last.end => Some(exchange.at.since(last.end)),
             _ => None,

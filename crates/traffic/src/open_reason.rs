@@ -108,7 +108,10 @@ impl OpenReason {
             (Some(Side::Client), None | Some(Side::Client)) if undrained => OpenReason::Undrained,
             (_, Some(side)) => live.announced(side, carried),
             (Some(Side::Client), _) if is_cut => OpenReason::GaveUp,
-            _ if is_cut => OpenReason::Broken,
+            // a side that is missing from the recording may have closed in good order
+            _ if is_cut && (close.by.is_some() || last.is_some_and(|last| !last.ok)) => {
+                OpenReason::Broken
+            }
             (Some(Side::Server), _) if close.how == Some(CloseKind::Rst) && at_once => {
                 OpenReason::Broken
             }
@@ -130,6 +133,7 @@ impl OpenReason {
             {
                 OpenReason::Unseen
             }
+            (None, _) if close.how == Some(CloseKind::Fin) => OpenReason::Unseen,
             (None, _) => OpenReason::Broken,
         }
     }

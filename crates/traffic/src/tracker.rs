@@ -101,7 +101,7 @@ pub struct Tracker {
     pub now: Nanos,
     caveats: Caveats,
     open: OpenConnections,
-    history: History,
+    pub(super) history: History,
     /// The last failed dials with their destinations, the newest first: a request that waited for
     /// a dial belongs there.
     failed_dials: VecDeque<(ConnectionId, usize)>,
@@ -354,7 +354,7 @@ fn used(exchange: &Exchange) -> Use {
     let is_over = announced_by(exchange).is_some() || exchange.status == Some(UPGRADE);
     Use {
         span: occupied(exchange, 0),
-        is_reusable: exchange.outcome.is_ok() && !is_over,
+        is_reusable: exchange.outcome.may_be_ok() && !is_over,
     }
 }
 

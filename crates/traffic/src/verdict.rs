@@ -47,6 +47,7 @@ pub(super) fn claims(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) 
     }
     if counted.requests.begun() > 0 {
         claims.extend(failed_requests(totals));
+        claims.extend(undecided_requests(totals));
         claims.extend(left_streams(totals));
         claims.extend(needed_setup(totals));
         claims.extend(hidden_queue(facts));
@@ -221,22 +222,28 @@ fn partly_seen(totals: &Figures) -> Option<Claim> {
 /// The destination to which most of the avoidable connections belong.
 fn largest_part(facts: &ObservedFacts) -> Option<Claim> {
     let totals = &facts.totals.counted;
-    let by_count = |one: &&Destination| one.figures.counted.avoidable;
+    let by_count = |one: &&Destination| one.figures.counted.spared();
     let largest = facts.destinations.iter().max_by_key(by_count)?;
     let counted = &largest.figures.counted;
     let is_said = facts.destinations.len() > 1
         && totals.unobserved.spare == 0
-        && 2 * counted.avoidable > totals.avoidable;
+        && 2 * counted.spared() > totals.spared();
     let cost = counted.wasted_ms;
     let cost = cost.map_or(String::new(), |wasted| {
         format!(", {} of setup", time(wasted))
     });
     is_said.then(|| {
+        let connections = &largest.figures.traffic.connections;
+        let would_do = match counted.connections.by_server {
+            0 => format!("{} would do", connections.needed),
+            _ => format!(
+                "{} would do if the server kept connections",
+                count(counted.connections.least())
+            ),
+        };
         let text = format!(
-            "Most of the avoidable connections belong to {}: {} where {} would do{cost}",
-            largest.origin,
-            largest.figures.traffic.connections.opened,
-            largest.figures.traffic.connections.needed,
+            "Most of the avoidable connections belong to {}: {} where {would_do}{cost}",
+            largest.origin, connections.opened,
         );
         Claim::new(ClaimKind::Where, 0.0, text)
     })
@@ -375,6 +382,22 @@ fn failed_requests(totals: &Figures) -> Option<Claim> {
         );
         let share = Loss::Requests.share(totals).max(Loss::Time.share(totals));
         Claim::new(ClaimKind::Failed, share, text)
+    })
+}
+
+/// Requests of which the recording does not show the outcome, where they are more than a few
+/// percent.
+fn undecided_requests(totals: &Figures) -> Option<Claim> {
+    let requests = &totals.counted.requests;
+    let undecided = requests.undecided.count();
+    let share = undecided as f64 / requests.total.max(1) as f64;
+    (share >= NOTEWORTHY).then(|| {
+        let of_all = counted(requests.total, "request");
+        let text = format!(
+            "{} of {of_all} had no complete response in the recording: whether they failed is unknown",
+            count(undecided)
+        );
+        Claim::new(ClaimKind::Unseen, share, text)
     })
 }
 
@@ -577,6 +600,14 @@ fn reuse(totals: &Figures) -> String {
 /// The sentence for a run in which no response was a success: its reuse is that of error responses.
 fn unsuccessful(totals: &Figures) -> Option<Claim> {
     let requests = &totals.counted.requests;
+    if requests.begun() == 0 && requests.failures() == 0 {
+        let all = plural::of(requests.total, "request");
+        let text = match requests.undecided.unknown {
+            0 => format!("No {all} had a complete response when the recording ended"),
+            _ => format!("The outcome of no {all} is known: the recording lacks their responses"),
+        };
+        return Some(Claim::new(ClaimKind::Failed, 1.0, text));
+    }
     if requests.begun() == 0 {
         let failed = counted(requests.failures(), "request");
         let kinds = kinds(&requests.failed);

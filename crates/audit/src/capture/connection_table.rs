@@ -14,6 +14,7 @@ use super::quic::Quic;
 use super::tcp_connection::{ConnectionState, TcpConnection};
 use super::translation::{Pair, Translations, pair};
 use super::tunnel;
+use super::udp_tunnel;
 use crate::audit::LadderSelection;
 use crate::event_writer::EventWriter;
 use intact_wire::dns;
@@ -45,6 +46,8 @@ pub(super) struct PacketCounts {
     pub(super) skipped: u64,
     /// Packets that cannot be decoded.
     pub(super) opaque: OpaquePackets,
+    /// Datagrams of UDP that belong to no known service or tunnel.
+    pub(super) other_ports: OpaquePackets,
 }
 
 /// How one packet was classified.
@@ -59,6 +62,8 @@ enum Found {
     /// A packet that is shorter than its headers.
     Short,
     Opaque(Opaque),
+    /// UDP on a port that is not known.
+    OtherPort(u16),
 }
 
 /// State of a pair of addresses.
@@ -143,6 +148,7 @@ impl ConnectionTable {
         let counts = match self.look_into(inside, packet.at, 0, writer) {
             Found::Short if packet.is_cut => return self.counts.opaque.add(Opaque::Cut),
             Found::Opaque(what) => return self.counts.opaque.add(what),
+            Found::OtherPort(port) => return self.counts.other_ports.add(Opaque::UdpPort(port)),
             Found::Transport => &mut self.counts.transport,
             Found::Useless | Found::Short => &mut self.counts.skipped,
             Found::Useful => return,
@@ -221,15 +227,12 @@ impl ConnectionTable {
                 let Some(udp) = ip::parse_udp(datagram.payload) else {
                     return Found::Short;
                 };
-                match tunnel::in_udp(&udp) {
+                match udp_tunnel::in_udp(&udp) {
                     Some(inside) => inside,
                     None => return self.take_udp(datagram, &udp, at, writer),
                 }
             }
-            protocol::GRE => tunnel::gre(datagram.payload),
-            protocol::IPV4 | protocol::IPV6 => Inside::Ip(datagram.payload),
-            protocol::ESP => Inside::Opaque(Opaque::Named("IPsec ESP")),
-            _ => Inside::Other,
+            protocol => tunnel::in_ip(protocol, datagram.payload),
         };
         self.look_into(inside, at, depth + 1, writer)
     }
@@ -250,7 +253,8 @@ impl ConnectionTable {
         }
         match self.quic.take(source, target, udp.payload, len, at, writer) {
             true => Found::Transport,
-            false => Found::Useless,
+            false if udp.payload.is_empty() || udp_tunnel::is_service(udp) => Found::Useless,
+            false => Found::OtherPort(udp_tunnel::port_of(udp)),
         }
     }
 

@@ -28,6 +28,8 @@ struct Direction {
     fin_end: Option<u32>,
     /// The first and the highest acknowledgement by the receiver.
     acked: Option<(u32, u32)>,
+    /// What the receiver had acknowledged with its last data.
+    acked_with_data: Option<u32>,
     cut_packets: u64,
     cut_bytes: u64,
 }
@@ -91,7 +93,17 @@ impl Coverage {
             let other = &mut self.directions[from.other() as usize];
             let (first, highest) = other.acked.unwrap_or((ack, ack));
             other.acked = Some((first, later(highest, ack)));
+            if segment.len > 0 {
+                other.acked_with_data =
+                    Some(other.acked_with_data.map_or(ack, |last| later(last, ack)));
+            }
         }
+    }
+
+    /// Whether a number of `side` is before what the other side has acknowledged.
+    pub(super) fn is_before_acked(&self, side: Side, number: u32) -> bool {
+        let acked = self.direction(side).acked;
+        acked.is_some_and(|(_, acked)| is_later(acked, number))
     }
 
     /// Whether `side` sent bytes after all that was read of it, and these are not in the capture.
@@ -119,6 +131,17 @@ impl Coverage {
             .acked
             .is_some_and(|(first, last)| answered || first != last);
         direction.range.is_none() && acked
+    }
+
+    /// Whether no packet of the client is in the capture, and the server received nothing after
+    /// what it responded to but perhaps a FIN: then each request has its response.
+    pub(super) fn responses_show_requests(&self) -> bool {
+        let client = self.direction(Side::Client);
+        let after = client
+            .acked
+            .zip(client.acked_with_data)
+            .map(|((_, acked), with_data)| acked.wrapping_sub(with_data));
+        client.range.is_none() && after.is_some_and(|bytes| bytes <= 1)
     }
 
     /// Whether `side` acknowledged data of its peer.

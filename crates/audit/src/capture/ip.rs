@@ -4,12 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Protocol numbers.
 pub(super) mod protocol {
-    pub(in super::super) const IPV4: u8 = 4;
     pub(in super::super) const TCP: u8 = 6;
     pub(in super::super) const UDP: u8 = 17;
-    pub(in super::super) const IPV6: u8 = 41;
-    pub(in super::super) const GRE: u8 = 47;
-    pub(in super::super) const ESP: u8 = 50;
+    pub(super) const AH: u8 = 51;
 }
 
 /// One IP packet, or a fragment of one.
@@ -58,14 +55,22 @@ fn parse_v4(packet: &[u8]) -> Option<Datagram<'_>> {
     } else {
         total.checked_sub(head_len)?
     };
+    let (mut protocol, mut payload, mut len) = (head[9], payload, len);
     let flags = u16::from_be_bytes([head[6], head[7]]);
     let offset = usize::from(flags & 0x1fff) * 8;
     let more = flags & 0x2000 != 0;
+    // the authentication header (RFC 4302) changes nothing of what follows
+    if protocol == protocol::AH && offset == 0 {
+        let skip = (usize::from(*payload.get(1)?) + 2) * 4;
+        protocol = *payload.first()?;
+        payload = payload.get(skip..)?;
+        len = len.checked_sub(skip)?;
+    }
     let address = |at: usize| Ipv4Addr::new(head[at], head[at + 1], head[at + 2], head[at + 3]);
     Some(Datagram {
         source: address(12).into(),
         target: address(16).into(),
-        protocol: head[9],
+        protocol,
         payload: &payload[..payload.len().min(len)],
         len,
         fragment: (more || offset > 0).then_some(Fragment {
@@ -93,7 +98,7 @@ fn parse_v6(packet: &[u8]) -> Option<Datagram<'_>> {
             // hop-by-hop, routing, destination options
             0 | 43 | 60 => (usize::from(*payload.get(1)?) + 1) * 8,
             // authentication
-            51 => (usize::from(*payload.get(1)?) + 2) * 4,
+            protocol::AH => (usize::from(*payload.get(1)?) + 2) * 4,
             44 => {
                 let part: &[u8; 8] = payload.first_chunk()?;
                 let flags = u16::from_be_bytes([part[2], part[3]]);

@@ -21,11 +21,17 @@ pub(super) struct CaptureLimits {
     /// There is a key log, or the captures hold secrets.
     pub(super) has_keys: bool,
     pub(super) blind_unknown: u64,
+    /// Connections that end, or are cut, within the header section of their first request.
+    pub(super) partial_requests: u64,
     pub(super) joined: u64,
     /// Connections with only one direction in the capture.
     pub(super) one_direction: u64,
+    /// The same, where the responses show all requests.
+    pub(super) responses_only: u64,
     /// Connections with missing packets.
     pub(super) with_missing: u64,
+    /// Connections that were not read to their end, because a side broke a rule of HTTP/2.
+    pub(super) broken_off: u64,
     pub(super) cut_packets: u64,
     /// Lookups without a response, of clients without any response.
     pub(super) lookups_without_response: u64,
@@ -47,11 +53,14 @@ impl CaptureLimits {
         } else {
             over.unseen
         };
-        self.one_direction += u64::from(lacks.direction);
+        self.one_direction += u64::from(lacks.direction && !over.shows_requests);
+        self.responses_only += u64::from(lacks.direction && over.shows_requests);
         self.with_missing += u64::from(lacks.packets);
+        self.broken_off += u64::from(over.is_broken_off && lacks.is_nothing());
         self.cut_packets += lacks.cut_packets;
         match over.blind {
             Some(Opaque::Encrypted(why)) => *self.sealed.entry(why).or_default() += 1,
+            Some(Opaque::PartialRequest) => self.partial_requests += 1,
             Some(Opaque::Unknown) => self.blind_unknown += 1,
             None => {}
         }
@@ -85,6 +94,10 @@ impl CaptureLimits {
                 Sealed::Version(version) => (
                     "tls-version-not-decrypted",
                     format!("connections use the version 0x{version:04x} of TLS, which is not decrypted here"),
+                ),
+                Sealed::Compressed => (
+                    "tls-compressed",
+                    "connections use the compression of TLS, which is not read here".to_owned(),
                 ),
                 Sealed::NoHandshake => (
                     "tls-joined-late",
@@ -142,6 +155,16 @@ impl CaptureLimits {
                 "connections carry something that is not HTTP and was not read",
             ),
             (
+                self.partial_requests,
+                "request-cut",
+                "connections have a part of a request whose header section does not end in the capture: it is not counted",
+            ),
+            (
+                self.responses_only,
+                "responses-only",
+                "connections are in the capture in one direction only, that of the server: each response shows its request. Times and who closed are unknown",
+            ),
+            (
                 self.translated,
                 "address-translated",
                 "connections are in the capture twice, before and after a NAT or a load balancer changed the addresses. Each counts once, under the addresses of its first packet",
@@ -195,6 +218,13 @@ impl CaptureLimits {
             );
             writer.incomplete_requests("one-direction", words);
         }
+        if self.broken_off > 0 {
+            let words = agreeing(
+                self.broken_off,
+                "connections carry HTTP/2 that breaks a rule, or whose header compression cannot be followed: what came after it is not read",
+            );
+            writer.incomplete_requests("http2-not-read", words);
+        }
         if self.cut_packets > 0 {
             let words = format!(
                 "packets were cut off at {} bytes (snap length): a request or response counts if its first bytes are present; its size and further messages in such a packet are unknown. Record whole packets with `tcpdump -s 0`",
@@ -208,6 +238,11 @@ impl CaptureLimits {
                 self.with_missing,
                 "packets-missing",
                 "connections lack packets that their receivers acknowledged: requests in these packets are not counted. Capture with a larger buffer, e.g. `tcpdump -B 65536`",
+            ),
+            (
+                quic.other_versions.len() as u64,
+                "quic-version-not-read",
+                "connections use a version of QUIC that is not read here, such as a draft: these connections are not counted",
             ),
             (
                 quic.joined,

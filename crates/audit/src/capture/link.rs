@@ -1,45 +1,43 @@
-//! Headers around an IP packet: link layers, tags, and inner frames of tunnels.
+//! Link layers: the headers of a frame as it was captured. [`super::ether`] has what follows an
+//! EtherType.
 //!
 //! Verifies nothing and allocates nothing.
 
+use super::ether::{ethertype, llc};
 use super::opaque::Opaque;
+use super::ppp::ppp;
 
 /// Link types, as tcpdump numbers them.
 mod kind {
     pub(super) const NULL: u32 = 0;
     pub(super) const ETHERNET: u32 = 1;
+    pub(super) const TOKEN_RING: u32 = 6;
     pub(super) const PPP: u32 = 9;
+    pub(super) const FDDI: u32 = 10;
+    pub(super) const ATM: u32 = 11;
     pub(super) const RAW_BSD: u32 = 12;
     pub(super) const RAW_OPENBSD: u32 = 14;
     pub(super) const PPP_HDLC: u32 = 50;
     pub(super) const PPP_ETHER: u32 = 51;
     pub(super) const RAW: u32 = 101;
+    pub(super) const CISCO_HDLC: u32 = 104;
     pub(super) const WIFI: u32 = 105;
     pub(super) const LOOP: u32 = 108;
+    pub(super) const ENC: u32 = 109;
     pub(super) const SLL: u32 = 113;
+    pub(super) const PFLOG: u32 = 117;
+    pub(super) const PRISM: u32 = 119;
     pub(super) const RADIOTAP: u32 = 127;
+    /// Apple's tcpdump writes PKTAP with a number for private use.
+    pub(super) const PKTAP_APPLE: u32 = 149;
+    pub(super) const AVS: u32 = 163;
+    pub(super) const PPP_PPPD: u32 = 166;
+    pub(super) const PPI: u32 = 192;
     pub(super) const IPV4: u32 = 228;
     pub(super) const IPV6: u32 = 229;
     pub(super) const NFLOG: u32 = 239;
+    pub(super) const PKTAP: u32 = 258;
     pub(super) const SLL2: u32 = 276;
-}
-
-/// EtherTypes.
-mod ether {
-    pub(super) const IPV4: u16 = 0x0800;
-    pub(super) const VLAN: u16 = 0x8100;
-    pub(super) const IPV6: u16 = 0x86dd;
-    pub(super) const MPLS: u16 = 0x8847;
-    pub(super) const MPLS_MULTICAST: u16 = 0x8848;
-    pub(super) const PPPOE: u16 = 0x8864;
-    pub(super) const TRILL: u16 = 0x22f3;
-    pub(super) const MACSEC: u16 = 0x88e5;
-    pub(super) const PBB: u16 = 0x88e7;
-    pub(super) const NSH: u16 = 0x894f;
-    /// EtherType of a frame within GRE or GENEVE (transparent Ethernet bridging).
-    pub(super) const BRIDGED: u16 = 0x6558;
-    pub(super) const PROVIDER: u16 = 0x88a8;
-    pub(super) const QINQ: u16 = 0x9100;
 }
 
 /// Contents of a frame.
@@ -57,7 +55,7 @@ pub(super) enum Inside<'a> {
 
 impl<'a> Inside<'a> {
     /// The IP packet; `Short` for `None`.
-    fn ip(packet: Option<&'a [u8]>) -> Inside<'a> {
+    pub(super) fn ip(packet: Option<&'a [u8]>) -> Inside<'a> {
         packet.map_or(Inside::Short, Inside::Ip)
     }
 
@@ -82,10 +80,39 @@ pub(super) fn open(link: u32, frame: &[u8]) -> Inside<'_> {
         kind::SLL => typed(frame, 14, 16),
         kind::SLL2 => typed(frame, 0, 20),
         kind::PPP => ppp(frame),
-        kind::PPP_HDLC => match frame.strip_prefix(&[0xff, 0x03]) {
-            Some(frame) => ppp(frame),
-            None => Inside::Other,
+        kind::PPP_HDLC => match frame {
+            [0xff, 0x03, rest @ ..] => ppp(rest),
+            // HDLC of Cisco: unicast or broadcast
+            [0x0f | 0x8f, ..] => typed(frame, 2, 4),
+            _ => Inside::Other,
         },
+        kind::CISCO_HDLC => typed(frame, 2, 4),
+        // the direction comes first
+        kind::PPP_PPPD => Inside::behind(frame.get(1..), ppp),
+        kind::FDDI => Inside::behind(frame.get(13..), llc),
+        kind::TOKEN_RING => token_ring(frame),
+        kind::ATM => llc(frame),
+        kind::ENC => Inside::ip(frame.get(12..)),
+        kind::PFLOG => {
+            let len = frame
+                .first()
+                .map(|len| usize::from(*len).next_multiple_of(4));
+            Inside::ip(len.and_then(|len| frame.get(len..)))
+        }
+        kind::PKTAP | kind::PKTAP_APPLE => within(frame, le_u32(frame, 0), le_u32(frame, 8)),
+        kind::PPI => {
+            let len = frame
+                .get(2..4)
+                .map(|len| u32::from(u16::from_le_bytes([len[0], len[1]])));
+            within(frame, len, le_u32(frame, 4))
+        }
+        kind::PRISM => within(frame, le_u32(frame, 4), Some(kind::WIFI)),
+        kind::AVS => {
+            let len = frame
+                .get(4..8)
+                .map(|len| u32::from_be_bytes([len[0], len[1], len[2], len[3]]));
+            within(frame, len, Some(kind::WIFI))
+        }
         kind::PPP_ETHER => Inside::behind(frame.get(6..), ppp),
         kind::NFLOG => Inside::ip(nflog(frame)),
         kind::WIFI => wifi(frame),
@@ -112,59 +139,6 @@ fn typed(frame: &[u8], kind: usize, payload: usize) -> Inside<'_> {
     }
 }
 
-/// Skips tags up to the IP packet.
-pub(super) fn ethertype(mut kind: u16, mut rest: &[u8]) -> Inside<'_> {
-    loop {
-        match kind {
-            ether::IPV4 | ether::IPV6 => return Inside::Ip(rest),
-            ether::VLAN | ether::PROVIDER | ether::QINQ => {
-                let (Some(next), Some(behind)) = (u16_at(rest, 2), rest.get(4..)) else {
-                    return Inside::Short;
-                };
-                (kind, rest) = (next, behind);
-            }
-            ether::PPPOE => return Inside::behind(rest.get(6..), ppp),
-            ether::MPLS | ether::MPLS_MULTICAST => return mpls(rest),
-            ether::BRIDGED => return ethernet(rest),
-            ether::TRILL => return Inside::Opaque(Opaque::Named("TRILL")),
-            ether::MACSEC => return Inside::Opaque(Opaque::Named("MACsec")),
-            ether::PBB => return Inside::Opaque(Opaque::Named("PBB")),
-            ether::NSH => return Inside::Opaque(Opaque::Named("NSH")),
-            _ => return Inside::Other,
-        }
-    }
-}
-
-/// Contents after MPLS labels (RFC 3032). No field gives the type, so it is IP if it starts like
-/// IP.
-fn mpls(mut rest: &[u8]) -> Inside<'_> {
-    loop {
-        let Some(&[_, _, bottom, _]) = rest.first_chunk() else {
-            return Inside::Short;
-        };
-        rest = &rest[4..];
-        if bottom & 1 == 1 {
-            return match rest.first().map(|first| first >> 4) {
-                Some(4 | 6) => Inside::Ip(rest),
-                Some(_) => Inside::Opaque(Opaque::Named("an MPLS pseudowire")),
-                None => Inside::Short,
-            };
-        }
-    }
-}
-
-/// A PPP frame (RFC 1661).
-fn ppp(frame: &[u8]) -> Inside<'_> {
-    let frame = frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame);
-    match u16_at(frame, 0) {
-        Some(0x0021 | 0x0057) => Inside::ip(frame.get(2..)),
-        // compressed or encrypted datagrams (RFC 1962, RFC 1968)
-        Some(0x00fd | 0x0053) => Inside::Opaque(Opaque::Named("compressed or encrypted PPP")),
-        Some(_) => Inside::Other,
-        None => Inside::Short,
-    }
-}
-
 /// The packet in a message of Netfilter's log: type-length-value items in the byte order of the
 /// host.
 fn nflog(frame: &[u8]) -> Option<&[u8]> {
@@ -182,7 +156,7 @@ fn nflog(frame: &[u8]) -> Option<&[u8]> {
 }
 
 /// The contents of an IEEE 802.11 data frame with an LLC header.
-fn wifi(frame: &[u8]) -> Inside<'_> {
+pub(super) fn wifi(frame: &[u8]) -> Inside<'_> {
     let &[control, flags, ..] = frame else {
         return Inside::Short;
     };
@@ -197,13 +171,47 @@ fn wifi(frame: &[u8]) -> Inside<'_> {
     let four_addresses = flags & 0x03 == 0x03;
     let quality = control & 0x80 != 0;
     let head = 24 + if four_addresses { 6 } else { 0 } + if quality { 2 } else { 0 };
-    let Some(llc) = frame.get(head..) else {
+    let is_aggregate = quality && frame.get(head - 2).is_some_and(|first| first & 0x80 != 0);
+    if is_aggregate {
+        return Inside::Opaque(Opaque::Named("aggregated 802.11 frames"));
+    }
+    Inside::behind(frame.get(head..), llc)
+}
+
+/// A frame behind a header of this length, which names its link type. One that names itself is not
+/// followed.
+fn within(frame: &[u8], len: Option<u32>, link: Option<u32>) -> Inside<'_> {
+    let (Some(len), Some(link)) = (len, link) else {
         return Inside::Short;
     };
-    match llc.strip_prefix(&[0xaa, 0xaa, 0x03, 0, 0, 0]) {
-        Some(rest) => typed(rest, 0, 2),
-        None => Inside::Other,
+    let nested = [
+        kind::PKTAP,
+        kind::PKTAP_APPLE,
+        kind::PPI,
+        kind::PRISM,
+        kind::AVS,
+    ];
+    match frame.get(len as usize..) {
+        Some(_) if nested.contains(&link) => Inside::Opaque(Opaque::Link(link)),
+        Some(rest) => open(link, rest),
+        None => Inside::Short,
     }
+}
+
+/// The contents of a frame of Token Ring (IEEE 802.5), perhaps with a route.
+fn token_ring(frame: &[u8]) -> Inside<'_> {
+    let Some(&has_route) = frame.get(8) else {
+        return Inside::Short;
+    };
+    let route = match has_route & 0x80 {
+        0 => Some(0),
+        _ => frame.get(14).map(|control| usize::from(control & 0x1f)),
+    };
+    Inside::behind(route.and_then(|route| frame.get(14 + route..)), llc)
+}
+
+fn le_u32(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
@@ -273,8 +281,10 @@ mod tests {
     #[test]
     fn only_a_frame_that_may_hold_a_packet_is_reported_as_opaque() {
         let named = |name| Inside::Opaque(Opaque::Named(name));
-        let ethernet = |kind: u16| [&[0; 12], &kind.to_be_bytes()[..], &[0; 40]].concat();
-        assert_eq!(open(1, &ethernet(0x88e5)), named("MACsec"));
+        let ethernet = |kind: u16| [&[0; 12], &kind.to_be_bytes()[..], &[0x0c; 40]].concat();
+        assert_eq!(open(1, &ethernet(0x88e5)), named("encrypted MACsec"));
+        let unknown = Inside::Opaque(Opaque::EtherType(0x7777));
+        assert_eq!(open(1, &ethernet(0x7777)), unknown);
         assert_eq!(open(1, &ethernet(0x0806)), Inside::Other);
         assert_eq!(open(1, &ethernet(0x0800)[..13]), Inside::Short);
         let encrypted = [&[0x08, 0x41][..], &[0; 40]].concat();

@@ -1,12 +1,14 @@
 //! Captures: packets to connections and exchanges.
 //!
-//! [`pcap`], [`pcapng`] and [`snoop`] return packets. [`link`], [`ip`] and [`tunnel`] strip the
-//! headers around them. [`ConnectionTable`] finds the connection, [`tcp_connection`] orders its
-//! bytes, and `observe` reads them. Content that cannot be decoded is reported, never guessed.
+//! [`pcap`], [`pcapng`] and [`snoop`] return packets. [`link`], [`ether`], [`ip`] and [`tunnel`]
+//! strip the headers around them. [`ConnectionTable`] finds the connection, [`tcp_connection`]
+//! orders its bytes, and `observe` reads them. Content that cannot be decoded is reported, never
+//! guessed.
 
 mod connection_table;
 mod coverage;
 mod dns_lookups;
+mod ether;
 mod fragments;
 mod ip;
 mod ladder;
@@ -16,11 +18,14 @@ mod opaque;
 mod opening;
 mod pcap;
 mod pcapng;
+mod ppp;
 mod quic;
+mod reorder;
 mod snoop;
 mod tcp_connection;
 mod translation;
 mod tunnel;
+mod udp_tunnel;
 
 pub(crate) use connection_table::ConnectionTable;
 pub use ladder::{Ladder, LadderStep};
@@ -37,6 +42,7 @@ use intact_units::plural::counted;
 use intact_wire::pcapng::Reader;
 use intact_wire::tls::decrypt::KeyLog;
 use pcap::Pcap;
+use reorder::{REORDERING, Reorder};
 use snoop::Snoop;
 use std::io::Read;
 use std::time::Duration;
@@ -45,9 +51,6 @@ use std::time::Duration;
 const LONGEST: u32 = 16 << 20;
 /// Number of packets between two calls of `go_on`.
 const BREATH: u64 = 1024;
-
-/// Packets of several processors or interfaces are out of order by less than this, in nanoseconds.
-const REORDERING: u64 = 1_000_000_000;
 
 /// The steps back in the times of a capture: its parts are in the wrong order, or its clock was
 /// set.
@@ -177,10 +180,15 @@ pub(crate) fn detect(prefix: &[u8]) -> Option<Format> {
 pub(crate) fn begins_at(format: Format, prefix: &[u8]) -> Option<u64> {
     let mut window = ReadBuffer::new(prefix);
     let mut packets = Packets::open(format, &mut window).ok()?;
-    packets
-        .next(&mut window, &mut KeyLog::default())
-        .ok()
-        .map(|packet| packet.at)
+    let mut keys = KeyLog::default();
+    let mut first = packets.next(&mut window, &mut keys).ok()?.at;
+    // packets of another interface may be earlier
+    while let Ok(packet) = packets.next(&mut window, &mut keys) {
+        if first.saturating_sub(packet.at) < REORDERING {
+            first = first.min(packet.at);
+        }
+    }
+    Some(first)
 }
 
 /// Reads a capture into the connection table that all captures of an audit share.
@@ -197,12 +205,13 @@ pub(crate) fn read(
     };
     let mut count = 0;
     let mut steps_back = StepsBack::default();
+    let mut reorder = Reorder::default();
     let end = loop {
         match packets.next(&mut input.window, &mut writer.run.keys) {
             Ok(packet) => {
                 count += 1;
                 steps_back.note(packet.at);
-                network.take(&packet, writer);
+                reorder.take(&packet, &mut |packet| network.take(packet, writer));
             }
             Err(end) => break Some(end),
         }
@@ -210,6 +219,7 @@ pub(crate) fn read(
             break None;
         }
     };
+    reorder.finish(&mut |packet| network.take(packet, writer));
     let name = name(&input.path);
     let counts = network.take_counts();
     match end {
@@ -235,7 +245,27 @@ pub(crate) fn read(
             ),
         );
     }
+    record_other_ports(input, &counts, count, writer);
     Ok(input.account(Unit::Packets, count, counts.skipped + counts.opaque.total()))
+}
+
+/// Records a caveat for the datagrams of UDP that belong to no service that is known here.
+fn record_other_ports(
+    input: &Input,
+    counts: &PacketCounts,
+    packets: u64,
+    writer: &mut EventWriter<'_>,
+) {
+    if let Some(ports) = counts.other_ports.words() {
+        writer.caveat(
+            "udp-not-read",
+            format!(
+                "{}{} of {packets} packets are on UDP ports that are not known here ({ports}). If a tunnel is among them, the connections in it are not counted",
+                input.prefix(),
+                counts.other_ports.total()
+            ),
+        );
+    }
 }
 
 /// Records a caveat for the packets that could not be decoded.

@@ -3,13 +3,24 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// Number of reasons that are named.
+const NAMED: usize = 6;
+
 /// Why the contents of a packet cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Opaque {
     /// An unknown link type, as tcpdump numbers them.
     Link(u32),
+    /// An unknown EtherType.
+    EtherType(u16),
+    /// An unknown protocol of IP, by its number.
+    Protocol(u8),
     /// An unknown protocol within GRE, by its EtherType.
     Gre(u16),
+    /// An unknown protocol within PPP.
+    Ppp(u16),
+    /// A UDP port, by the smaller one of a datagram.
+    UdpPort(u16),
     /// An encapsulation with this name.
     Named(&'static str),
     /// The packet was cut off within its headers.
@@ -23,7 +34,11 @@ impl fmt::Display for Opaque {
                 Some(name) => write!(f, "unknown link type {link} ({name})"),
                 None => write!(f, "unknown link type {link}"),
             },
+            Opaque::EtherType(kind) => write!(f, "EtherType 0x{kind:04x}"),
+            Opaque::Protocol(number) => write!(f, "IP protocol {number}"),
             Opaque::Gre(kind) => write!(f, "GRE with protocol 0x{kind:04x}"),
+            Opaque::Ppp(protocol) => write!(f, "PPP with protocol 0x{protocol:04x}"),
+            Opaque::UdpPort(port) => write!(f, "UDP port {port}"),
             Opaque::Named(name) => f.write_str(name),
             Opaque::Cut => f.write_str("packets cut off within their headers"),
         }
@@ -71,17 +86,24 @@ impl OpaquePackets {
     pub(super) fn words(&self) -> Option<String> {
         let mut kinds: Vec<_> = self.0.iter().collect();
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        let words: Vec<String> = kinds
+        let mut words: Vec<String> = kinds
             .iter()
+            .take(NAMED)
             .map(|(what, count)| format!("{what}: {count}"))
             .collect();
+        let rest: u64 = kinds.iter().skip(NAMED).map(|(_, count)| **count).sum();
+        if rest > 0 {
+            words.push(format!("others: {rest}"));
+        }
         (!words.is_empty()).then(|| words.join(", "))
     }
 
     /// How to record a readable capture.
     pub(super) fn remedy(&self) -> &'static str {
         match self.0.iter().max_by_key(|(_, count)| **count) {
-            Some((Opaque::Link(_), _)) => "capture on another interface, e.g. `tcpdump -i any`",
+            Some((Opaque::Link(_), _)) => {
+                "capture on one interface of Ethernet or of the loopback, e.g. `tcpdump -i eth0`"
+            }
             Some((Opaque::Cut, _)) => "record whole packets with `tcpdump -s 0`",
             _ => "capture where the packets are not encapsulated, or in front of the tunnel",
         }

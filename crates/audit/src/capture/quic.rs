@@ -4,6 +4,7 @@
 //! packet. The encrypted content is never read.
 
 use super::ladder::{Ladder, LadderBuilder};
+use super::translation::{Pair, pair};
 use crate::audit::LadderSelection;
 use crate::event_writer::EventWriter;
 use intact_ledger::{
@@ -14,7 +15,7 @@ use intact_observe::authority::host_of;
 use intact_wire::Side;
 use intact_wire::quic::{Kind, QuicClientHello, packets};
 use intact_wire::tls::ClientHello;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
 /// Limit of connections that are followed at the same time; more are counted only.
@@ -29,6 +30,8 @@ const MAX_CLIMBING: usize = 64;
 const MIN_INITIAL: usize = 1200;
 /// Port of HTTP/3 servers.
 const PORT: u16 = 443;
+/// The number of version 2 (RFC 9369).
+const VERSION_2: u32 = 0x6b33_43cf;
 
 /// The connections of a capture.
 #[derive(Default)]
@@ -52,6 +55,8 @@ pub(super) struct Quic {
     pub(super) joined: u64,
     /// First packets of connections that were not followed, because memory is bounded.
     pub(super) untracked: u64,
+    /// Connections of a version that is not read.
+    pub(super) other_versions: HashSet<Pair>,
 }
 
 /// One connection.
@@ -156,6 +161,16 @@ impl Quic {
             talk.datagrams = talk.datagrams.saturating_add(1);
             if talk.ready_at.is_none() && talk.answered && kinds.later {
                 talk.ready_at = Some(at);
+            }
+            return true;
+        }
+        let pair = pair(source, target);
+        if self.other_versions.contains(&pair) {
+            return true;
+        }
+        if source.port().min(target.port()) == PORT && has_other_version(bytes) {
+            if self.other_versions.len() < MAX_LIVE {
+                self.other_versions.insert(pair);
             }
             return true;
         }
@@ -297,6 +312,18 @@ impl Quic {
             writer.close(connection.id, close);
         }
     }
+}
+
+/// Whether a datagram names a version of QUIC that is not read: a draft, or one from before the
+/// standard (its version is text after the id of the connection).
+fn has_other_version(bytes: &[u8]) -> bool {
+    let is_of_google = bytes.get(9..11).is_some_and(|version| version == b"Q0");
+    let version = bytes.get(1..5).and_then(|version| version.first_chunk());
+    let is_long = bytes.first().is_some_and(|first| first & 0xc0 == 0xc0);
+    let version = version
+        .filter(|_| is_long)
+        .map(|version| u32::from_be_bytes(*version));
+    is_of_google || version.is_some_and(|version| !matches!(version, 0 | 1 | VERSION_2))
 }
 
 /// The kinds of packets in a datagram.

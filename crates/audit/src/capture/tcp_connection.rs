@@ -8,7 +8,7 @@ use super::ladder::{Ladder, LadderBuilder};
 use crate::event_writer::EventWriter;
 use intact_ledger::{
     CloseKind, Connection, ConnectionId, DialFailure, Event, Failure, FingerprintKey, Nanos,
-    Origin, SetupPhase, Span,
+    Origin, Protocol, SetupPhase, Span,
 };
 use intact_observe::{Ending, ObservedConnection, Opaque, RunContext, TlsReading};
 use intact_wire::Side;
@@ -50,6 +50,8 @@ pub(super) struct TcpConnection {
     heard_at: u64,
     /// Number of segments that the client sent again after that packet.
     unheard_resent: u32,
+    /// A RST that the other side should have ignored, unless its sender goes on.
+    doubtful_reset: Option<(Side, Segment<'static>)>,
 }
 
 /// The result of a finished connection.
@@ -72,6 +74,10 @@ pub(super) struct EndedConnection {
     pub(super) carried: u64,
     /// What the capture lacks of it.
     pub(super) lacks: Lacks,
+    /// The responses in the capture show all requests of HTTP/1, whose packets it lacks.
+    pub(super) shows_requests: bool,
+    /// A side broke a rule of HTTP/2, so that what followed was not read.
+    pub(super) is_broken_off: bool,
     /// Its packets, if they were selected.
     pub(super) ladder: Option<Box<Ladder>>,
 }
@@ -157,6 +163,7 @@ impl TcpConnection {
             seen_at: at,
             heard_at: at,
             unheard_resent: 0,
+            doubtful_reset: None,
         }
     }
 
@@ -205,6 +212,18 @@ impl TcpConnection {
 
     /// Takes a segment.
     pub(super) fn take(&mut self, from: Side, segment: &Segment<'_>, writer: &mut EventWriter<'_>) {
+        // the text in a RST is a diagnosis for people (RFC 9293 section 3.5.3)
+        let without_text = segment.without_payload();
+        let segment = if segment.rst { &without_text } else { segment };
+        if segment.rst && self.is_ignored(from, segment) {
+            self.seen_at = self.seen_at.max(segment.at);
+            self.doubtful_reset = Some((from, without_text));
+            return;
+        }
+        // a side that goes on has reset nothing
+        if self.doubtful_reset.is_some_and(|(by, _)| by == from) && !segment.rst {
+            self.doubtful_reset = None;
+        }
         let Self {
             flow,
             delays,
@@ -262,6 +281,17 @@ impl TcpConnection {
         }
     }
 
+    /// Whether the other side ignores this RST (RFC 9293 sections 3.5.3 and 3.10.7): before the
+    /// connection is established, one that does not acknowledge the SYN; later, one whose number is
+    /// before what the other side has acknowledged.
+    fn is_ignored(&self, from: Side, segment: &Segment<'_>) -> bool {
+        let syns = [Side::Client, Side::Server].map(|side| self.flow.stream(side).facts().syn_at);
+        match (from, syns) {
+            (Side::Server, [Some(_), None]) => segment.ack != self.flow.client_start(),
+            _ => self.coverage.is_before_acked(from, segment.seq),
+        }
+    }
+
     /// Starts to keep its packets. Call it before the first packet.
     pub(super) fn climb(&mut self, client: SocketAddr, server: SocketAddr, base: u64) {
         self.ladder = Some(Box::new(LadderBuilder::new(
@@ -294,12 +324,19 @@ impl TcpConnection {
             coverage,
             observed,
             ladder,
+            doubtful_reset,
             ..
         } = &mut self;
         let mut context = CaptureContext {
             writer,
             ladder: ladder.as_deref_mut(),
         };
+        // nothing followed it: the connection ended by it all the same
+        if let Some((by, reset)) = doubtful_reset {
+            flow.push(*by, reset, |side, run| {
+                show(observed, side, run, &mut context);
+            });
+        }
         let end = flow.close();
         if let Some(Close {
             at,
@@ -349,7 +386,11 @@ impl TcpConnection {
                     let [since, until] = [heard_at, seen_at].map(|at| context.writer.nanos(at));
                     observed.note_unheard(Span::new(since, until));
                 }
-                // a response that is not in the capture did not fail
+                if end.is_none() && lacks.is_nothing() && hears_servers {
+                    let until = context.writer.nanos(now.max(seen_at));
+                    observed.note_recorded_until(until);
+                }
+                // a response that is not in the capture may have failed or not
                 let ending = match is_whole {
                     true => Ending::Observed,
                     false => Ending::Unobserved,
@@ -362,10 +403,21 @@ impl TcpConnection {
         }
         ConnectionState::Connection(EndedConnection {
             unseen: observed.unobserved_exchanges(),
-            blind: observed
-                .opaque()
-                .filter(|why| *why != Opaque::Unknown || lacks.is_nothing()),
+            blind: observed.opaque().filter(|why| {
+                let is_whole = lacks.is_nothing() && !observed.is_broken_off();
+                !matches!(why, Opaque::Unknown | Opaque::PartialRequest) || is_whole
+            }),
             carried: observed.exchanges(),
+            shows_requests: coverage.responses_show_requests()
+                && !lacks.packets
+                && lacks.cut_packets == 0
+                && observed.exchanges() > 0
+                && observed.unobserved_exchanges() == 0
+                && !observed
+                    .connection()
+                    .protocol
+                    .is_some_and(Protocol::has_streams),
+            is_broken_off: observed.is_broken_off(),
             lacks,
             ladder: ladder.take().map(|ladder| Box::new(ladder.finish())),
         })

@@ -1,88 +1,44 @@
-//! Tunnels in UDP or GRE: the inner packet, located by the headers alone.
+//! Tunnels in IP and GRE: the inner packet, located by the headers alone. [`super::udp_tunnel`]
+//! has those in UDP.
 //!
-//! Reads VXLAN (RFC 7348), GENEVE (RFC 8926), GTP-U (3GPP TS 29.281), GRE (RFC 2784, RFC 2890) and
-//! ERSPAN within it (draft-foschiano-erspan). A known tunnel that is not decoded is [`Opaque`].
-//! Verifies nothing and allocates nothing.
+//! Reads GRE (RFC 2784, RFC 2890) with ERSPAN (draft-foschiano-erspan), IP in IP, MPLS in IP (RFC
+//! 4023), Ethernet in IP (RFC 3378) and the authentication header (RFC 4302). A protocol that is
+//! not read is [`Opaque`], with its number, unless it is known to carry no IP packets. Verifies
+//! nothing and allocates nothing.
 
-use super::ip::Udp;
-use super::link::{Inside, ethernet, ethertype};
+use super::ether::{ethertype, mpls};
+use super::link::{Inside, ethernet};
 use super::opaque::Opaque;
+use super::ppp::ppp;
 
-/// UDP ports of tunnels. Linux uses 8472 for VXLAN by default, because it predates the assignment
-/// of 4789.
-mod port {
-    pub(super) const VXLAN: [u16; 2] = [4789, 8472];
-    pub(super) const GENEVE: u16 = 6081;
-    pub(super) const GTP_U: u16 = 2152;
+/// Protocol numbers of IP.
+mod protocol {
+    pub(super) const IPV4: u8 = 4;
+    pub(super) const IPV6: u8 = 41;
+    pub(super) const GRE: u8 = 47;
+    pub(super) const ESP: u8 = 50;
+    pub(super) const ETHER_IP: u8 = 97;
+    pub(super) const L2TP: u8 = 115;
+    pub(super) const MPLS: u8 = 137;
 }
 
-/// The contents of a UDP datagram on the port of a tunnel; `None` if it is no tunnel.
-pub(super) fn in_udp<'a>(udp: &Udp<'a>) -> Option<Inside<'a>> {
-    match udp.target {
-        target if port::VXLAN.contains(&target) => vxlan(udp.payload),
-        port::GENEVE => Some(geneve(udp.payload)),
-        port::GTP_U => gtp_u(udp.payload),
-        _ => None,
-    }
-}
+/// Protocols that carry no IP packets: ICMP, IGMP, routing, SCTP, RSVP, VRRP and so on.
+const WITHOUT_IP: [u8; 19] = [
+    1, 2, 3, 8, 9, 27, 33, 46, 58, 59, 88, 89, 103, 112, 113, 132, 135, 139, 140,
+];
 
-fn vxlan(payload: &[u8]) -> Option<Inside<'_>> {
-    // the flag that announces a network identifier
-    let is_vxlan = payload.first()? & 0x08 != 0;
-    is_vxlan.then(|| Inside::behind(payload.get(8..), ethernet))
-}
-
-fn geneve(payload: &[u8]) -> Inside<'_> {
-    let Some(&[first, flags, kind_high, kind_low, ..]) = payload.first_chunk::<8>() else {
-        return Inside::Short;
-    };
-    if first >> 6 != 0 {
-        return Inside::Opaque(Opaque::Named("GENEVE of an unknown version"));
+/// The contents of an IP packet that is neither TCP nor UDP.
+pub(super) fn in_ip(protocol: u8, payload: &[u8]) -> Inside<'_> {
+    match protocol {
+        protocol::IPV4 | protocol::IPV6 => Inside::Ip(payload),
+        protocol::GRE => gre(payload),
+        protocol::ETHER_IP => Inside::behind(payload.get(2..), ethernet),
+        protocol::MPLS => mpls(payload),
+        protocol::ESP => Inside::Opaque(Opaque::Named("IPsec ESP")),
+        protocol::L2TP => Inside::Opaque(Opaque::Named("L2TP version 3")),
+        protocol if WITHOUT_IP.contains(&protocol) => Inside::Other,
+        protocol => Inside::Opaque(Opaque::Protocol(protocol)),
     }
-    let is_control = flags & 0x80 != 0;
-    if is_control {
-        return Inside::Other;
-    }
-    let head = 8 + usize::from(first & 0x3f) * 4;
-    let kind = u16::from_be_bytes([kind_high, kind_low]);
-    Inside::behind(payload.get(head..), |rest| ethertype(kind, rest))
-}
-
-/// `None` for a datagram that is not GTP version 1.
-fn gtp_u(payload: &[u8]) -> Option<Inside<'_>> {
-    const USER_PACKET: u8 = 255;
-    let &[flags, kind, ..] = payload.first_chunk::<8>()?;
-    if flags >> 4 != 0b0011 {
-        return None;
-    }
-    if kind != USER_PACKET {
-        return Some(Inside::Other);
-    }
-    let Some(inner) = behind_gtp_u(flags, payload) else {
-        return Some(Inside::Short);
-    };
-    Some(match inner.first().map(|first| first >> 4) {
-        Some(4 | 6) => Inside::Ip(inner),
-        Some(_) => Inside::Opaque(Opaque::Named("GTP-U that carries no IP")),
-        None => Inside::Short,
-    })
-}
-
-/// The bytes after the header of GTP-U and its extension headers.
-fn behind_gtp_u(flags: u8, payload: &[u8]) -> Option<&[u8]> {
-    let has_more = flags & 0x07 != 0;
-    if !has_more {
-        return payload.get(8..);
-    }
-    let has_extensions = flags & 0x04 != 0;
-    let mut next = *payload.get(11)?;
-    let mut rest = payload.get(12..)?;
-    while has_extensions && next != 0 {
-        let len = usize::from(*rest.first()?) * 4;
-        next = *rest.get(..len)?.last()?;
-        rest = rest.get(len..)?;
-    }
-    Some(rest)
 }
 
 /// The contents of a GRE packet.
@@ -91,7 +47,7 @@ pub(super) fn gre(payload: &[u8]) -> Inside<'_> {
         return Inside::Short;
     };
     if version & 0x07 != 0 {
-        return Inside::Opaque(Opaque::Named("PPTP (GRE version 1)"));
+        return pptp(flags, version, payload);
     }
     let optional = [0x80, 0x20, 0x10].iter().filter(|&&bit| flags & bit != 0);
     let Some(rest) = payload.get(4 + 4 * optional.count()..) else {
@@ -106,11 +62,30 @@ pub(super) fn gre(payload: &[u8]) -> Inside<'_> {
         0x6558 => ethernet(rest),
         // keep-alive of the tunnel; IS-IS; ARP; CDP; NHRP
         0 | 0x00fe | 0x0806 | 0x2000 | 0x2001 => Inside::Other,
+        0x880b => ppp(rest),
         kind => match ethertype(kind, rest) {
-            Inside::Other => Inside::Opaque(Opaque::Gre(kind)),
+            Inside::Other | Inside::Opaque(Opaque::EtherType(_)) => {
+                Inside::Opaque(Opaque::Gre(kind))
+            }
             inside => inside,
         },
     }
+}
+
+/// The PPP frame of PPTP (RFC 2637 section 4.1): GRE version 1 with a key of length and call, and
+/// two optional numbers. A packet without a sequence number only acknowledges.
+fn pptp(flags: u8, version: u8, payload: &[u8]) -> Inside<'_> {
+    const SEQUENCE: u8 = 0x10;
+    const ACKNOWLEDGEMENT: u8 = 0x80;
+    if flags & SEQUENCE == 0 {
+        return Inside::Other;
+    }
+    let head = if version & ACKNOWLEDGEMENT == 0 {
+        12
+    } else {
+        16
+    };
+    Inside::behind(payload.get(head..), ppp)
 }
 
 /// ERSPAN type 3: 12 bytes of header, plus 8 if the last bit is set.
@@ -136,57 +111,21 @@ mod tests {
         [&[0; 12], &[8, 0][..], IP].concat()
     }
 
-    fn in_udp_to(target: u16, payload: &[u8]) -> Option<Inside<'_>> {
-        in_udp(&Udp {
-            source: 40_000,
-            target,
-            payload,
-        })
-    }
-
     #[test]
-    fn tunnels_in_udp_are_opened() {
-        let vxlan = [&[8, 0, 0, 0, 0, 0, 1, 0], &frame()[..]].concat();
-        let geneve_frame = [
-            &[0x02, 0, 0x65, 0x58, 0, 0, 1, 0],
-            &[0; 8][..],
-            &frame()[..],
-        ]
-        .concat();
-        let geneve_ip = [&[0, 0, 0x08, 0, 0, 0, 1, 0], IP].concat();
-        let gtp = [&[0x30, 255, 0, 4, 0, 0, 0, 1], IP].concat();
-        // a sequence number and two extension headers, the second one twice as long
-        let gtp_extended = [
-            &[0x36, 255, 0, 24, 0, 0, 0, 1][..],
-            &[0, 9, 0, 0x85],
-            &[1, 0, 0, 0xc0],
-            &[2, 0, 0, 0, 0, 0, 0, 0],
-            IP,
-        ]
-        .concat();
-        for (port, payload) in [
-            (4789, &vxlan),
-            (8472, &vxlan),
-            (6081, &geneve_frame),
-            (6081, &geneve_ip),
-            (2152, &gtp),
-            (2152, &gtp_extended),
-        ] {
-            assert_eq!(in_udp_to(port, payload), Some(Inside::Ip(IP)), "{port}");
-            for len in 0..payload.len() {
-                in_udp_to(port, &payload[..len]);
-            }
-        }
-        // an echo request of GTP, a datagram of something else, an Ethernet frame within GTP-U
-        let echo = [0x32, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0];
-        assert_eq!(in_udp_to(2152, &echo), Some(Inside::Other));
-        assert_eq!(in_udp_to(2152, b"hello, world"), None);
-        assert_eq!(in_udp_to(53, &vxlan), None);
-        let bridged = [&[0x30, 255, 0, 18, 0, 0, 0, 1], &frame()[..]].concat();
+    fn protocols_of_ip_are_read_known_or_named() {
+        assert_eq!(in_ip(4, IP), Inside::Ip(IP));
         assert_eq!(
-            in_udp_to(2152, &bridged),
-            Some(Inside::Opaque(Opaque::Named("GTP-U that carries no IP")))
+            in_ip(97, &[&[0x30, 0], &frame()[..]].concat()),
+            Inside::Ip(IP)
         );
+        assert_eq!(in_ip(137, &[&[0, 0, 1, 64], IP].concat()), Inside::Ip(IP));
+        for known in [1, 2, 58, 89, 132] {
+            assert_eq!(in_ip(known, IP), Inside::Other, "{known}");
+        }
+        for unknown in [0, 7, 99, 108, 143, 253, 255] {
+            let expected = Inside::Opaque(Opaque::Protocol(unknown));
+            assert_eq!(in_ip(unknown, IP), expected, "{unknown}");
+        }
     }
 
     #[test]
@@ -213,9 +152,16 @@ mod tests {
                 gre(&payload[..len]);
             }
         }
+        let pptp = [0x30, 0x81, 0x88, 0x0b, 0, 6, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1];
+        let compressed = [&pptp[..], &[0xfd, 0x90, 0]].concat();
+        assert_eq!(gre(&[&pptp[..], &[0x21], IP].concat()), Inside::Ip(IP));
         assert_eq!(
-            gre(&[0x30, 0x01, 0x88, 0x0b, 0, 0, 0, 0]),
-            Inside::Opaque(Opaque::Named("PPTP (GRE version 1)"))
+            gre(&compressed),
+            Inside::Opaque(Opaque::Named("compressed or encrypted PPP"))
+        );
+        assert_eq!(
+            gre(&[0x20, 0x81, 0x88, 0x0b, 0, 0, 0, 1, 0, 0, 0, 1]),
+            Inside::Other
         );
         assert_eq!(
             gre(&[0, 0, 0x65, 0x59, 0, 0, 0, 0]),

@@ -9,7 +9,7 @@ use super::places::{Left, Places};
 use crate::event_writer::EventWriter;
 use intact_ledger::{
     Certainty, Connection, ConnectionId, DialFailure, Event, Exchange, KeepAliveTerms, Nanos,
-    Origin, Protocol, Reuse, Scheme, Setup, Side, Span, Tls, Transport,
+    Origin, Owner, Protocol, Reuse, Scheme, Setup, Side, Span, Tls, Transport,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -95,8 +95,14 @@ impl AssignedConnection {
     }
 
     /// The connection as a row of the ledger.
-    fn connection(&self, entries: &[Entry]) -> Connection {
+    fn connection(&self, entries: &[Entry], has_runs: bool) -> Connection {
         let entry = &entries[self.entry];
+        // nothing is shared between runs
+        let number = entry.run + 1;
+        let owner = has_runs.then(|| Owner {
+            pid: number,
+            command: format!("run {number}").into(),
+        });
         let mut connection = Connection::new(self.id, self.at);
         if let Some(origin) = &entry.origin {
             let peer = |address| SocketAddr::new(address, origin.port);
@@ -121,6 +127,8 @@ impl AssignedConnection {
             };
         }
         connection.terms = self.terms;
+        connection.environment = owner.as_ref().map(|owner| owner.pid.into());
+        connection.owner = owner;
         connection.open_before = self.open_before;
         if self.is_inferred {
             connection.certainty = why();
@@ -202,7 +210,9 @@ pub(crate) fn record(source: &Source<'_>, writer: &mut EventWriter<'_>) -> Strin
         .filter(|entry| entry.at < writer.run.base);
     let early = (early.count() as u64, "input-out-of-order", EARLY);
     writer.caveats(source.prefix, &[early]);
+    let has_runs = source.entries.iter().any(|entry| entry.run > 0);
     let mut layout = Assignment {
+        has_runs,
         entries: source.entries,
         evidence,
         is_coarse: source.is_coarse,
@@ -237,7 +247,8 @@ pub(crate) fn record(source: &Source<'_>, writer: &mut EventWriter<'_>) -> Strin
         while let Some(connection) = connections.next_if(|connection| {
             connection.at <= exchange.end || connection.id == exchange.connection
         }) {
-            writer.record(Event::Opened(&connection.connection(source.entries)));
+            let connection = connection.connection(source.entries, has_runs);
+            writer.record(Event::Opened(&connection));
         }
         while let Some(lookup) = lookups.next_if(|lookup| lookup.span.end <= exchange.end) {
             writer.record(Event::Lookup(lookup));
@@ -246,7 +257,8 @@ pub(crate) fn record(source: &Source<'_>, writer: &mut EventWriter<'_>) -> Strin
         writer.record(Event::Exchange(&exchange));
     }
     for connection in connections {
-        writer.record(Event::Opened(&connection.connection(source.entries)));
+        let connection = connection.connection(source.entries, has_runs);
+        writer.record(Event::Opened(&connection));
     }
     for lookup in lookups {
         writer.record(Event::Lookup(lookup));
@@ -288,7 +300,7 @@ fn words(source: &Source<'_>, evidence: Evidence, writer: &mut EventWriter<'_>) 
             format!("written by {by}; reuse inferred from the time for connecting: {why}")
         }
         Evidence::Nothing => {
-            writer.incomplete(
+            writer.incomplete_connections(
                 &format!("{kind}-without-evidence"),
                 format!(
                     "{prefix}no entry shows which connection carried the request, nor when one was opened. Connections \
@@ -321,13 +333,17 @@ fn choose(source: &Source<'_>) -> Evidence {
 
 struct Assignment<'a> {
     entries: &'a [Entry],
+    /// The file holds several runs, each with a new process: nothing was opened before.
+    has_runs: bool,
     evidence: Evidence,
     is_coarse: bool,
     /// At least one entry has time for connecting, so that an entry without it means reuse.
     shows_connects: bool,
     laid: Vec<AssignedConnection>,
-    by_id: HashMap<&'a str, usize>,
-    by_origin: HashMap<Option<&'a Origin>, Places>,
+    /// By run and id.
+    by_id: HashMap<(u32, &'a str), usize>,
+    /// By run and origin.
+    by_origin: HashMap<(u32, Option<&'a Origin>), Places>,
 }
 
 impl Assignment<'_> {
@@ -336,7 +352,7 @@ impl Assignment<'_> {
         let id = writer.next_exchange();
         let end = writer.nanos(entry.ended_at().max(entry.at));
         if let Some(kind) = entry.outcome.failure()
-            && let Some(phase) = kind.setup_phase()
+            && let Some(phase) = entry.failed_in(kind)
         {
             let connection = self.fail(index, DialFailure::new(phase, kind), writer);
             return Placement {
@@ -358,7 +374,7 @@ impl Assignment<'_> {
         laid.carried += 1;
         laid.closing |= entry.client_closes || entry.server_closes;
         let origin = self.entries[laid.entry].origin.as_ref();
-        if let Some(places) = self.by_origin.get_mut(&origin) {
+        if let Some(places) = self.by_origin.get_mut(&(entry.run, origin)) {
             places.assign(at, laid.left());
         }
         let terms = &mut laid.terms;
@@ -370,6 +386,7 @@ impl Assignment<'_> {
         let reuse = match laid.carried {
             _ if entry.timings.has_setup() => Some(Reuse::Fresh),
             _ if has_id && entry.used_before => Some(Reuse::Reused),
+            0 | 1 if has_id && self.has_runs => Some(Reuse::Preconnected),
             // its connection was opened ahead, or carried requests before the file began
             0 | 1 => None,
             _ => shows_reuse.then_some(Reuse::Reused),
@@ -392,7 +409,7 @@ impl Assignment<'_> {
         if self.evidence == Evidence::Ids
             && let Some(id) = &entry.id
         {
-            let known = self.by_id.get(&**id).copied();
+            let known = self.by_id.get(&(entry.run, &**id)).copied();
             // streams wait for one setup together. An id that connects later is a new connection:
             // browsers count from 1 in each run
             return known.filter(|&at| !sets_up || entry.at < self.laid[at].ready_at);
@@ -400,7 +417,8 @@ impl Assignment<'_> {
         if sets_up {
             return None;
         }
-        let places = self.by_origin.get_mut(&entry.origin.as_ref())?;
+        let key = (entry.run, entry.origin.as_ref());
+        let places = self.by_origin.get_mut(&key)?;
         let free = places.free_at(entry.sent_at());
         // times in whole seconds overlap where requests did not; an entry without connecting used
         // an existing connection
@@ -424,9 +442,10 @@ impl Assignment<'_> {
         if let Some(id) = &entry.id
             && has_ids
         {
-            self.by_id.insert(id, at);
+            self.by_id.insert((entry.run, id), at);
         }
-        let places = self.by_origin.entry(entry.origin.as_ref()).or_default();
+        let key = (entry.run, entry.origin.as_ref());
+        let places = self.by_origin.entry(key).or_default();
         places.open(at);
         at
     }

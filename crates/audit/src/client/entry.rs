@@ -2,7 +2,9 @@
 //! generator.
 
 use crate::fields::split;
-use intact_ledger::{KeepAliveTerms, Method, Origin, Outcome, Protocol, Target};
+use intact_ledger::{
+    Failure, KeepAliveTerms, Method, Origin, Outcome, Protocol, SetupPhase, Target,
+};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -33,6 +35,17 @@ impl Timings {
         [self.send, self.wait, self.receive].iter().flatten().sum()
     }
 
+    /// Whether time passed while the request was sent and its response awaited.
+    pub(crate) fn has_round_trip(&self) -> bool {
+        let steps = [self.send, self.wait];
+        steps.into_iter().flatten().any(|nanos| nanos > 0)
+    }
+
+    /// Whether any step of the request took time, beyond waiting for its turn.
+    pub(crate) fn has_progress(&self) -> bool {
+        self.dns.is_some() || self.has_setup() || self.in_flight() > 0
+    }
+
     /// Whether a connection was set up for this request.
     pub(crate) fn has_setup(&self) -> bool {
         self.connect.or(self.ssl).is_some()
@@ -44,6 +57,8 @@ impl Timings {
 pub(crate) struct Entry {
     /// Nanoseconds since 1970.
     pub(crate) at: u64,
+    /// The run of the program, from 0: each is a process of its own.
+    pub(crate) run: u32,
     pub(crate) timings: Timings,
     /// The tool reports that an earlier request used the connection.
     pub(crate) used_before: bool,
@@ -102,6 +117,16 @@ impl Entry {
     pub(crate) fn set_status(&mut self, status: Option<u64>) {
         let status = status.and_then(|status| u16::try_from(status).ok());
         self.status = status.filter(|&status| status > 0);
+    }
+
+    /// The step of the setup that a failure of this kind ended. Of an unknown kind, that is the
+    /// transport, if nothing shows that the request had a connection.
+    pub(crate) fn failed_in(&self, kind: Failure) -> Option<SetupPhase> {
+        let has_connection = self.id.is_some() || self.status.is_some();
+        let is_in_setup =
+            kind == Failure::UnknownKind && !has_connection && !self.timings.has_round_trip();
+        kind.setup_phase()
+            .or(is_in_setup.then_some(SetupPhase::Connect))
     }
 
     /// When the request was sent.

@@ -1,6 +1,7 @@
 //! Reads a HAR document as a stream: entries are converted one by one, bodies are never stored.
 
 use super::raw::RawEntry;
+use super::runs::PageRuns;
 use super::short_strings::ShortStrings;
 use crate::client::Entries;
 use crate::lenient::Lenient;
@@ -10,6 +11,17 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use std::collections::HashSet;
 use std::fmt;
 use std::io::{BufReader, Read};
+use std::sync::Arc;
+
+/// What browsers and the tools that drive them call themselves in a HAR.
+const BROWSERS: [&str; 6] = [
+    "Browsertime",
+    "Chrome",
+    "Firefox",
+    "Safari",
+    "WebInspector",
+    "WebPagetest",
+];
 
 /// The content of a file.
 #[derive(Debug, Default)]
@@ -22,11 +34,42 @@ pub(super) struct Document {
     pub(super) seen: u64,
     /// Number of entries without network: from a cache, blocked, data URLs, or without a time.
     pub(super) skipped: u64,
+    /// The browser that loaded the pages, by the file.
+    browser: String,
+    runs: PageRuns,
     /// Indexes of the entries with Chrome's socket id.
     with_socket: HashSet<usize>,
 }
 
 impl Document {
+    /// Names the client of entries without a `User-Agent`, where the file is one of a browser.
+    fn name_browser(&mut self) {
+        let is_of_browser = |name: &&String| {
+            BROWSERS
+                .iter()
+                .any(|browser| name.eq_ignore_ascii_case(browser))
+        };
+        let name = [&self.browser, &self.creator]
+            .into_iter()
+            .find(is_of_browser);
+        let Some(agent) = name.map(|name| Arc::<str>::from(&**name)) else {
+            return;
+        };
+        for entry in self
+            .entries
+            .iter_mut()
+            .filter(|entry| entry.agent.is_none())
+        {
+            entry.agent = Some(agent.clone());
+        }
+    }
+
+    /// Whether WebPageTest wrote the file: the start of an entry is the time at which its request
+    /// was sent, after the setup.
+    fn is_by_webpagetest(&self) -> bool {
+        self.creator.eq_ignore_ascii_case("WebPageTest")
+    }
+
     /// Reads to the end, or to the first syntax error; entries before it are kept.
     pub(super) fn read(&mut self, input: impl Read) -> serde_json::Result<()> {
         let text = ShortStrings::new(BufReader::new(input));
@@ -36,6 +79,12 @@ impl Document {
             is_log: false,
         };
         let end = outer.deserialize(&mut json);
+        self.name_browser();
+        if self.is_by_webpagetest() {
+            for entry in self.entries.iter_mut() {
+                entry.at = entry.at.saturating_sub(entry.timings.before_send());
+            }
+        }
         // in the other entries, `connection` is a port
         if !self.with_socket.is_empty() {
             let entries = self.entries.iter_mut().enumerate();
@@ -100,6 +149,11 @@ impl<'de> Visitor<'de> for Outer<'_> {
                     let name = named.and_then(|named| named.name.text());
                     document.creator = name.unwrap_or_default();
                 }
+                (true, "browser") => {
+                    let named: Option<Named> = object.next_value()?;
+                    let name = named.and_then(|named| named.name.text());
+                    document.browser = name.unwrap_or_default();
+                }
                 (true, "entries") => object.next_value_seed(EntryList(document))?,
                 _ => {
                     object.next_value::<IgnoredAny>()?;
@@ -132,7 +186,9 @@ impl<'de> Visitor<'de> for EntryList<'_> {
             };
             document.seen += 1;
             match raw.read() {
-                Some(entry) => {
+                Some(mut entry) => {
+                    let page = raw.pageref.text();
+                    entry.run = page.map_or(0, |page| document.runs.of(&page));
                     if raw.has_socket_id() {
                         document.with_socket.insert(document.entries.len());
                     }

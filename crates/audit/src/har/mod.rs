@@ -5,6 +5,7 @@
 
 mod document;
 mod raw;
+mod runs;
 mod short_strings;
 
 use crate::client::{self, Source};
@@ -16,13 +17,13 @@ use crate::lenient;
 use crate::timestamp;
 use document::Document;
 
-/// The byte order mark, which some programs write first.
-const MARK: &[u8] = b"\xef\xbb\xbf";
-
 /// Whether the first bytes are those of a HAR: an object whose first key is `log`.
 pub(crate) fn is_har(prefix: &[u8]) -> bool {
-    let text = prefix.strip_prefix(MARK).unwrap_or(prefix);
-    lenient::behind(&text[..text.len().min(256)], &["{", "\"log\"", ":", "{"]).is_some()
+    lenient::behind(
+        &prefix[..prefix.len().min(256)],
+        &["{", "\"log\"", ":", "{"],
+    )
+    .is_some()
 }
 
 /// Start of the first entry in the prefix, in nanoseconds since 1970.
@@ -42,9 +43,6 @@ pub(crate) fn read(
     writer: &mut EventWriter<'_>,
 ) -> Result<InputSummary, AuditError> {
     let mut document = Document::default();
-    if input.window.available().starts_with(MARK) {
-        let _ = input.window.pull(MARK.len());
-    }
     let end = document.read(&mut input.window);
     let prefix = input.prefix();
     match end {
@@ -82,7 +80,7 @@ mod tests {
     #[test]
     fn a_har_is_detected_by_its_first_key() {
         assert!(is_har(b"{\"log\": {\"version\""));
-        assert!(is_har(b"\xef\xbb\xbf{\n  \"log\" : {"));
+        assert!(is_har(b"{\n  \"log\" : {"));
         assert!(!is_har(b"{\"log\": \"a line\"}"));
         assert!(!is_har(b"{\"level\":\"info\",\"log\":{}}"));
         assert!(!is_har(b"{\"log"));

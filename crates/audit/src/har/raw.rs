@@ -1,10 +1,10 @@
 //! One entry of a HAR file as it is stored, and its conversion.
 
 use crate::client::{Entry, Timings};
-use crate::fields::{add_terms, closes, failure, nanos_of_ms, protocol, split};
+use crate::fields::{HarError, add_terms, closes, har_error, nanos_of_ms, protocol, split};
 use crate::lenient::Lenient;
 use crate::timestamp;
-use intact_ledger::Outcome;
+use intact_ledger::{Failure, Outcome};
 use intact_observe::server_product;
 use intact_observe::user_agent::product;
 use serde::Deserialize;
@@ -20,7 +20,14 @@ const LOCAL_SOURCES: [&str; 4] = [
 ];
 
 /// The header fields that are read.
-const FIELDS: [&str; 5] = ["connection", "keep-alive", "server", "user-agent", "via"];
+const FIELDS: [&str; 6] = [
+    "connection",
+    "keep-alive",
+    "non-authoritative-reason",
+    "server",
+    "user-agent",
+    "via",
+];
 /// Limit of header fields that are kept per message.
 const MOST_FIELDS: usize = 64;
 
@@ -29,6 +36,7 @@ const MOST_FIELDS: usize = 64;
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct RawEntry {
     started_date_time: Lenient,
+    pub(super) pageref: Lenient,
     time: Lenient,
     #[serde(deserialize_with = "or_nothing")]
     request: RawRequest,
@@ -63,13 +71,23 @@ pub(super) struct RawEntry {
 }
 
 /// State of the cache. Firefox and Firebug write `afterRequest` only for a response from their
-/// cache.
+/// cache, Firefox as `null`. Other programs write both keys, as `null`, for every entry.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RawCache {
-    /// The key is present, perhaps as `null`.
-    #[serde(deserialize_with = "is_there")]
-    after_request: bool,
+    #[serde(deserialize_with = "presence")]
+    before_request: Presence,
+    #[serde(deserialize_with = "presence")]
+    after_request: Presence,
+}
+
+/// A key of an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Presence {
+    #[default]
+    Absent,
+    Null,
+    Value,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -91,8 +109,15 @@ struct RawResponse {
     headers_size: Lenient,
     body_size: Lenient,
     headers: RawHeaders,
+    status_text: Lenient,
     #[serde(rename = "_error")]
     error: Lenient,
+    /// Playwright.
+    #[serde(rename = "_failureText")]
+    failure_text: Lenient,
+    /// Chrome: bytes on the wire with the header section; 0 from its cache.
+    #[serde(rename = "_transferSize")]
+    transfer_size: Lenient,
     /// Chrome.
     #[serde(rename = "_fetchedViaServiceWorker")]
     by_service_worker: Lenient,
@@ -155,9 +180,10 @@ impl<'de> Visitor<'de> for HeaderList {
     }
 }
 
-/// Whether the key is present, also with `null`.
-fn is_there<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    serde::de::IgnoredAny::deserialize(deserializer).map(|_| true)
+/// Whether the key that is present has a value.
+fn presence<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Presence, D::Error> {
+    let value = Option::<serde::de::IgnoredAny>::deserialize(deserializer)?;
+    Ok(value.map_or(Presence::Null, |_| Presence::Value))
 }
 
 /// Reads `null` as the default value.
@@ -192,16 +218,8 @@ impl RawEntry {
             .server_ip_address
             .text()
             .and_then(|text| text.trim_matches(['[', ']']).parse().ok());
-        match (self.response.error.text(), entry.status) {
-            (Some(error), _) => entry.outcome = Outcome::Failed(failure(&error)?),
-            (None, Some(_)) => {}
-            // blocked, or cancelled before it was sent
-            (None, None) => return None,
-        }
-        // an entry without a duration, an address and a connection came from a cache
-        let is_instant = entry.time == 0 && entry.ended_at() == at;
-        let is_nowhere = entry.address.is_none() && entry.id.is_none();
-        if entry.outcome.is_ok() && is_nowhere && (is_instant || self.cache.after_request) {
+        entry.outcome = self.outcome(&entry)?;
+        if entry.outcome.is_ok() && self.is_cached(&entry) {
             return None;
         }
         let versions = [
@@ -220,7 +238,58 @@ impl RawEntry {
         Some(entry)
     }
 
-    /// Whether a cache or a service worker responded, so that no request was sent.
+    /// The outcome of a request; `None` if the browser blocked it, or if it was cancelled before it
+    /// went anywhere.
+    fn outcome(&self, entry: &Entry) -> Option<Outcome> {
+        let errors = [&self.response.error, &self.response.failure_text];
+        let error = errors.into_iter().find_map(Lenient::text);
+        match (error, entry.status) {
+            (Some(error), status) => match har_error(&error) {
+                HarError::NotSent => None,
+                HarError::AfterResponse if status.is_some() => Some(Outcome::Ok),
+                HarError::AfterResponse => Some(Outcome::Unknown),
+                HarError::Outcome(outcome) => Some(outcome),
+            },
+            (None, Some(_)) => Some(Outcome::Ok),
+            (None, None) => entry
+                .timings
+                .has_progress()
+                .then_some(Outcome::Failed(Failure::UnknownKind)),
+        }
+    }
+
+    /// Whether the response of an entry came from a cache, without a mark of its own.
+    fn is_cached(&self, entry: &Entry) -> bool {
+        let timings = &entry.timings;
+        // without a duration, an address and a connection
+        let is_instant = entry.time == 0 && entry.ended_at() == entry.at;
+        let is_nowhere = entry.address.is_none() && entry.id.is_none();
+        let is_marked = match self.cache.after_request {
+            Presence::Absent => false,
+            Presence::Null => self.cache.before_request == Presence::Absent,
+            Presence::Value => true,
+        };
+        let is_marked = is_marked && !timings.has_setup() && !timings.has_round_trip();
+        // Chrome before it had the mark; a WebSocket has no size either
+        let is_empty = self.response.transfer_size.number() == Some(0.0)
+            && !timings.has_setup()
+            && !self.has_socket_id()
+            && entry.status != Some(101);
+        is_nowhere && (is_instant || is_marked) || is_empty
+    }
+
+    /// Whether the browser itself redirected to HTTPS (HSTS), as Chrome reports it.
+    fn is_internal_redirect(&self) -> bool {
+        let text = self.response.status_text.text();
+        let by_text = text.is_some_and(|text| text == "Internal Redirect");
+        self.response.status.count() == Some(307)
+            && (by_text
+                || fields(&self.response.headers.0, "non-authoritative-reason")
+                    .next()
+                    .is_some())
+    }
+
+    /// Whether a cache, the browser or a service worker responded, so that no request was sent.
     fn is_local(&self) -> bool {
         let flags = [
             &self.from_cache,
@@ -229,6 +298,7 @@ impl RawEntry {
         ];
         let source = self.fetch_type.text();
         flags.into_iter().any(Lenient::is_set)
+            || self.is_internal_redirect()
             || source.is_some_and(|source| LOCAL_SOURCES.contains(&source.as_str()))
     }
 

@@ -19,6 +19,7 @@ use crate::event_writer::EventWriter;
 use crate::format::LoadGenerator;
 use crate::input::{Input, LONGEST_LINE};
 use crate::input_summary::{InputSummary, Unit};
+use crate::unread_lines::{LineState, UnreadLines};
 
 /// Converts lines to requests.
 trait Rows {
@@ -176,8 +177,7 @@ impl LoadGenerator {
 #[derive(Default)]
 struct ReadRows {
     entries: Entries,
-    lines: u64,
-    skipped: u64,
+    lines: UnreadLines,
     /// Number of requests above the limit.
     left_out: u64,
 }
@@ -193,12 +193,10 @@ impl ReadRows {
 
     /// Records caveats for requests that are missing.
     fn record_limits(&self, prefix: &str, format: &RowFormat, writer: &mut EventWriter<'_>) {
-        let ReadRows { lines, skipped, .. } = self;
         let read = self.entries.len();
         let words = format!("requests beyond the first {read} were not read");
         writer.incompletes(prefix, &[(self.left_out, "input-too-long", &words)]);
-        let words = format!("of {lines} lines cannot be read: their requests are not counted");
-        writer.incompletes(prefix, &[(*skipped, "lines-not-read", &words)]);
+        self.lines.record(prefix, "", writer);
         if let Some(missing) = format.missing {
             writer.incomplete("tool-without-failures", format!("{prefix}{missing}"));
         }
@@ -216,10 +214,13 @@ pub(crate) fn read(
     let mut rows = (format.rows)();
     let mut read = ReadRows::default();
     input.each_line(LONGEST_LINE, go_on, |line| {
-        let text = String::from_utf8_lossy(line);
+        let text = line.text();
         let taken = rows.take(text.trim_end());
-        read.lines += 1;
-        read.skipped += u64::from(taken.is_err());
+        let state = match taken {
+            Ok(_) => LineState::Read,
+            Err(_) => LineState::Unread,
+        };
+        read.lines.count(line, state);
         read.take(taken.unwrap_or_else(|NotARow(before)| before.map(|entry| *entry)));
         true
     });
@@ -253,7 +254,7 @@ pub(crate) fn read(
     };
     let evidence = client::record(&source, writer);
     let count = read.entries.len() as u64 + read.left_out;
-    let summary = input.account(Unit::Entries, count, read.skipped);
+    let summary = input.account(Unit::Entries, count, read.lines.unread);
     Ok(summary.with_evidence(evidence))
 }
 

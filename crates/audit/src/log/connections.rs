@@ -2,11 +2,11 @@
 
 use super::line::{Line, LogFailure};
 use super::serials::Serials;
-use crate::event_writer::EventWriter;
+use crate::event_writer::{EventWriter, agreeing};
 use crate::timestamp::Timestamp;
 use intact_ledger::{
-    Certainty, Close, ClosePoint, Connection, ConnectionId, Event, Exchange, Failure, Handshake,
-    Method, Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Side, Span, Target, Tls,
+    Certainty, Close, ClosePoint, Connection, ConnectionId, Event, Exchange, Handshake, Method,
+    Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Side, Span, Target, Tls,
 };
 use intact_observe::authority::split_authority;
 use intact_observe::user_agent::product;
@@ -32,6 +32,8 @@ const CLIENTS: usize = 65_536;
 /// Caveat for connections that were dropped.
 const LET_GO: &str =
     "connections were dropped to limit memory: later exchanges on them count as other connections";
+/// Caveat for requests that are not in the log.
+const MISSING: &str = "requests are missing, as the positions of the others on their connections show: the log is filtered, sampled or cut, and they are not counted";
 /// Status that nginx logs for a request that the client gave up.
 const CLIENT_CLOSED: u16 = 499;
 
@@ -50,6 +52,9 @@ struct LogConnection {
     id: ConnectionId,
     last_end: u64,
     carried: u64,
+    /// Requests with a position.
+    placed: u32,
+    least: u32,
     most: u32,
     first_seen: bool,
     /// Inferred: the connection was opened after the log's beginning, so its first request in the
@@ -60,6 +65,14 @@ struct LogConnection {
     /// Number of connections of this client up to the last request.
     of_client: u64,
     certainty: Certainty,
+}
+
+impl LogConnection {
+    /// Number of requests between the first and the last one that have no line.
+    fn missing(&self) -> u64 {
+        let span = (self.most + 1).saturating_sub(self.least);
+        u64::from(span.saturating_sub(self.placed))
+    }
 }
 
 /// Counts of lines by the evidence for their connection.
@@ -90,6 +103,8 @@ pub(crate) struct LogConnections {
     /// Evidence of the log that is being read.
     pub(super) evidence: Evidence,
     let_go: u64,
+    /// Requests that the positions of others on ended connections show, and that have no line.
+    missing: u64,
     /// Start of this log or of the first log that it continues, in nanoseconds since 1970.
     since: Option<u64>,
     /// End of the last request.
@@ -251,6 +266,8 @@ impl LogConnections {
             id: connection.id,
             last_end: time.end,
             carried: 0,
+            placed: 0,
+            least: u32::MAX,
             most: 0,
             first_seen: false,
             is_new,
@@ -305,6 +322,8 @@ impl LogConnections {
         match line.nth {
             Some(nth) => {
                 self.evidence.with_position += 1;
+                live.placed += 1;
+                live.least = live.least.min(nth);
                 live.most = live.most.max(nth);
                 live.first_seen |= nth == 1;
                 one.ordinal = Some(nth);
@@ -336,6 +355,7 @@ impl LogConnections {
         let Some(live) = self.live.remove(&key) else {
             return;
         };
+        self.missing += live.missing();
         let close = Close {
             at: writer.nanos(live.last_end),
             announced_by: moment.map(|_| Side::Server),
@@ -369,6 +389,11 @@ impl LogConnections {
     pub(crate) fn finish(&mut self, writer: &mut EventWriter<'_>) {
         let let_go = (self.let_go, "too-many-connections", LET_GO);
         writer.caveats("", &[let_go]);
+        let open: u64 = self.live.values().map(LogConnection::missing).sum();
+        let missing = self.missing + open;
+        if missing > 0 {
+            writer.incomplete_requests("log-positions-missing", agreeing(missing, MISSING));
+        }
         self.live.clear();
     }
 }
@@ -412,19 +437,17 @@ pub(crate) fn exchange(
     if line.took.is_some() {
         one.spans.wait = Some(Span::new(one.at, one.end));
     }
-    let failed = match (&line.failure, line.status) {
-        (Some(failed), _) => Some(failed.clone()),
-        (None, Some(CLIENT_CLOSED)) => Some(LogFailure::by_client()),
-        (None, Some(_)) => None,
-        (None, None) => Some(LogFailure {
-            kind: Failure::Truncated,
-            detail: "the log has no status".into(),
-        }),
+    let (outcome, detail) = match (&line.failure, line.status) {
+        (Some(LogFailure { kind, detail }), _) => (Outcome::Failed(*kind), detail.clone()),
+        (None, Some(CLIENT_CLOSED)) => {
+            let LogFailure { kind, detail } = LogFailure::by_client();
+            (Outcome::Failed(kind), detail)
+        }
+        (None, Some(_)) => return one,
+        (None, None) => (Outcome::Unknown, "the log has no status".into()),
     };
-    if let Some(LogFailure { kind, detail }) = failed {
-        one.outcome = Outcome::Failed(kind);
-        one.detail = Some(detail.into());
-    }
+    one.outcome = outcome;
+    one.detail = Some(detail.into());
     one
 }
 

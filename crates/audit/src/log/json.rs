@@ -2,7 +2,7 @@
 //! value, see [`super::json_names`].
 
 use super::json_names::{self, Dialect, SHARED};
-use super::line::{Line, LogFailure};
+use super::line::Line;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
@@ -21,11 +21,16 @@ pub(super) fn read(text: &str) -> Option<Line<'_>> {
     json.deserialize_map(object).ok()?;
     let mut line = found.line;
     line.settle(found.dialect.duration_unit);
-    if line.has_no_status && found.dialect.zero_is_client_closed {
-        line.failure = Some(LogFailure::by_client());
-    }
-    let has_outcome = line.status.is_some() || line.failure.is_some();
+    // 0: no handler has set a status, or the client closed before the response
+    let has_outcome = line.status.is_some() || line.has_no_status;
     (has_outcome && line.is_request()).then_some(line)
+}
+
+/// Whether it is a whole object that shows no request: a message of the server. A request without a
+/// time that can be read is one.
+pub(super) fn is_other(text: &str) -> bool {
+    let is_object = text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
+    is_object && read(text).is_none()
 }
 
 struct Found<'a> {
@@ -157,16 +162,15 @@ mod tests {
     }
 
     #[test]
-    fn caddys_status_of_0_is_a_client_that_closed_the_connection() {
+    fn caddys_status_of_0_decides_nothing() {
         let line = |status: &str| {
             format!(
                 r#"{{"level":"info","ts":1646861401.5,"request":{{"remote_ip":"127.0.0.1","remote_port":"41342","proto":"HTTP/1.1","method":"GET","host":"a","uri":"/x"}},"duration":0.3,"size":0{status}}}"#
             )
         };
         let text = line(r#","status":0"#);
-        let aborted = read(&text).unwrap();
-        assert_eq!(aborted.status, None);
-        assert_eq!(aborted.failure, Some(LogFailure::by_client()));
+        let unset = read(&text).unwrap();
+        assert_eq!((unset.status, unset.failure), (None, None));
         let text = line(r#","status":204"#);
         assert_eq!(read(&text).unwrap().failure, None);
         // no access log

@@ -12,8 +12,6 @@ pub(super) struct Dialect {
     names: &'static [(&'static str, Field)],
     /// Nanoseconds in one unit of `duration`.
     pub(super) duration_unit: f64,
-    /// A status of 0 means that the client closed the connection before the response.
-    pub(super) zero_is_client_closed: bool,
 }
 
 /// nginx with any names, and Envoy: the names of [`Field::named`].
@@ -22,7 +20,6 @@ pub(super) static SHARED: Dialect = Dialect {
     objects: &[],
     names: &[],
     duration_unit: 1e6,
-    zero_is_client_closed: false,
 };
 
 /// Caddy. Behind a trusted proxy, `client_ip` is the client, and the connection is that of
@@ -43,7 +40,6 @@ static CADDY: Dialect = Dialect {
         ("request.tls.resumed", Field::Resumed),
     ],
     duration_unit: 1e9,
-    zero_is_client_closed: true,
 };
 
 static TRAEFIK: Dialect = Dialect {
@@ -65,7 +61,6 @@ static TRAEFIK: Dialect = Dialect {
         ("request_User-Agent", Field::Agent),
     ],
     duration_unit: 1e9,
-    zero_is_client_closed: false,
 };
 
 static DIALECTS: [&Dialect; 2] = [&CADDY, &TRAEFIK];

@@ -3,7 +3,7 @@
 use super::line::Line;
 use super::pattern::{COMBINED, COMMON, ENVOY, Pattern};
 use super::w3c::Columns;
-use super::{balancer, json};
+use super::{balancer, json, notices};
 
 /// Number of lines that the detection reads.
 const LOOKED_AT: usize = 32;
@@ -41,6 +41,8 @@ impl LogFormat {
             .lines()
             .map(str::trim)
             .filter(|line| !line.is_empty() && !line.starts_with('#'))
+            // servers write messages of their own before the first request
+            .filter(|line| !notices::is_notice(line) && !json::is_other(line))
             .take(LOOKED_AT)
             .collect();
         let known = [
@@ -80,6 +82,29 @@ impl LogFormat {
             LogFormat::W3c(columns) => columns.read(text),
         }?;
         (line.end.is_some() || line.start.is_some()).then_some(line)
+    }
+
+    /// Whether a line that does not match is known to be no request. The logs of services hold
+    /// nothing else; servers also write messages.
+    pub(super) fn is_other(&self, text: &str) -> bool {
+        match self {
+            LogFormat::Json => json::is_other(text) || notices::is_notice(text),
+            LogFormat::Given(_)
+            | LogFormat::Usual(_)
+            | LogFormat::Envoy(_)
+            | LogFormat::Haproxy => json::is_other(text) || notices::is_notice(text),
+            LogFormat::Alb | LogFormat::AlbConnection | LogFormat::W3c(_) => false,
+        }
+    }
+
+    /// The remedy for lines that do not match, as the end of a sentence; empty if there is none.
+    pub(super) fn remedy(&self) -> &'static str {
+        match self {
+            LogFormat::Usual(_) | LogFormat::Envoy(_) | LogFormat::Json => {
+                ". Give the format with --log-format if it has others"
+            }
+            _ => "",
+        }
     }
 
     /// The name that users see.

@@ -9,6 +9,7 @@ mod json;
 mod json_names;
 mod line;
 pub(crate) mod log_format;
+mod notices;
 mod pattern;
 mod serials;
 mod w3c;
@@ -23,6 +24,7 @@ use crate::error::AuditError;
 use crate::event_writer::EventWriter;
 use crate::input::{Input, LONGEST_LINE};
 use crate::input_summary::{InputSummary, Unit};
+use crate::unread_lines::{LineState, UnreadLines};
 use connections::Evidence;
 use intact_ledger::{Evidence as Kind, EvidenceSet};
 use intact_units::plural::counted;
@@ -84,43 +86,41 @@ pub(crate) fn read(
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
     pools.begin(begins_at(input.window.available(), dialect));
-    let (mut lines, mut skipped, mut unread, mut early) = (0, 0, 0, 0);
+    let (mut lines, mut skipped, mut early) = (UnreadLines::default(), 0, 0);
     input.each_line(LONGEST_LINE, go_on, |line| {
-        let text = String::from_utf8_lossy(line);
+        let whole = line;
+        let text = line.text();
         let text = text.trim();
         if text.starts_with('#') {
             dialect.take_directive(text);
         }
-        if text.is_empty() || text.starts_with('#') {
+        if (text.is_empty() && !line.is_too_long) || text.starts_with('#') {
             return true;
         }
-        lines += 1;
         let line = dialect.read(text);
-        // some logs also hold lines that are not requests; only a line that looks like a request is
-        // missing
-        unread += u64::from(line.is_none() && text.contains("HTTP/"));
+        let state = match line {
+            Some(_) => LineState::Read,
+            None if dialect.is_other(text) => LineState::Other,
+            None => LineState::Unread,
+        };
+        lines.count(whole, state);
         let stamp = line.as_ref().and_then(|line| line.start.or(line.end));
         early += u64::from(stamp.is_some_and(|stamp| stamp.nanos < writer.run.base));
         let used = line.is_some_and(|line| pools.take(&line, writer));
         skipped += u64::from(!used);
         true
     });
-    if skipped == lines {
+    if skipped == lines.all {
         return Err(input.broken("no line can be parsed: pass the format from the server's configuration with --log-format"));
     }
     let prefix = input.prefix();
-    if unread > 0 {
-        writer.incomplete(
-            "lines-not-read",
-            format!("{prefix}{unread} of {lines} lines look like requests and are not in the log's format: they are not counted. Give the format with --log-format"),
-        );
-    }
+    lines.record(&prefix, dialect.remedy(), writer);
     writer.caveats(&prefix, &[(early, "input-out-of-order", EARLY)]);
     let (evidence, advice) = describe(dialect, pools.evidence, &prefix, writer);
     Ok(InputSummary {
         evidence: Some(evidence),
         advice,
-        ..input.account(Unit::Lines, lines, skipped)
+        ..input.account(Unit::Lines, lines.all, skipped)
     })
 }
 

@@ -56,6 +56,7 @@ pub(crate) fn read(
     let (mut events, mut skipped) = (0_u64, 0_u64);
     let mut whole = false;
     input.each_line(LONGEST, go_on, |line| {
+        let line = line.bytes;
         let mut line = line.trim_ascii();
         if line.is_empty() || line.starts_with(b"\"events\"") {
             return true;

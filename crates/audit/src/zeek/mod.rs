@@ -18,6 +18,7 @@ use crate::event_writer::EventWriter;
 use crate::format::Log;
 use crate::input::{Input, LONGEST_LINE};
 use crate::input_summary::{InputSummary, Unit};
+use crate::unread_lines::{LineState, UnreadLines};
 use record::RecordLayout;
 
 /// Error for a file that is none of the logs that its first lines announce.
@@ -50,27 +51,38 @@ pub(crate) fn read(
     let Some((_, layout)) = RecordLayout::detect(input.window.available()) else {
         return Err(input.broken(NO_RECORD));
     };
-    let (mut lines, mut skipped, mut early) = (0, 0, 0);
+    let (mut lines, mut skipped, mut early) = (UnreadLines::default(), 0, 0);
     weave.begin(log);
     input.each_line(LONGEST_LINE, go_on, |line| {
-        let text = String::from_utf8_lossy(line);
+        let whole = line;
+        let text = line.text();
         let text = text.trim_end_matches(['\r', '\n']);
-        if text.is_empty() || text.starts_with('#') {
+        if (text.is_empty() && !line.is_too_long) || text.starts_with('#') {
             return true;
         }
-        lines += 1;
         let record = layout.read(text);
+        let is_read = record.as_ref().is_some_and(|record| record.is_whole(log));
+        lines.count(
+            whole,
+            if is_read {
+                LineState::Read
+            } else {
+                LineState::Unread
+            },
+        );
         let start = record.as_ref().and_then(|record| record.start());
         early += u64::from(start.is_some_and(|start| start < writer.run.base));
+        let record = record.filter(|_| is_read);
         let used = record.is_some_and(|record| weave.take(log, &record, writer));
         skipped += u64::from(!used);
         true
     });
-    if lines > 0 && skipped == lines && !weave.knows_anything() {
+    if lines.all > 0 && skipped == lines.all && !weave.knows_anything() {
         return Err(input.broken(NO_RECORD));
     }
+    lines.record(&input.prefix(), "", writer);
     writer.caveats(&input.prefix(), &[(early, "input-out-of-order", EARLY)]);
-    let summary = input.account(Unit::Lines, lines, skipped);
+    let summary = input.account(Unit::Lines, lines.all, skipped);
     Ok(summary.with_evidence(evidence(log)))
 }
 

@@ -107,6 +107,16 @@ impl<'a> Record<'a> {
         ))
     }
 
+    /// Whether it has what Zeek writes on each line of this log.
+    pub(super) fn is_whole(&self, log: Log) -> bool {
+        let has_ends = self.start().is_some() && self.text(Field::Uid).is_some();
+        has_ends
+            && match log {
+                Log::Connections => self.ends().is_some() && self.text(Field::State).is_some(),
+                Log::Tls | Log::Requests => self.text(Field::Client).is_some(),
+            }
+    }
+
     /// The log of the line, for files without a header.
     fn log(&self) -> Option<Log> {
         let has = |field| self.values[field as usize].is_some();
@@ -193,7 +203,7 @@ impl RecordLayout {
                 record.set(*field, Cow::Borrowed(value));
             }
         }
-        Some(record)
+        values.next().is_none().then_some(record)
     }
 }
 

@@ -18,6 +18,27 @@ fn in_batches(batches: &[Vec<Vec<u8>>]) -> Outcome {
     reading::bytes(&capture.bytes(), KeyLog::default()).unwrap()
 }
 
+#[test]
+fn packets_of_two_interfaces_are_read_in_the_order_of_their_times() {
+    let tcp = Tcp::opened(40_000).exchange("/a").exchange("/b").close();
+    let mut capture = Capture::new(RAW);
+    // the packets of the server first, with their own times
+    for wanted in [End::Server, End::Client] {
+        for (place, (end, packet)) in tcp.packets.iter().enumerate() {
+            if *end == wanted {
+                capture.seek(place as u64 + 1);
+                capture.add(packet);
+            }
+        }
+    }
+    let stored = reading::bytes(&capture.bytes(), KeyLog::default()).unwrap();
+    let in_order = in_batches(&[tcp.all()]);
+    let rows = |outcome: &Outcome| -> Vec<String> {
+        outcome.rows.iter().map(|row| format!("{row:?}")).collect()
+    };
+    assert_eq!(rows(&stored), rows(&in_order));
+}
+
 /// Two connections with two requests each, one after the other.
 fn two_connections() -> Vec<Vec<u8>> {
     let [one, other] = [40_000, 40_001].map(|port| {

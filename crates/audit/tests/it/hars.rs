@@ -190,7 +190,6 @@ fn the_cache_mark_of_each_browser_is_known() {
         ("", r#","_fetchType":"Service Worker""#),
         ("", r#","_fromCache":"disk","connection":"443""#),
         (r#","_fetchedViaServiceWorker":true"#, ""),
-        ("", r#","cache":{"afterRequest":null}"#),
     ] {
         let local = entry_with("02", NO_SETUP, response, members);
         let outcome = har(&[sent.clone(), local]);

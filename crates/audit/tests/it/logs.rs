@@ -517,3 +517,30 @@ fn requests_that_clients_gave_up_failed_in_the_logs_of_balancers() {
     let detail = outcome.exchanges().nth(1).unwrap().detail.clone().unwrap();
     assert!(detail.contains("SD--"), "{detail}");
 }
+
+#[test]
+fn requests_between_positions_are_missing() {
+    let missing = |positions: &[u32], version: &str| {
+        let lines: String = positions
+            .iter()
+            .map(|nth| {
+                format!(
+                    "::1 - - [21/Nov/2026:08:00:{nth:02} +0000] \"GET /{nth} HTTP/{version}\" 200 5 \"-\" \"-\" conn=7 reqs={nth}\n"
+                )
+            })
+            .collect();
+        let outcome = reading::bytes(lines.as_bytes(), KeyLog::default()).unwrap();
+        let caveat = outcome.caveat("log-positions-missing").cloned();
+        caveat.map(|caveat| (caveat.message, caveat.incomplete && caveat.all_connections))
+    };
+    let (words, is_marked) = missing(&[1, 2, 9], "1.1").unwrap();
+    assert!(
+        words.starts_with("6 requests are missing") && is_marked,
+        "{words}"
+    );
+    assert_eq!(missing(&[1, 2, 3], "1.1"), None);
+    // the log began later, and streams end in any order
+    assert_eq!(missing(&[5, 6, 7], "1.1"), None);
+    assert_eq!(missing(&[3, 1, 2], "2.0"), None);
+    assert!(missing(&[3, 1, 5], "2.0").is_some());
+}

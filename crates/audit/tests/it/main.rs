@@ -4,12 +4,16 @@ mod captures;
 mod clients;
 mod copies;
 mod coverage;
+mod encapsulations;
+mod har_entries;
 mod hars;
 mod hostile;
+mod lines;
 mod logs;
 mod packets;
 mod partial;
 mod reading;
+mod rule_breakers;
 #[path = "../../../../fixtures/tests/skip.rs"]
 mod skip;
 mod suites;

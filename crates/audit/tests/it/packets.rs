@@ -50,6 +50,11 @@ impl Capture {
         self.at_us += us;
     }
 
+    /// Gives the next packet the time of the one with this place, from 1.
+    pub(crate) fn seek(&mut self, place: u64) {
+        self.at_us = 1_795_248_000_000_000 + 1000 * (place - 1);
+    }
+
     /// Goes back to the time before the last `packets` packets.
     pub(crate) fn rewind(&mut self, packets: usize) {
         self.at_us -= 1000 * packets as u64;

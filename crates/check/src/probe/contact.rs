@@ -192,6 +192,7 @@ fn may_be_the_other(contact: &FirstRequest) -> bool {
                 | Failure::ConnectReset
                 | Failure::Truncated
         ),
+        Outcome::Pending | Outcome::Unknown => false,
     }
 }
 

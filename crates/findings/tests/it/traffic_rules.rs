@@ -147,7 +147,9 @@ fn two_virtual_hosts_of_one_server_use_the_same_ports() {
     let found = of_rule(&facts, "ports-running-out");
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
-        found[0].claim.contains("8 new connections") || found[0].claim.contains("480"),
+        found[0]
+            .claim
+            .contains("337 new connections in 60 s, projected from 1.42 s"),
         "{}",
         found[0].claim
     );
@@ -654,5 +656,63 @@ fn a_page_with_a_warning_ends_with_the_next_commands() {
         facts_of(&rows[..3], &["intact", "watch", "--", "node"])
             .next
             .is_empty()
+    );
+}
+
+#[test]
+fn connections_from_before_the_recording_take_no_new_ports() {
+    let rows: Vec<_> = (0..20)
+        .flat_map(|nth| {
+            let mut row = opened(nth, nth * 200, Some("a.example"));
+            row["open_before"] = true.into();
+            let one = exchange(nth, nth * 200, nth * 200 + 20, 9);
+            [
+                row,
+                one,
+                closed(nth, nth * 200 + 21, "client", "after-exchange", 1),
+            ]
+        })
+        .collect();
+    assert!(of_rule(&facts(&rows), "ports-running-out").is_empty());
+}
+
+#[test]
+fn a_finding_that_ended_is_no_warning() {
+    let rows = |fixed: u64| -> Vec<Value> {
+        let mut rows = Vec::new();
+        for nth in 0..400 {
+            rows.push(opened(nth, nth * 200, Some("a.example")));
+            rows.push(exchange(nth, nth * 200, nth * 200 + 20, 1));
+            rows.push(closed(nth, nth * 200 + 21, "client", "after-exchange", 1));
+        }
+        let begun = 400 * 200;
+        rows.push(opened(400, begun, Some("a.example")));
+        for nth in 0..fixed {
+            let at = begun + nth * 200;
+            rows.push(exchange(400, at, at + 20, nth + 1));
+        }
+        rows
+    };
+    let rules = |facts: &ObservedFacts, severity: Severity| -> Vec<&'static str> {
+        let found = facts.findings.iter().filter(|one| one.severity == severity);
+        found
+            .map(|one| one.rule)
+            .filter(|rule| rule.starts_with("new-"))
+            .collect()
+    };
+    // without the fix, and with it
+    let (never, fixed) = (facts(&rows(0)), facts(&rows(400)));
+    let warned = rules(&never, Severity::Warning);
+    assert!(!warned.is_empty());
+    assert!(rules(&fixed, Severity::Warning).is_empty());
+    let ended = fixed
+        .findings
+        .iter()
+        .find(|one| one.rule == warned[0])
+        .unwrap();
+    assert!(
+        ended.evidence.to_string().contains("it has ended"),
+        "{}",
+        ended.evidence
     );
 }

@@ -6,7 +6,9 @@ mod action;
 #[cfg(unix)]
 mod architecture;
 mod audit;
+mod audit_gates;
 mod audit_tiers;
+mod audit_words;
 #[cfg(target_os = "linux")]
 mod bench_io;
 mod bench_like;

@@ -2,7 +2,6 @@
 //! order and in seconds, so that scripts for hey work. Our columns follow.
 
 use crate::exchange::{Exchange, Phase};
-use crate::failure::Outcome;
 use crate::reuse::Reuse;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -39,10 +38,7 @@ pub fn write_row(
     optional(out, exchange.ordinal)?;
     optional(out, exchange.reuse.map(Reuse::as_str))?;
     optional(out, exchange.stream)?;
-    match exchange.outcome {
-        Outcome::Ok => write!(out, "ok,")?,
-        Outcome::Failed(kind) => write!(out, "{kind},")?,
-    }
+    write!(out, "{},", exchange.outcome.id())?;
     write!(out, "{},{},", exchange.at.0, exchange.end.0)?;
     for phase in Phase::ALL {
         optional(out, spans.of(phase).map(|span| span.nanos()))?;

@@ -111,7 +111,7 @@ impl<W: Write> HarWriter<W> {
                 "content": {"size": bytes.decoded.unwrap_or(bytes.body), "mimeType": ""},
                 "headersSize": answered, "bodySize": bytes.body,
                 "_grpcStatus": exchange.grpc.and_then(|call| call.status),
-                "_error": exchange.outcome.failure().map(|kind| kind.id()),
+                "_error": (!outcome.is_ok()).then(|| outcome.id()),
             },
             "comment": comment,
             "cache": {},

@@ -77,7 +77,9 @@ fn since(step: &LevelShift) -> Option<Headline> {
     };
     let assessment = Assessment::good_if(gain);
     let before_ms = before.mean_ms.filter(|mean| *mean > 0.0);
-    let (number, caption) = match (step.difference_ms, before_ms) {
+    // a difference that may be none is no headline
+    let difference = step.difference_ms.filter(|one| one.excludes_zero());
+    let (number, caption) = match (difference, before_ms) {
         (Some(difference), Some(before)) => (
             HeadlineShare::saved(-difference.value / before),
             "of the time of a request",

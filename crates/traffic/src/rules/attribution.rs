@@ -344,8 +344,10 @@ impl<'a> Attribution<'a> {
 
 /// What this number of setups of a destination costs.
 pub fn cost_ms(counts: &Counts, connections: u64) -> Option<f64> {
-    let mean = counts.setup_total.mean()?;
-    Some(mean * connections as f64 / NANOS_PER_MS)
+    let setup = &counts.setup_total;
+    // where some connections do not show their setup, no more than was seen
+    let nanos = (setup.mean()? * connections as f64).min(setup.nanos as f64);
+    Some(nanos / NANOS_PER_MS)
 }
 
 /// A cost as a share of the time of all exchanges, with the setup that none waited for.

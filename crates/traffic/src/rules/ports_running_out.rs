@@ -15,7 +15,7 @@ const RANGE: (u16, u16) = (32_768, 60_999);
 /// The share of the range from which on it speaks.
 const HALF: f64 = 0.5;
 /// A rate over less than this, in seconds, is no rate.
-const SHORTEST: u64 = 1;
+const SHORTEST: f64 = 1.0;
 
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
@@ -67,6 +67,14 @@ enum Target {
     Destination(usize),
 }
 
+/// The openings in 60 s.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    opened: u64,
+    /// The seconds that they are projected from, if fewer were observed.
+    seconds: Option<f64>,
+}
+
 /// The openings to one target.
 #[derive(Default)]
 struct Openings {
@@ -81,7 +89,10 @@ struct PortsRunningOut {
 
 impl Fold for PortsRunningOut {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
-        if let (Event::Opened(connection), Some(destination)) = (event, context.destination) {
+        if let (Event::Opened(connection), Some(destination)) = (event, context.destination)
+            // its port was taken before, and is not in TIME_WAIT
+            && !connection.open_before
+        {
             // a server sees a port of the client's, which differs for each connection
             let address = connection.peer.filter(|_| context.is_of_client);
             let target = address.map_or(Target::Destination(destination), Target::Address);
@@ -100,7 +111,7 @@ impl Fold for PortsRunningOut {
         let range = u64::from(high.saturating_sub(low)) + 1;
         let mut findings = Vec::new();
         let mut named: BTreeSet<usize> = BTreeSet::new();
-        for (projected, destinations) in self.by_use(attribution) {
+        for (Use { opened, seconds }, destinations) in self.by_use(attribution) {
             // one server is one finding
             let unnamed = destinations.iter().filter(|one| !named.contains(*one));
             let mut unnamed: Vec<String> = unnamed.map(|&one| attribution.name(one)).collect();
@@ -113,7 +124,7 @@ impl Fold for PortsRunningOut {
             let failed: u64 = failed.sum();
             let of_each = counts().map(holders);
             let (client, server) = of_each.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-            let share = projected as f64 / range as f64;
+            let share = opened as f64 / range as f64;
             if failed == 0 && (share < HALF || client < server) {
                 continue;
             }
@@ -124,13 +135,25 @@ impl Fold for PortsRunningOut {
                     dials_failed = Value::Count(failed, "dial")
                 )
             } else {
-                statement!(
-                    "{opened} in {window} s use {used} of the {ports} local ports",
-                    opened = Value::Count(projected, "new connection"),
-                    window = Value::Seconds(TIME_WAIT),
-                    used = Value::Share(share.min(1.0)),
-                    ports = Value::Number(range)
-                )
+                let opened = Value::Count(opened, "new connection");
+                let used = Value::Share(share.min(1.0));
+                match seconds {
+                    None => statement!(
+                        "{opened} in {window} s use {used} of the {ports} local ports",
+                        opened = opened,
+                        window = Value::Seconds(TIME_WAIT),
+                        used = used,
+                        ports = Value::Number(range)
+                    ),
+                    Some(seconds) => statement!(
+                        "{opened} in {window} s, projected from {observed}, would use {used} of the {ports} local ports",
+                        opened = opened,
+                        window = Value::Seconds(TIME_WAIT),
+                        observed = Value::Duration(seconds * 1e3),
+                        used = used,
+                        ports = Value::Number(range)
+                    ),
+                }
             };
             let mut evidence = statement!(
                 "the client closed {closed_by_client} first and holds their ports in TIME_WAIT, the server {closed_by_server}",
@@ -156,31 +179,39 @@ impl Fold for PortsRunningOut {
 
 impl PortsRunningOut {
     /// The openings in 60 s to each target, with its destinations; the most first.
-    fn by_use(&self, attribution: &Attribution<'_>) -> Vec<(u64, BTreeSet<usize>)> {
+    fn by_use(&self, attribution: &Attribution<'_>) -> Vec<(Use, BTreeSet<usize>)> {
         let now = attribution.tracker().now;
         let targets = self.targets.values();
-        let mut all: Vec<(u64, BTreeSet<usize>)> = targets
-            .map(|one| (one.window.projected(now), one.destinations.clone()))
+        let first = targets.clone().filter_map(|one| one.window.first).min();
+        let observed = first.map_or(0, |first| now.since(first)) as f64 / 1e9;
+        let mut all: Vec<(Use, BTreeSet<usize>)> = targets
+            .map(|one| (one.window.projected(observed), one.destinations.clone()))
             .collect();
         // dials that failed may have no opening
         all.extend(
             attribution
                 .destinations()
-                .map(|(at, ..)| (0, BTreeSet::from([at]))),
+                .map(|(at, ..)| (Use::default(), BTreeSet::from([at]))),
         );
-        all.sort_by_key(|one| std::cmp::Reverse(one.0));
+        all.sort_by_key(|one| std::cmp::Reverse(one.0.opened));
         all
     }
 }
 
 impl Window {
-    /// Openings in the busiest 60 s; where less than that was observed, at its rate.
-    fn projected(&self, now: Nanos) -> u64 {
-        let observed = self.first.map_or(0, |first| now.since(first)) / 1_000_000_000;
-        if !(SHORTEST..TIME_WAIT).contains(&observed) {
-            return self.most;
+    /// Openings in the busiest 60 s; where less than that was observed, at the rate of these
+    /// seconds.
+    fn projected(&self, observed: f64) -> Use {
+        if !(SHORTEST..TIME_WAIT as f64).contains(&observed) {
+            return Use {
+                opened: self.most,
+                seconds: None,
+            };
         }
-        self.most * TIME_WAIT / observed
+        Use {
+            opened: (self.most as f64 * TIME_WAIT as f64 / observed) as u64,
+            seconds: Some(observed),
+        }
     }
 }
 

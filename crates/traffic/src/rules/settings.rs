@@ -29,6 +29,13 @@ pub(super) fn server(counts: &Counts) -> Option<&'static Server> {
 /// measured of it.
 pub(super) fn for_client(remedy: Remedy, client: Option<&Client>, mut finding: Finding) -> Finding {
     let own = client.and_then(|client| client.advice(remedy));
+    if client.is_some_and(|client| client.is_browser) {
+        // the advice to a program is none to a page
+        if let Some(advice) = own {
+            finding.fix = Statement::text(advice);
+        }
+        return finding;
+    }
     let advice = own.or_else(|| unrecognised(remedy).map(str::to_owned));
     if let Some(advice) = advice {
         finding.fix = finding.fix.then(". ", Statement::text(advice));

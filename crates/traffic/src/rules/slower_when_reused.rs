@@ -1,42 +1,106 @@
 //! `slower-when-reused`: the response takes longer on a kept connection than on a new one.
 
-use super::{Attribution, RuleRow};
-use crate::Counts;
+use super::{Attribution, Fold, RuleRow};
+use crate::Context;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::reuse_delay::{Arrivals, FIX, ReuseDelay};
-use intact_ledger::Evidence;
-use intact_ledger::Reuse;
+use intact_ledger::{Cell, Event, Evidence, Exchange, Reuse};
+use std::collections::BTreeMap;
 
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "slower-when-reused",
         what: "Responses take longer on reused connections than on new ones. Usually Nagle's algorithm on one side meets delayed acknowledgements on the other: about 40 ms a request.",
-        evidence: "The times of complete requests without setup, fresh and reused separately, as distributions: not every reused response has to be slow.",
+        evidence: "The times of complete requests without setup, fresh and reused separately, as distributions: not every reused response has to be slow. Only responses to the same method and target are compared, where numbers in the target stand for one another.",
         threshold: "A response is late if it takes 15 ms and 10 % more than the median on new connections. Their share is 25 points larger on reused connections, and chance explains that with 5 % at most (Fisher's exact test). With fewer than three fresh requests, or if requests overlapped (later ones queue longer), the limit is stricter. The medians must differ by 35 to 60 ms, as with a delayed acknowledgement, and by more than the fresh median.",
-        false_positives: "Different requests on fresh and on reused connections (a log-in first, a search later). This is an observation; `intact bench` measures the cause.",
+        false_positives: "A target whose first response is faster than later ones for a reason of its own. This is an observation; `intact bench` measures the cause.",
         fix: FIX,
         risk: "TCP_NODELAY with several writes sends more and smaller packets",
         needs: &[Evidence::Durations],
     },
-    fold: || Box::new(findings),
+    fold: || Box::<SlowerWhenReused>::default(),
 };
 
-fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
-    let found = attribution.destinations().filter_map(|(_, name, counts)| {
-        let delay = delay(counts)?;
-        let (severity, evidence) = (Severity::Warning, delay.evidence());
-        let said = delay.claim();
-        Some(Finding::by(&RULE.doc, severity, name, said, evidence))
-    });
-    found.collect()
+/// Limit of targets whose responses are compared.
+const TARGETS: usize = 512;
+/// Bytes of a target that distinguish it.
+const LONGEST: usize = 128;
+
+/// The exchanges of each kind of request: its destination, method and target, where numbers stand
+/// for one another. A response to another request may take longer for any reason.
+#[derive(Default)]
+struct SlowerWhenReused {
+    kinds: BTreeMap<(usize, String), Cell>,
 }
 
-fn delay(counts: &Counts) -> Option<ReuseDelay> {
-    let cell = &counts.detail.as_ref()?.cell;
-    let of = |reuse: Reuse| cell.merged(|key| key.outcome.is_ok() && key.reuse == Some(reuse));
-    let arrivals = match counts.has_overlaps() {
-        true => Arrivals::Several,
-        false => Arrivals::OneByOne,
-    };
-    ReuseDelay::of_groups(&of(Reuse::Fresh)?, &of(Reuse::Reused)?, arrivals)
+/// The name of a request by its method and target, with `0` for each number.
+fn kind(exchange: &Exchange) -> String {
+    let method = exchange
+        .method
+        .as_ref()
+        .map_or("", |method| method.as_str());
+    let target = exchange
+        .target
+        .as_ref()
+        .map_or("", |target| target.as_str());
+    let mut name = format!("{method} ");
+    let mut was_digit = false;
+    let mut letters = target.chars().take(LONGEST).peekable();
+    while let Some(letter) = letters.next() {
+        let is_point =
+            letter == '.' && was_digit && letters.peek().is_some_and(char::is_ascii_digit);
+        let is_digit = letter.is_ascii_digit() || is_point;
+        match (is_digit, was_digit) {
+            (true, true) => {}
+            (true, false) => name.push('0'),
+            (false, _) => name.push(letter),
+        }
+        was_digit = is_digit;
+    }
+    name
+}
+
+impl Fold for SlowerWhenReused {
+    fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
+        let (Event::Exchange(exchange), Some(destination)) = (event, context.destination) else {
+            return;
+        };
+        if exchange.warmup || !exchange.outcome.is_ok() || exchange.measured_latency().is_none() {
+            return;
+        }
+        let key = (destination, kind(exchange));
+        if self.kinds.len() < TARGETS || self.kinds.contains_key(&key) {
+            self.kinds.entry(key).or_default().exchange(exchange);
+        }
+    }
+
+    fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
+        let found = attribution.destinations().filter_map(|(at, name, counts)| {
+            let arrivals = match counts.has_overlaps() {
+                true => Arrivals::Several,
+                false => Arrivals::OneByOne,
+            };
+            let kinds = self
+                .kinds
+                .iter()
+                .filter(|((destination, _), _)| *destination == at);
+            let delays = kinds.filter_map(|(_, cell)| delay(cell, arrivals));
+            // the one that most requests show
+            let delay = delays
+                .max_by_key(|(reused, _)| *reused)
+                .map(|(_, delay)| delay)?;
+            let (severity, evidence) = (Severity::Warning, delay.evidence());
+            let said = delay.claim();
+            Some(Finding::by(&RULE.doc, severity, name, said, evidence))
+        });
+        found.collect()
+    }
+}
+
+/// The delay in the exchanges of one kind, with the number of those that reused a connection.
+fn delay(cell: &Cell, arrivals: Arrivals) -> Option<(u64, ReuseDelay)> {
+    let of = |reuse: Reuse| cell.merged(|key| key.reuse == Some(reuse));
+    let reused = of(Reuse::Reused)?;
+    let delay = ReuseDelay::of_groups(&of(Reuse::Fresh)?, &reused, arrivals)?;
+    Some((reused.count(), delay))
 }

@@ -141,6 +141,14 @@ impl Head {
 
     /// Checks the rules that need no payload, so that a bad frame is refused before its payload
     /// arrives.
+    /// Whether it carries a part of a message: a header block or a body.
+    pub(super) fn is_of_message(&self) -> bool {
+        matches!(
+            self.kind,
+            kind::DATA | kind::HEADERS | kind::PUSH_PROMISE | kind::CONTINUATION
+        )
+    }
+
     pub(super) fn check(&self) -> Result<(), Error> {
         let (frame, sizes) = match self.kind {
             kind::DATA => ("DATA", 0..=u32::MAX),

@@ -91,8 +91,8 @@ impl Default for Http2Observer {
             lost: None,
         };
         Self {
-            client: direction(FrameReader::client(limits)),
-            server: direction(FrameReader::server(limits)),
+            client: direction(FrameReader::client(limits).observing()),
+            server: direction(FrameReader::server(limits).observing()),
             streams: BTreeMap::new(),
             facts: Http2Facts::default(),
             last_processed: None,

@@ -41,6 +41,8 @@ const MAX_HELD: u32 = 1 << 17;
 #[derive(Debug)]
 pub struct FrameReader {
     limits: Limits,
+    /// It reads what another endpoint receives, which may accept what breaks a rule.
+    is_observer: bool,
     state: State,
     /// The start of an incomplete frame or preface.
     held: Vec<u8>,
@@ -86,6 +88,7 @@ impl FrameReader {
     pub fn server(limits: Limits) -> Self {
         Self {
             limits,
+            is_observer: false,
             state: State::First,
             held: Vec::new(),
             whole: Vec::new(),
@@ -98,6 +101,16 @@ impl FrameReader {
         Self {
             state: State::Preface,
             ..Self::server(limits)
+        }
+    }
+
+    /// The same for a passive observer: the first frame need not be SETTINGS, and a frame that
+    /// breaks a rule is [`Frame::Unknown`] or what it says, where frames can be found after it.
+    #[must_use]
+    pub fn observing(self) -> Self {
+        Self {
+            is_observer: true,
+            ..self
         }
     }
 
@@ -136,12 +149,13 @@ impl FrameReader {
                 end_stream: frame.is_complete() && frame.end_stream,
             })),
             Found::Frame(head, place) => {
+                let is_observer = self.is_observer;
                 match Frame::check(head, place.within(input, &self.whole, &self.block)) {
-                    Ok(()) => Some(Frame::parse(
+                    Err(error) if !is_observer => return Err(self.fail(error)),
+                    _ => Some(Frame::parse(
                         head,
                         place.within(input, &self.whole, &self.block),
                     )),
-                    Err(error) => return Err(self.fail(error)),
                 }
             }
             Found::Block(open, place) => {
@@ -236,6 +250,7 @@ impl FrameReader {
     /// Checks the rules about a frame's header.
     fn check(&self, head: &Head) -> Result<(), Error> {
         match self.state {
+            State::First if self.is_observer => {}
             State::First if head.kind != kind::SETTINGS || head.has(flag::ACK) => {
                 return Err(Error::Preface);
             }
@@ -275,7 +290,11 @@ impl FrameReader {
                 });
             }
         }
-        head.check()
+        match head.check() {
+            // its length is known, and nothing of it is a header block or a body
+            Err(_) if self.is_observer && !head.is_of_message() => Ok(()),
+            checked => checked,
+        }
     }
 
     fn advance_data(

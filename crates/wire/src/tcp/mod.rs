@@ -35,6 +35,22 @@ pub struct Segment<'a> {
     pub at: u64,
 }
 
+impl Segment<'_> {
+    /// The segment without its payload.
+    pub fn without_payload(&self) -> Segment<'static> {
+        Segment {
+            payload: &[],
+            len: 0,
+            seq: self.seq,
+            ack: self.ack,
+            syn: self.syn,
+            fin: self.fin,
+            rst: self.rst,
+            at: self.at,
+        }
+    }
+}
+
 /// A contiguous part of the byte stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Run<'a> {

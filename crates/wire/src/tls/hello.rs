@@ -59,6 +59,8 @@ pub struct ServerHello {
     pub session_id: Vec<u8>,
     /// The cipher suite chosen.
     pub cipher_suite: u16,
+    /// How records are compressed before they are encrypted; 0 if they are not.
+    pub compression: u8,
     /// Extension types, in order.
     pub extensions: Vec<u16>,
     /// The version in `supported_versions`, from TLS 1.3 on.
@@ -156,7 +158,7 @@ impl ServerHello {
         hello.retry = hello.random == RETRY_RANDOM;
         hello.session_id = read_session_id(&mut body)?;
         hello.cipher_suite = body.u16()?;
-        let _compression = body.u8()?;
+        hello.compression = body.u8()?;
         each_extension(body, |kind, mut data| {
             hello.extensions.push(kind);
             match kind {

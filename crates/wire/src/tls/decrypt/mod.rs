@@ -67,6 +67,8 @@ pub enum Status {
     UnsupportedSuite(u16),
     /// The version is older than TLS 1.0.
     UnsupportedVersion(u16),
+    /// The records are compressed (RFC 3749).
+    Compressed,
     /// Without keys, a direction exceeded its limit, or its handshake messages were malformed.
     GaveUp,
 }
@@ -132,6 +134,9 @@ impl Decryptor {
         let hello = self.watcher.facts().server_hello.as_ref()?;
         if hello.version() < TLS10 {
             return Some(Status::UnsupportedVersion(hello.version()));
+        }
+        if hello.compression != 0 {
+            return Some(Status::Compressed);
         }
         let suite = hello.cipher_suite;
         Suite::find(suite)

@@ -325,8 +325,10 @@ fn a_connection_joined_late_is_lost() {
     ];
     let mut observer = Http2Observer::default();
     assert!(observe(&mut observer, &pieces, usize::MAX).is_empty());
-    let lost = Some(Lost::Frame(Error::Preface));
-    assert_eq!([Client, Server].map(|side| observer.lost(side)), [lost; 2]);
+    let lost = [Client, Server].map(|side| observer.lost(side));
+    assert_eq!(lost[0], Some(Lost::Frame(Error::Preface)));
+    // a server's first frame may be any, but its header compression needs what came before
+    assert!(matches!(lost[1], Some(Lost::Frame(Error::Compression(_)))));
 }
 
 #[test]

@@ -1,0 +1,177 @@
+//! Entries of HAR files as their programs write them: which of them are requests, how they ended,
+//! and which run they belong to.
+
+use crate::reading::{self, Outcome};
+use intact_audit::KeyLog;
+use intact_ledger::{Failure, Outcome as Ended, Reuse};
+
+/// An entry at this second, with this response and these timings, and more members.
+fn entry(second: u32, status: u32, response: &str, timings: &str, more: &str) -> String {
+    format!(
+        r#"{{"startedDateTime":"2026-11-21T08:00:{second:02}Z","time":20,"request":{{"method":"GET","url":"https://a.example/{second}"}},"response":{{"status":{status}{response}}},"timings":{{{timings}}}{more}}}"#
+    )
+}
+
+fn audited(creator: &str, entries: &[String]) -> Outcome {
+    let har = format!(
+        r#"{{"log":{{"creator":{{"name":"{creator}"}},"entries":[{}]}}}}"#,
+        entries.join(",")
+    );
+    reading::bytes(har.as_bytes(), KeyLog::default()).unwrap()
+}
+
+/// The outcome of an entry that follows a request with a response; `None` if it is no request.
+fn outcome(status: u32, response: &str, timings: &str, more: &str) -> Option<Ended> {
+    let first = entry(0, 200, "", SENT, r#","connection":"7""#);
+    let second = entry(1, status, response, timings, more);
+    let outcome = audited("any", &[first, second]);
+    let all: Vec<Ended> = outcome.exchanges().map(|one| one.outcome).collect();
+    assert!(all.len() <= 2 && all[0] == Ended::Ok, "{all:?}");
+    all.get(1).copied()
+}
+
+/// Timings of a request that was sent, and whose response came.
+const SENT: &str = r#""connect":5,"send":0,"wait":12,"receive":3"#;
+/// Timings of an entry without any step.
+const NOTHING: &str = r#""blocked":3,"dns":-1,"connect":-1,"send":0,"wait":0,"receive":0"#;
+
+#[test]
+fn an_error_in_any_words_is_a_failure() {
+    let error = |text: &str| outcome(0, &format!(r#","_error":"{text}""#), NOTHING, "");
+    let failed = |kind| Some(Ended::Failed(kind));
+    assert_eq!(error("net::ERR_CONNECTION_RESET"), failed(Failure::Reset));
+    for text in [
+        "net::ERR_QUIC_HANDSHAKE_FAILED",
+        "net::ERR_OF_A_LATER_VERSION",
+        "Unable to connect to host",
+        "[Errno 60] Connect call failed ('10.0.0.7', 80)",
+        "x",
+    ] {
+        assert_eq!(error(text), failed(Failure::UnknownKind), "{text}");
+    }
+    // Playwright's name for it
+    let text = r#","_failureText":"net::ERR_FAILED""#;
+    assert_eq!(outcome(0, text, NOTHING, ""), failed(Failure::UnknownKind));
+    // the browser did not send it
+    assert_eq!(error("net::ERR_BLOCKED_BY_CLIENT"), None);
+    // the browser shows no response with this status, but the server sent one
+    let text = r#","_error":"net::ERR_HTTP_RESPONSE_CODE_FAILURE""#;
+    assert_eq!(outcome(405, text, SENT, ""), Some(Ended::Ok));
+}
+
+#[test]
+fn an_entry_without_a_status_that_took_time_has_failed() {
+    let connecting = r#""blocked":1,"dns":-1,"connect":109,"send":0,"wait":0,"receive":0"#;
+    let failed = Some(Ended::Failed(Failure::UnknownKind));
+    assert_eq!(outcome(0, "", connecting, ""), failed);
+    // blocked, or cancelled while it waited for its turn
+    assert_eq!(outcome(0, "", NOTHING, ""), None);
+}
+
+#[test]
+fn a_failure_without_a_sign_of_a_connection_opened_none() {
+    let second = |more: &str| {
+        let first = entry(0, 200, "", SENT, r#","connection":"7""#);
+        let failed = entry(1, 0, r#","_error":"no route""#, NOTHING, more);
+        let outcome = audited("any", &[first, failed]);
+        let all = outcome.connections().into_iter();
+        all.map(|one| one.is_opened()).collect::<Vec<_>>()
+    };
+    assert_eq!(second(""), [true, false]);
+    assert_eq!(second(r#","connection":"7""#), [true]);
+}
+
+#[test]
+fn only_a_mark_of_the_cache_makes_an_entry_cached() {
+    let here = |cache: &str, timings: &str| {
+        outcome(200, "", timings, &format!(r#","cache":{cache}"#)).is_some()
+    };
+    let waited = r#""send":0,"wait":12,"receive":3"#;
+    let only_read = r#""send":0,"wait":0,"receive":3"#;
+    for timings in [waited, only_read] {
+        let both_null = r#"{"beforeRequest":null,"afterRequest":null}"#;
+        assert!(here(both_null, timings), "{timings}");
+        assert!(here("{}", timings), "{timings}");
+        assert!(here("null", timings), "{timings}");
+    }
+    // Firefox and Firebug; a response that was validated came over the network
+    for cache in [
+        r#"{"afterRequest":null}"#,
+        r#"{"afterRequest":{"eTag":""}}"#,
+    ] {
+        assert!(!here(cache, only_read), "{cache}");
+        assert!(here(cache, waited), "{cache}");
+    }
+    // Chrome before it had a mark
+    let empty = r#","_transferSize":0"#;
+    assert_eq!(outcome(200, empty, only_read, ""), None);
+    assert!(outcome(200, empty, SENT, "").is_some());
+    assert!(outcome(101, empty, only_read, "").is_some());
+    assert!(outcome(200, r#","_transferSize":17"#, only_read, "").is_some());
+}
+
+#[test]
+fn a_redirect_inside_the_browser_is_no_request() {
+    let by_text = r#","statusText":"Internal Redirect""#;
+    let by_field = r#","headers":[{"name":"Non-Authoritative-Reason","value":"HSTS"}]"#;
+    for response in [by_text, by_field] {
+        assert_eq!(outcome(307, response, SENT, ""), None, "{response}");
+    }
+    assert_eq!(outcome(307, "", SENT, ""), Some(Ended::Ok));
+}
+
+/// Two runs of a page with two requests on one socket each, where the second socket was opened
+/// ahead.
+fn two_runs(pages: [&str; 2]) -> Outcome {
+    let one = |second: u32, timings: &str, page: &str| {
+        let more = format!(r#","connection":"27","pageref":"{page}""#);
+        entry(second, 200, "", timings, &more)
+    };
+    let reused = r#""connect":-1,"send":0,"wait":12,"receive":3"#;
+    let entries = [
+        one(0, SENT, pages[0]),
+        one(1, reused, pages[0]),
+        one(20, reused, pages[1]),
+        one(21, reused, pages[1]),
+    ];
+    audited("Browsertime", &entries)
+}
+
+#[test]
+fn each_run_of_a_page_is_a_browser_of_its_own() {
+    let reuse = |outcome: &Outcome| {
+        let all = outcome.exchanges().map(|one| one.reuse);
+        all.collect::<Vec<_>>()
+    };
+    let (fresh, again) = (Some(Reuse::Fresh), Some(Reuse::Reused));
+    for pages in [["page_1", "page_1-1"], ["page_1_0_1", "page_2_0_1"]] {
+        let outcome = two_runs(pages);
+        let connections = outcome.connections();
+        let owners = connections
+            .iter()
+            .map(|one| one.owner.as_ref().unwrap().pid);
+        assert_eq!(owners.collect::<Vec<_>>(), [1, 2], "{pages:?}");
+        // a new browser has opened its first connection itself
+        let ahead = Some(Reuse::Preconnected);
+        assert_eq!(reuse(&outcome), [fresh, again, ahead, again], "{pages:?}");
+    }
+    // two pages of one browser
+    let outcome = two_runs(["page_1", "page_2"]);
+    assert_eq!(outcome.connections().len(), 1);
+    assert_eq!(reuse(&outcome), [fresh, again, again, again]);
+}
+
+#[test]
+fn webpagetest_starts_an_entry_after_the_setup() {
+    let at = |creator: &str| {
+        let page = entry(0, 200, "", SENT, r#","connection":"7""#);
+        let later = entry(9, 200, "", SENT, r#","connection":"8""#);
+        let outcome = audited(creator, &[page, later]);
+        let [first, second] = [0, 1].map(|place| outcome.connections()[place].at.0);
+        assert!(outcome.exchanges().count() == 2);
+        second - first
+    };
+    // the first one cannot begin before the file does
+    assert_eq!(at("any"), 9_000_000_000);
+    assert_eq!(at("WebPagetest"), 8_995_000_000);
+}

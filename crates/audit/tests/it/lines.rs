@@ -1,0 +1,292 @@
+//! Lines that cannot be read: in every format of lines they are counted, and mark missing traffic.
+
+use crate::reading::{self, Outcome};
+use intact_audit::{AuditError, KeyLog};
+
+/// A log in a format: what comes before its lines, and the line of a request at this second.
+struct Log {
+    name: &'static str,
+    head: &'static str,
+    line: fn(usize) -> String,
+    /// A message that is no request.
+    message: Option<&'static str>,
+}
+
+const LOGS: [Log; 11] = [
+    Log {
+        name: "combined",
+        head: "",
+        line: |at| {
+            format!(
+                "192.0.2.1 - - [21/Nov/2026:08:00:{at:02} +0000] \"GET /{at} HTTP/1.1\" 200 5 \"-\" \"curl/8\" conn=1 reqs={at}"
+            )
+        },
+        message: Some("2026/11/21 08:00:00 [error] 7#7: *1 open() \"/x\" failed"),
+    },
+    Log {
+        name: "W3C",
+        head: "#Version: 1.0\n#Fields: date time cs-method cs-uri-stem c-ip sc-status time-taken\n",
+        line: |at| format!("2026-11-21 08:00:{at:02} GET /{at} 192.0.2.1 200 46"),
+        message: None,
+    },
+    Log {
+        name: "HAProxy",
+        head: "",
+        line: |at| {
+            format!(
+                "Nov 21 08:00:{at:02} lb haproxy[7]: 192.0.2.1:33317 [21/Nov/2026:08:00:{at:02}.655] http-in static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 \"GET /{at} HTTP/1.1\""
+            )
+        },
+        message: Some("Nov 21 08:00:09 lb haproxy[7]: Proxy http-in started."),
+    },
+    Log {
+        name: "Caddy",
+        head: "",
+        line: |at| {
+            format!(
+                "{{\"level\":\"info\",\"ts\":17952480{at:02}.5,\"request\":{{\"remote_ip\":\"192.0.2.1\",\"remote_port\":\"4711\",\"proto\":\"HTTP/1.1\",\"method\":\"GET\",\"host\":\"a\",\"uri\":\"/{at}\"}},\"duration\":0.1,\"size\":5,\"status\":200}}"
+            )
+        },
+        message: Some("{\"level\":\"warn\",\"ts\":1795248009.5,\"msg\":\"HTTP/3 is off\"}"),
+    },
+    Log {
+        name: "Traefik",
+        head: "",
+        line: |at| {
+            format!(
+                "{{\"ClientAddr\":\"192.0.2.1:41342\",\"DownstreamStatus\":200,\"Duration\":1250000,\"RequestMethod\":\"GET\",\"RequestPath\":\"/{at}\",\"RequestProtocol\":\"HTTP/1.1\",\"StartUTC\":\"2026-11-21T08:00:{at:02}.25Z\"}}"
+            )
+        },
+        message: Some("time=\"2026-11-21T08:00:00Z\" level=info msg=\"Starting provider\""),
+    },
+    Log {
+        name: "Envoy",
+        head: "",
+        line: |at| {
+            format!(
+                "[2026-11-21T08:00:{at:02}.310Z] \"GET /{at} HTTP/1.1\" 200 - 154 0 226 100 \"192.0.2.1\" \"curl\" \"cc21d9b0\" \"a\" \"192.0.2.2:80\""
+            )
+        },
+        message: Some("[2026-11-21 08:00:00.123][1][info][main] [server.cc:381] starting"),
+    },
+    Log {
+        name: "ALB",
+        head: "",
+        line: |at| {
+            format!(
+                "http 2026-11-21T08:00:{at:02}.186641Z app/lb/50 192.0.2.1:48160 10.0.0.66:9000 0.000 0.001 0.000 200 200 5 257 \"GET http://a:80/{at} HTTP/1.1\" \"curl/8\" - - arn:aws:x \"Root=1\" \"-\" \"-\" 1 2026-11-21T08:00:00.364000Z \"forward\" \"-\" \"-\" \"10.0.0.66:9000\" \"200\" \"-\" \"-\" TID_1"
+            )
+        },
+        message: None,
+    },
+    Log {
+        name: "Zeek with columns",
+        head: "#separator \\x09\n#path\thttp\n#fields\tts\tuid\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\ttrans_depth\tmethod\thost\turi\tversion\tstatus_code\n",
+        line: |at| {
+            format!(
+                "17952480{at:02}.5\tC1\t192.0.2.1\t5000\t192.0.2.2\t80\t{}\tGET\ta.example\t/{at}\t1.1\t200",
+                at + 1
+            )
+        },
+        message: None,
+    },
+    Log {
+        name: "Zeek in JSON",
+        head: "",
+        line: |at| {
+            format!(
+                "{{\"ts\":17952480{at:02}.5,\"uid\":\"C1\",\"id.orig_h\":\"192.0.2.1\",\"id.orig_p\":5000,\"id.resp_h\":\"192.0.2.2\",\"id.resp_p\":80,\"trans_depth\":{},\"method\":\"GET\",\"host\":\"a.example\",\"uri\":\"/{at}\",\"version\":\"1.1\",\"status_code\":200}}",
+                at + 1
+            )
+        },
+        message: None,
+    },
+    Log {
+        name: "oha",
+        head: "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status\n",
+        line: |at| format!("{at}.5,0,0.001,0.002,0.003,5,200"),
+        message: None,
+    },
+    Log {
+        name: "k6 CSV",
+        head: "metric_name,timestamp,metric_value,check,error,error_code,expected_response,group,method,name,proto,scenario,service,status,subproto,tls_version,url,extra_tags,metadata\n",
+        line: |at| {
+            let row = |metric: &str, value: &str| {
+                format!(
+                    "{metric},17952480{at:02},{value},,,,true,,GET,http://a/{at},HTTP/1.1,default,,200,,,http://a/{at},,"
+                )
+            };
+            [
+                row("http_reqs", "1.000000"),
+                row("http_req_duration", "3.000000"),
+                row("http_req_blocked", "0.000000"),
+                row("http_req_connecting", "1.000000"),
+                row("http_req_tls_handshaking", "0.000000"),
+                row("http_req_sending", "0.000000"),
+                row("http_req_waiting", "3.000000"),
+                row("http_req_receiving", "0.000000"),
+                row("http_req_failed", "0.000000"),
+            ]
+            .join("\n")
+        },
+        message: None,
+    },
+];
+
+/// Number of lines of requests in each log.
+const LINES: usize = 8;
+
+impl Log {
+    fn lines(&self) -> Vec<String> {
+        (0..LINES).map(self.line).collect()
+    }
+
+    fn text(&self, lines: &[String]) -> String {
+        format!("{}{}\n", self.head, lines.join("\n"))
+    }
+}
+
+fn audited(text: &[u8]) -> Outcome {
+    reading::bytes(text, KeyLog::default()).unwrap()
+}
+
+fn unread(outcome: &Outcome) -> bool {
+    let caveat = outcome.caveat("lines-not-read");
+    caveat.is_some_and(|caveat| caveat.incomplete)
+}
+
+#[test]
+fn whole_logs_lack_nothing() {
+    for log in &LOGS {
+        let outcome = audited(log.text(&log.lines()).as_bytes());
+        assert_eq!(outcome.exchanges().count(), LINES, "{}", log.name);
+        assert!(!unread(&outcome), "{}", log.name);
+    }
+}
+
+#[test]
+fn a_line_that_is_damaged_anywhere_is_read_or_counted() {
+    for log in &LOGS {
+        let whole = (log.line)(4);
+        for kept in (1..whole.len()).step_by(3) {
+            let mut lines = log.lines();
+            lines[4] = whole[..kept].trim_end().to_owned();
+            if lines[4].is_empty() {
+                continue;
+            }
+            let outcome = audited(log.text(&lines).as_bytes());
+            let read = outcome.exchanges().count();
+            let name = log.name;
+            // nothing may be lost in silence
+            assert!(
+                read == LINES || unread(&outcome),
+                "{name}: {read}, {}",
+                lines[4]
+            );
+        }
+    }
+}
+
+#[test]
+fn a_last_line_that_was_cut_is_read_or_counted() {
+    for log in &LOGS {
+        let text = log.text(&log.lines());
+        let last = (log.line)(LINES - 1).len();
+        for cut in (2..last).step_by(3) {
+            let outcome = audited(&text.as_bytes()[..text.len() - cut]);
+            let read = outcome.exchanges().count();
+            assert!(read == LINES || unread(&outcome), "{}: {cut}", log.name);
+        }
+    }
+}
+
+#[test]
+fn garbage_is_counted_and_messages_are_not() {
+    for log in &LOGS {
+        for garbage in ["\0\0\0\0\0\0", "7f 00 01 9c", "%%%"] {
+            let mut lines = log.lines();
+            lines.insert(3, garbage.to_owned());
+            assert!(
+                unread(&audited(log.text(&lines).as_bytes())),
+                "{}",
+                log.name
+            );
+        }
+        let Some(message) = log.message else { continue };
+        let mut lines = log.lines();
+        lines.insert(3, message.to_owned());
+        assert!(
+            !unread(&audited(log.text(&lines).as_bytes())),
+            "{}",
+            log.name
+        );
+        // at the end of the file it may be the beginning of anything
+        let cut = log.text(&lines[..4]);
+        assert!(unread(&audited(cut.trim_end().as_bytes())), "{}", log.name);
+    }
+}
+
+#[test]
+fn messages_before_the_first_request_do_not_hide_the_format() {
+    for log in &LOGS {
+        let Some(message) = log.message else { continue };
+        let mut lines = vec![message.to_owned(); 100];
+        lines.extend(log.lines());
+        let outcome = audited(log.text(&lines).as_bytes());
+        assert_eq!(outcome.exchanges().count(), LINES, "{}", log.name);
+        assert!(!unread(&outcome), "{}", log.name);
+    }
+}
+
+#[test]
+fn a_line_that_is_too_long_is_counted() {
+    let log = &LOGS[0];
+    let mut lines = log.lines();
+    lines[3] = format!("{}{}", lines[3], "x".repeat(2 << 20));
+    let outcome = audited(log.text(&lines).as_bytes());
+    assert_eq!(outcome.exchanges().count(), LINES - 1);
+    assert!(unread(&outcome));
+}
+
+#[test]
+fn marks_of_encodings_change_nothing() {
+    for log in &LOGS {
+        let text = log.text(&log.lines());
+        let encoded = |bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            let marked = ['\u{feff}']
+                .into_iter()
+                .chain(text.chars())
+                .collect::<String>();
+            marked.encode_utf16().flat_map(bytes).collect()
+        };
+        for (name, bytes) in [
+            ("UTF-8", format!("\u{feff}{text}").into_bytes()),
+            ("UTF-16 LE", encoded(u16::to_le_bytes)),
+            ("UTF-16 BE", encoded(u16::to_be_bytes)),
+        ] {
+            let outcome = audited(&bytes);
+            assert_eq!(outcome.exchanges().count(), LINES, "{} in {name}", log.name);
+            assert!(!unread(&outcome), "{} in {name}", log.name);
+        }
+    }
+}
+
+#[test]
+fn the_same_log_twice_counts_once() {
+    let log = &LOGS[0];
+    let text = log.text(&log.lines());
+    let open = |name: &str| {
+        let reader = Box::new(std::io::Cursor::new(text.clone().into_bytes()));
+        intact_audit::Input::from_reader(
+            std::path::Path::new(name),
+            reader,
+            None,
+            &intact_audit::InputOptions::default(),
+        )
+        .unwrap()
+    };
+    let error = reading::inputs(vec![open("a"), open("b")], KeyLog::default()).unwrap_err();
+    assert!(matches!(error, AuditError::Again { .. }), "{error}");
+    let caveats = AuditError::caveats(&[error]);
+    assert!(!caveats[0].incomplete && caveats[0].message.contains("same content"));
+}
