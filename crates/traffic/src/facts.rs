@@ -207,7 +207,9 @@ fn findings(tracker: &Tracker, judged: &Judged, rules: &[Rule]) -> Vec<Finding> 
     let mut attribution = Attribution::new(tracker, judged);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in rules {
-        findings.extend(rule.findings(&mut attribution));
+        let mut found = rule.findings(&mut attribution);
+        attribution.place(&mut found);
+        findings.extend(found);
     }
     findings.sort_by(|a, b| {
         let cost = |finding: &Finding| finding.cost_ms.unwrap_or(0.0);
