@@ -1,0 +1,47 @@
+//! Addresses of a file's symbols in the memory of a process. The files are foreign input: what
+//! cannot be read has no symbols.
+
+use crate::process::{Mapping, file_of};
+use object::{Object, ObjectSegment, ObjectSymbol, ReadCache};
+use std::fs::File;
+
+/// The size of the smallest page.
+const PAGE: u64 = 4096;
+
+/// The addresses of these symbols in a process that has mapped the file; zero for one that is not
+/// there.
+pub(crate) fn addresses<const N: usize>(
+    process: u32,
+    maps: &[Mapping],
+    path: &str,
+    names: [&str; N],
+) -> Option<[u64; N]> {
+    let cache = ReadCache::new(File::open(file_of(process, path)).ok()?);
+    let object = object::File::parse(&cache).ok()?;
+    let bias = object.segments().find_map(|segment| {
+        let (offset, _) = segment.file_range();
+        let start = offset - offset % PAGE;
+        let mut own = maps.iter().filter(|one| one.path == path);
+        let mapped = own.find(|one| one.offset == start)?;
+        let address = segment.address() - segment.address() % PAGE;
+        Some(mapped.start.wrapping_sub(address))
+    })?;
+    let mut found = [0; N];
+    // a stripped file has those of the second table only
+    for symbol in object.dynamic_symbols().chain(object.symbols()) {
+        let Some(at) = symbol
+            .name()
+            .ok()
+            .and_then(|name| names.iter().position(|one| *one == name))
+        else {
+            continue;
+        };
+        if symbol.is_definition() {
+            found[at] = bias.wrapping_add(symbol.address());
+        }
+        if found.iter().all(|address| *address != 0) {
+            break;
+        }
+    }
+    Some(found)
+}

@@ -1,0 +1,99 @@
+//! Chooses the reader of a process's runtime, and keeps what it learned of the process.
+
+use crate::process::{Mapping, ProgramIdentity, mappings};
+use crate::python::Python;
+use crate::{CodeRoot, NotKnown, ThreadStack};
+use std::collections::HashMap;
+
+/// Processes that are remembered; beyond this number all are forgotten.
+const KNOWN: usize = 512;
+
+/// Reads stacks of the threads of several processes.
+pub struct StackReader {
+    root: CodeRoot,
+    known: HashMap<u32, (ProgramIdentity, Runtime)>,
+}
+
+enum Runtime {
+    Python(Box<Python>),
+    NotRead(NotKnown),
+}
+
+/// Runtimes whose stacks are not read: the beginning of the name of their program or library.
+const OTHERS: &[(&str, &str)] = &[
+    ("node", "Node"),
+    ("libnode", "Node"),
+    ("bun", "Bun"),
+    ("deno", "Deno"),
+    ("libjvm.", "Java"),
+    ("libruby", "Ruby"),
+    ("ruby", "Ruby"),
+    ("php", "PHP"),
+    ("libphp", "PHP"),
+    ("libcoreclr.", ".NET"),
+    ("libpython2.", "Python 2"),
+    ("libpypy", "PyPy"),
+    ("perl", "Perl"),
+    ("libperl.", "Perl"),
+];
+
+impl StackReader {
+    /// A reader for the user's code below this root.
+    pub fn new(root: CodeRoot) -> StackReader {
+        StackReader {
+            root,
+            known: HashMap::new(),
+        }
+    }
+
+    /// The calls in which a thread stands, which must not run meanwhile.
+    ///
+    /// # Errors
+    /// The stack is not known, for this reason.
+    pub fn read(&mut self, process: u32, thread: u32) -> Result<ThreadStack, NotKnown> {
+        let identity = ProgramIdentity::of(process).ok_or(NotKnown::Unreadable)?;
+        let is_known = self
+            .known
+            .get(&process)
+            .is_some_and(|(known, _)| *known == identity);
+        if !is_known {
+            if self.known.len() >= KNOWN {
+                self.known.clear();
+            }
+            let runtime = Runtime::of(process, &identity);
+            self.known.insert(process, (identity, runtime));
+        }
+        let Some((_, runtime)) = self.known.get_mut(&process) else {
+            return Err(NotKnown::Unreadable);
+        };
+        let frames = match runtime {
+            Runtime::Python(python) => python.stack(process, thread)?,
+            Runtime::NotRead(why) => return Err(why.clone()),
+        };
+        Ok(self.root.apply(frames))
+    }
+}
+
+impl Runtime {
+    fn of(process: u32, identity: &ProgramIdentity) -> Runtime {
+        let maps = mappings(process);
+        if maps.is_empty() {
+            return Runtime::NotRead(NotKnown::Unreadable);
+        }
+        match Python::find(process, &maps) {
+            Some(Ok(python)) => return Runtime::Python(Box::new(python)),
+            Some(Err(why)) => return Runtime::NotRead(why),
+            None => {}
+        }
+        let known = maps.iter().find_map(other);
+        let name = known.map_or_else(|| identity.name(), str::to_owned);
+        Runtime::NotRead(NotKnown::Runtime(name))
+    }
+}
+
+/// The runtime that a file belongs to, if it is one of the others.
+fn other(map: &Mapping) -> Option<&'static str> {
+    let name = map.path.rsplit('/').next()?;
+    let found = OTHERS.iter().find(|(begin, _)| name.starts_with(begin));
+    found.map(|(_, runtime)| *runtime)
+}
