@@ -3,9 +3,11 @@
 
 use super::address_table::AddressTable;
 use super::notifications::{Notifications, is_our_network};
+use super::opening_places::OpeningPlaces;
 use super::own_rules::OwnRules;
 use super::run_record::RunRecord;
 use crate::Mode;
+use intact_ledger::{Owner, StackId};
 use intact_sys::process::network_namespace;
 use intact_sys::socket;
 use mio::Registry;
@@ -20,6 +22,8 @@ pub(super) struct CallContext {
     pub(super) record: RunRecord,
     pub(super) addresses: AddressTable,
     pub(super) own_rules: OwnRules,
+    /// Absent where no stack is read.
+    pub(super) places: Option<OpeningPlaces>,
     pub(super) mode: Mode,
     /// A destination that is left to the kernel and not recorded.
     pub(super) excluded: Option<SocketAddr>,
@@ -30,6 +34,18 @@ pub(super) struct CallContext {
 }
 
 impl CallContext {
+    /// Where in the code the caller opens a connection. It must still wait for its response.
+    pub(super) fn place(
+        &mut self,
+        thread: u32,
+        owner: Option<&Owner>,
+        wanted: Option<SocketAddr>,
+    ) -> Option<StackId> {
+        let record = &self.record;
+        let places = self.places.as_mut()?;
+        places.read(thread, owner, wanted, |row| record.row(row))
+    }
+
     /// Whether a socket of this thread is in our own network namespace.
     pub(super) fn is_here(&self, socket: &OwnedFd, thread: u32) -> bool {
         match self.namespace {

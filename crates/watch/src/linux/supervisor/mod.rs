@@ -17,6 +17,7 @@ mod lookups;
 mod made_sockets;
 mod named_counts;
 mod notifications;
+mod opening_places;
 mod own_rules;
 mod passthrough;
 mod run_record;
@@ -45,6 +46,7 @@ use lookups::Lookups;
 use mio::event::Event;
 use mio::{Events, Poll, Token, Waker};
 use notifications::Notifications;
+use opening_places::OpeningPlaces;
 use own_rules::OwnRules;
 use passthrough::Passthrough;
 use std::io;
@@ -115,6 +117,8 @@ impl Supervisor {
             record,
             addresses: AddressTable::default(),
             own_rules: OwnRules::default(),
+            places: (config.code_root.as_deref())
+                .map(|folder| OpeningPlaces::new(folder, &config.numbers)),
             mode,
             excluded: config.apart,
             namespace: connects.namespace(),
@@ -281,6 +285,9 @@ impl Supervisor {
         lookups.settle(true, &mut cx);
         connects.finish(&cx);
         passthrough.finish(&cx);
+        for caveat in cx.places.iter().flat_map(OpeningPlaces::caveats) {
+            cx.record.row(Row::Caveat(caveat));
+        }
         cx.record.finish(&cx.notifications.inspection.refused);
         program.outcome()
     }

@@ -1,0 +1,35 @@
+//! `--places`, `--code-root`: where in the code connections are opened.
+
+use std::path::PathBuf;
+
+/// The options.
+#[derive(clap::Args, Clone)]
+#[command(next_help_heading = "Watching")]
+pub(crate) struct PlaceOptions {
+    /// Name the lines of code that opened connections. Each new connection then waits until the
+    /// stack of its thread is read. `off` reads none
+    #[arg(long, value_enum, default_value_t = Places::On)]
+    places: Places,
+    /// The folder of the program's own code: lines below it are named, except those of packages.
+    /// Without it, the working folder
+    #[arg(long, value_name = "DIR")]
+    code_root: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Places {
+    On,
+    Off,
+}
+
+impl PlaceOptions {
+    /// The folder of the program's own code; `None` where places are not asked for, or there is no
+    /// working folder.
+    pub(crate) fn code_root(&self) -> Option<PathBuf> {
+        let root = self
+            .code_root
+            .clone()
+            .or_else(|| std::env::current_dir().ok());
+        root.filter(|_| self.places == Places::On)
+    }
+}
