@@ -40,6 +40,17 @@ pub struct ThreadStack {
     pub own: Option<usize>,
 }
 
+/// A call that a program noted by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotedCall {
+    /// The name of the function.
+    pub function: Arc<str>,
+    /// The path of the source file; empty where there is none.
+    pub path: Arc<str>,
+    /// The line of the call, from 1; 0 where it is not known.
+    pub line: u32,
+}
+
 /// Why the stack of a thread is not known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NotKnown {

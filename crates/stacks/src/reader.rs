@@ -1,8 +1,9 @@
 //! Chooses the reader of a process's runtime, and keeps what it learned of the process.
 
+use crate::code_root::RawFrame;
 use crate::process::{Mapping, ProgramIdentity, mappings};
 use crate::python::Python;
-use crate::{CodeRoot, NotKnown, ThreadStack};
+use crate::{CodeKind, CodeRoot, MAX_FRAMES, NotKnown, NotedCall, ThreadStack};
 use std::collections::HashMap;
 
 /// Processes that are remembered; beyond this number all are forgotten.
@@ -44,6 +45,17 @@ impl StackReader {
             root,
             known: HashMap::new(),
         }
+    }
+
+    /// The calls that a program noted by itself.
+    pub fn noted(&mut self, calls: Vec<NotedCall>) -> ThreadStack {
+        let raw = calls.into_iter().take(MAX_FRAMES).map(|call| RawFrame {
+            function: call.function,
+            path: Some(call.path).filter(|path| !path.is_empty()),
+            line: Some(call.line).filter(|line| *line > 0),
+            kind: CodeKind::Other,
+        });
+        self.root.apply(raw.collect())
     }
 
     /// The calls in which a thread stands, which must not run meanwhile.

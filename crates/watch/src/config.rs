@@ -102,9 +102,8 @@ pub struct Config {
     /// A destination that is left to the kernel and not recorded: our own end of a conversation
     /// with the program.
     pub apart: Option<SocketAddr>,
-    /// The folder of the user's code, in which the places are named that open connections; `None`:
-    /// no stack is read.
-    pub code_root: Option<PathBuf>,
+    /// How the places in the code are found that open connections; `None`: no stack is read.
+    pub code: Option<CodeReading>,
     /// Requests marks of the run.
     pub marker: Marker,
     /// 32 random bytes: the key of this run's fingerprints. Kept in memory only.
@@ -126,7 +125,7 @@ impl Config {
             numbers: Numbers::default(),
             fault: None,
             apart: None,
-            code_root: None,
+            code: None,
             marker: Marker::default(),
             fingerprint_key,
         }
@@ -140,6 +139,15 @@ pub struct KeyLogging {
     /// The program's own `SSLKEYLOGFILE`, which is read from its present end on and otherwise left
     /// alone.
     pub own_file: Option<PathBuf>,
+    /// What `NODE_OPTIONS` is so far; `None` leaves Node alone.
+    pub node_options: Option<OsString>,
+}
+
+/// How places in the code are found: by reading stacks, and by a module that Node loads first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeReading {
+    /// The folder of the user's code: places below it are named.
+    pub root: PathBuf,
     /// What `NODE_OPTIONS` is so far; `None` leaves Node alone.
     pub node_options: Option<OsString>,
 }

@@ -1,5 +1,6 @@
 //! `--places`, `--code-root`: where in the code connections are opened.
 
+use intact_watch::CodeReading;
 use std::path::PathBuf;
 
 /// The options.
@@ -23,13 +24,16 @@ enum Places {
 }
 
 impl PlaceOptions {
-    /// The folder of the program's own code; `None` where places are not asked for, or there is no
-    /// working folder.
-    pub(crate) fn code_root(&self) -> Option<PathBuf> {
+    /// How places are found; `None` where they are not asked for, or there is no working folder.
+    pub(crate) fn reading(&self) -> Option<CodeReading> {
         let root = self
             .code_root
             .clone()
             .or_else(|| std::env::current_dir().ok());
-        root.filter(|_| self.places == Places::On)
+        let root = root.filter(|_| self.places == Places::On)?;
+        Some(CodeReading {
+            root,
+            node_options: Some(std::env::var_os("NODE_OPTIONS").unwrap_or_default()),
+        })
     }
 }

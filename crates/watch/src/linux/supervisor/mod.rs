@@ -16,6 +16,7 @@ mod delayed_exits;
 mod lookups;
 mod made_sockets;
 mod named_counts;
+mod node_notes;
 mod notifications;
 mod opening_places;
 mod own_rules;
@@ -26,6 +27,7 @@ mod unix_sockets;
 mod unseen_scan;
 mod watched_program;
 
+pub(crate) use node_notes::NodeNotes;
 pub(crate) use run_record::{RunRecord, origin};
 pub(crate) use watched_program::WatchedProgram;
 
@@ -93,6 +95,7 @@ impl Supervisor {
         record: RunRecord,
         holds: ExitHolds,
         inspection: Inspection,
+        notes: Option<NodeNotes>,
         config: &Config,
     ) -> io::Result<Supervisor> {
         let mode = inspection.mode(config.mode);
@@ -117,8 +120,8 @@ impl Supervisor {
             record,
             addresses: AddressTable::default(),
             own_rules: OwnRules::default(),
-            places: (config.code_root.as_deref())
-                .map(|folder| OpeningPlaces::new(folder, &config.numbers)),
+            places: (config.code.as_ref())
+                .map(|code| OpeningPlaces::new(&code.root, &config.numbers, notes)),
             mode,
             excluded: config.apart,
             namespace: connects.namespace(),

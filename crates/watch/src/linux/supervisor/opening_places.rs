@@ -4,6 +4,7 @@
 //! A stack that is not known leaves the connection without a place; the reasons are named once, at
 //! the end. Does not choose the place: `intact_stacks` does.
 
+use super::node_notes::{NodeNotes, Noted};
 use crate::Numbers;
 use intact_ledger::{Caveat, CodeStack, Owner, Row, StackFrame, StackId};
 use intact_stacks::{CodeRoot, Frame, NotKnown, StackReader, ThreadStack};
@@ -26,6 +27,8 @@ const NAMED: usize = 8;
 /// The places of the run.
 pub(super) struct OpeningPlaces {
     reader: StackReader,
+    /// Absent where Node is left alone.
+    notes: Option<NodeNotes>,
     numbers: Numbers,
     known: HashMap<ThreadStack, StackId>,
     openings: HashMap<Option<SocketAddr>, u32>,
@@ -48,9 +51,14 @@ enum NoPlace {
 
 impl OpeningPlaces {
     /// Reads the places below this folder.
-    pub(super) fn new(code_root: &Path, numbers: &Numbers) -> OpeningPlaces {
+    pub(super) fn new(
+        code_root: &Path,
+        numbers: &Numbers,
+        notes: Option<NodeNotes>,
+    ) -> OpeningPlaces {
         OpeningPlaces {
             reader: StackReader::new(CodeRoot::new(code_root)),
+            notes,
             numbers: numbers.clone(),
             known: HashMap::new(),
             openings: HashMap::new(),
@@ -67,17 +75,17 @@ impl OpeningPlaces {
         wanted: Option<SocketAddr>,
         record: impl FnOnce(Row),
     ) -> Option<StackId> {
-        if !self.is_wanted(wanted) {
-            self.left_out += 1;
-            return None;
-        }
         let owner = owner?;
-        let reading = || self.reader.read(owner.pid, thread);
+        let reading = || self.look(thread, owner, wanted);
         // what breaks in here must not cost the connection
         let read = catch_unwind(AssertUnwindSafe(reading));
-        let stack = match read.unwrap_or(Err(NotKnown::Unclear("a stack"))) {
-            Ok(stack) => stack,
-            Err(why) => {
+        let stack = match read.unwrap_or(Some(Err(NotKnown::Unclear("a stack")))) {
+            Some(Ok(stack)) => stack,
+            None => {
+                self.left_out += 1;
+                return None;
+            }
+            Some(Err(why)) => {
                 self.count(NoPlace::NotKnown(why, owner.command.to_string()));
                 return None;
             }
@@ -100,6 +108,22 @@ impl OpeningPlaces {
         }));
         self.known.insert(stack, id);
         Some(id)
+    }
+
+    /// The stack, unless this opening is left out.
+    fn look(
+        &mut self,
+        thread: u32,
+        owner: &Owner,
+        wanted: Option<SocketAddr>,
+    ) -> Option<Result<ThreadStack, NotKnown>> {
+        let notes = self.notes.as_mut();
+        match notes.and_then(|notes| notes.take(owner, thread, wanted)) {
+            Some(Noted::Calls(calls)) => Some(Ok(self.reader.noted(calls))),
+            Some(Noted::LeftOut) => None,
+            None if self.is_wanted(wanted) => Some(self.reader.read(owner.pid, thread)),
+            None => None,
+        }
     }
 
     fn is_wanted(&mut self, wanted: Option<SocketAddr>) -> bool {
@@ -177,7 +201,7 @@ mod tests {
 
     #[test]
     fn later_openings_to_a_destination_are_read_now_and_then() {
-        let mut places = OpeningPlaces::new(Path::new("/"), &Numbers::default());
+        let mut places = OpeningPlaces::new(Path::new("/"), &Numbers::default(), None);
         let one = "127.0.0.1:80".parse().ok();
         let read = (0..400).filter(|_| places.is_wanted(one)).count();
         assert_eq!(read, 200 + 20);
@@ -186,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_named_once() {
-        let mut places = OpeningPlaces::new(Path::new("/"), &Numbers::default());
+        let mut places = OpeningPlaces::new(Path::new("/"), &Numbers::default(), None);
         let why = NotKnown::Runtime("Ruby".to_owned());
         for _ in 0..3 {
             places.count(NoPlace::NotKnown(why.clone(), "irb".to_owned()));

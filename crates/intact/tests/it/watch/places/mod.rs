@@ -3,6 +3,7 @@
 //!
 //! A place may be not known. A wrong one fails the test.
 
+mod node;
 mod python;
 
 use crate::program::{Server, intact};
