@@ -48,17 +48,16 @@ impl CodeRoot {
 
     /// Names the files of a stack, and chooses the innermost call in the user's code.
     pub(crate) fn apply(&mut self, raw: Vec<RawFrame>) -> ThreadStack {
-        let mut own = None;
+        // the first call of the user's decides: an outer one is another line
+        let mut first_own = None;
         let mut is_inside = true;
         let mut frames = Vec::with_capacity(raw.len());
         for (nth, frame) in raw.into_iter().enumerate() {
             let file = frame.path.map(|path| self.file(&path));
             is_inside &= frame.kind != CodeKind::Loop;
-            let is_own = file.as_ref().is_some_and(|(_, is_own)| *is_own)
-                && frame.kind == CodeKind::Other
-                && frame.line.is_some();
-            if own.is_none() && is_inside && is_own {
-                own = Some(nth);
+            let is_own = file.as_ref().is_some_and(|(_, is_own)| *is_own);
+            if first_own.is_none() && is_inside && is_own {
+                first_own = Some(frame.line.map(|_| nth));
             }
             frames.push(Frame {
                 function: frame.function,
@@ -66,7 +65,10 @@ impl CodeRoot {
                 line: frame.line,
             });
         }
-        ThreadStack { frames, own }
+        ThreadStack {
+            frames,
+            own: first_own.flatten(),
+        }
     }
 
     /// What a file is called, and whether it is the user's.
@@ -202,6 +204,7 @@ mod tests {
         let mut root = CodeRoot::new(Path::new("/nowhere"));
         let mut one = frame("/nowhere/main.py", CodeKind::Other);
         one.line = None;
-        assert_eq!(root.apply(vec![one]).own, None);
+        let outer = frame("/nowhere/main.py", CodeKind::Other);
+        assert_eq!(root.apply(vec![one, outer]).own, None);
     }
 }

@@ -45,3 +45,13 @@ pub(crate) fn addresses<const N: usize>(
     }
     Some(found)
 }
+
+/// Whether the program of a process is built by Go: its frames are not those of `.eh_frame`.
+pub(crate) fn is_go(process: u32) -> bool {
+    let Ok(file) = File::open(format!("/proc/{process}/exe")) else {
+        return false;
+    };
+    let cache = ReadCache::new(file);
+    let object = object::File::parse(&cache);
+    object.is_ok_and(|object| object.section_by_name(".go.buildinfo").is_some())
+}

@@ -8,6 +8,8 @@
 
 mod code_root;
 mod elf;
+#[cfg(target_arch = "x86_64")]
+mod native;
 mod process;
 mod python;
 mod reader;

@@ -23,12 +23,6 @@ impl ProgramIdentity {
             auxiliary: fs::read(format!("/proc/{process}/auxv")).ok()?,
         })
     }
-
-    /// The name of the program's file.
-    pub(crate) fn name(&self) -> String {
-        let name = self.executable.file_name().unwrap_or_default();
-        name.to_string_lossy().into_owned()
-    }
 }
 
 /// A part of a file in the memory of a process.
@@ -37,6 +31,8 @@ pub(crate) struct Mapping {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) offset: u64,
+    /// It may have code.
+    pub(crate) is_code: bool,
     pub(crate) path: String,
 }
 
@@ -54,12 +50,14 @@ fn mapping(line: &str) -> Option<Mapping> {
     let path = &line[line.find('/')?..];
     let mut words = line.split_ascii_whitespace();
     let (start, end) = words.next()?.split_once('-')?;
-    let offset = words.nth(1)?;
+    let is_code = words.next()?.contains('x');
+    let offset = words.next()?;
     let number = |text: &str| u64::from_str_radix(text, 16).ok();
     Some(Mapping {
         start: number(start)?,
         end: number(end)?,
         offset: number(offset)?,
+        is_code,
         path: path.to_owned(),
     })
 }
@@ -131,6 +129,7 @@ mod tests {
             start: 0x7f0a,
             end: 0x7f0b,
             offset: 0x1000,
+            is_code: true,
             path: "/a b/python3.11".to_owned(),
         };
         assert_eq!(mapping(line), Some(expected));

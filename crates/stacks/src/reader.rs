@@ -1,6 +1,9 @@
 //! Chooses the reader of a process's runtime, and keeps what it learned of the process.
 
 use crate::code_root::RawFrame;
+use crate::elf;
+#[cfg(target_arch = "x86_64")]
+use crate::native::Native;
 use crate::process::{Mapping, ProgramIdentity, mappings};
 use crate::python::Python;
 use crate::{CodeKind, CodeRoot, MAX_FRAMES, NotKnown, NotedCall, ThreadStack};
@@ -17,6 +20,8 @@ pub struct StackReader {
 
 enum Runtime {
     Python(Box<Python>),
+    #[cfg(target_arch = "x86_64")]
+    Native(Box<Native>),
     NotRead(NotKnown),
 }
 
@@ -72,7 +77,7 @@ impl StackReader {
             if self.known.len() >= KNOWN {
                 self.known.clear();
             }
-            let runtime = Runtime::of(process, &identity);
+            let runtime = Runtime::of(process);
             self.known.insert(process, (identity, runtime));
         }
         let Some((_, runtime)) = self.known.get_mut(&process) else {
@@ -80,6 +85,8 @@ impl StackReader {
         };
         let frames = match runtime {
             Runtime::Python(python) => python.stack(process, thread)?,
+            #[cfg(target_arch = "x86_64")]
+            Runtime::Native(native) => native.stack(thread)?,
             Runtime::NotRead(why) => return Err(why.clone()),
         };
         Ok(self.root.apply(frames))
@@ -87,7 +94,7 @@ impl StackReader {
 }
 
 impl Runtime {
-    fn of(process: u32, identity: &ProgramIdentity) -> Runtime {
+    fn of(process: u32) -> Runtime {
         let maps = mappings(process);
         if maps.is_empty() {
             return Runtime::NotRead(NotKnown::Unreadable);
@@ -97,9 +104,16 @@ impl Runtime {
             Some(Err(why)) => return Runtime::NotRead(why),
             None => {}
         }
-        let known = maps.iter().find_map(other);
-        let name = known.map_or_else(|| identity.name(), str::to_owned);
-        Runtime::NotRead(NotKnown::Runtime(name))
+        if let Some(name) = maps.iter().find_map(other) {
+            return Runtime::NotRead(NotKnown::Runtime(name.to_owned()));
+        }
+        if elf::is_go(process) {
+            return Runtime::NotRead(NotKnown::Runtime("Go".to_owned()));
+        }
+        #[cfg(target_arch = "x86_64")]
+        return Runtime::Native(Box::new(Native::new(process, maps)));
+        #[cfg(not(target_arch = "x86_64"))]
+        Runtime::NotRead(NotKnown::Runtime("this processor".to_owned()))
     }
 }
 

@@ -58,7 +58,7 @@ fn a_bundle_is_named_at_the_line_of_its_source() {
 }
 
 #[test]
-fn a_file_that_is_compiled_in_memory_has_no_line() {
+fn a_file_that_is_made_in_memory_has_no_line() {
     let Some(node) = program("node", "places of code made in memory") else {
         return;
     };
@@ -74,6 +74,5 @@ require('./made.js');
     let script = folder.path().join("hook.js");
     let words = [node.to_str().unwrap(), script.to_str().unwrap(), "{port}"];
     let seen = seen(folder.path(), "hook.js", &words);
-    // the call of the file that is as it was read
-    assert!(seen.lines.keys().all(|line| *line == 3), "{:?}", seen.lines);
+    assert_eq!((seen.lines.len(), seen.not_known), (0, 1));
 }
