@@ -2,6 +2,7 @@
 
 use crate::statement::{Statement, Value, merged};
 use intact_ledger::{Evidence, StackFrame, kinds};
+use intact_units::plural::counted;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -98,6 +99,12 @@ impl Place {
     /// `app/billing.py:41`.
     pub fn position(&self) -> String {
         format!("{}:{}", self.file, self.line)
+    }
+
+    /// `app/billing.py:41 charge: 3 connections`.
+    pub fn words(&self) -> String {
+        let count = counted(self.connections, "connection");
+        format!("{} {}: {count}", self.position(), self.function)
     }
 
     /// Whether a reader finds the file by its path below the code root.

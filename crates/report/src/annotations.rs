@@ -4,7 +4,6 @@
 use intact_document::requirement::Verdict;
 use intact_document::{Finding, Place, Severity};
 use intact_units::foreign_text::is_hidden;
-use intact_units::plural::counted;
 
 /// A CI that understands annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,11 +51,10 @@ pub(crate) fn place(finding: &Finding) -> Option<&Place> {
 
 /// The places of a finding, a line each.
 pub(crate) fn place_words(finding: &Finding) -> String {
-    let places = finding.places.iter().take(MOST).map(|place| {
-        let count = counted(place.connections, "connection");
-        format!("\nat {} {}: {count}", place.position(), place.function)
-    });
-    places.collect()
+    let places = finding.places.iter().take(MOST);
+    places
+        .map(|place| format!("\nat {}", place.words()))
+        .collect()
 }
 
 fn line(ci: Ci, kind: &str, title: &str, place: Option<&Place>, message: &str) -> String {

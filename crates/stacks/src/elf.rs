@@ -27,19 +27,17 @@ pub(crate) fn addresses<const N: usize>(
         Some(mapped.start.wrapping_sub(address))
     })?;
     let mut found = [0; N];
-    // a stripped file has those of the second table only
-    for symbol in object.dynamic_symbols().chain(object.symbols()) {
-        let Some(at) = symbol
-            .name()
-            .ok()
-            .and_then(|name| names.iter().position(|one| *one == name))
-        else {
-            continue;
-        };
-        if symbol.is_definition() {
-            found[at] = bias.wrapping_add(symbol.address());
+    // a file that exports the first one exports all that it has; the other table is long
+    for symbols in [object.dynamic_symbols(), object.symbols()] {
+        for symbol in symbols {
+            let name = symbol.name().unwrap_or_default();
+            if let Some(at) = names.iter().position(|one| *one == name)
+                && symbol.is_definition()
+            {
+                found[at] = bias.wrapping_add(symbol.address());
+            }
         }
-        if found.iter().all(|address| *address != 0) {
+        if found[0] != 0 {
             break;
         }
     }

@@ -15,9 +15,6 @@ mod python;
 mod reader;
 
 pub use code_root::CodeRoot;
-#[cfg(fuzzing)]
-#[doc(hidden)]
-pub use python::fuzz;
 pub use reader::StackReader;
 
 use std::sync::Arc;
@@ -75,3 +72,12 @@ pub(crate) enum CodeKind {
 
 /// Calls that are read of a stack, at most.
 const MAX_FRAMES: usize = 256;
+
+/// For the fuzzer: bytes of another process as each reader of them takes them.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub fn fuzz(bytes: &[u8], first: u32, at: u64) {
+    python::fuzz(bytes, first, at);
+    #[cfg(target_arch = "x86_64")]
+    native::fuzz(bytes);
+}

@@ -349,6 +349,11 @@ impl Tracker {
         }
     }
 
+    /// Takes the stacks of a run that this is a part of: each is recorded once.
+    pub(crate) fn know_stacks(&mut self, whole: &Tracker) {
+        self.stacks.clone_from(&whole.stacks);
+    }
+
     /// The place of a stack in the user's code, and the whole stack.
     pub(crate) fn place(&self, id: StackId) -> Option<(&StackFrame, &CodeStack)> {
         let stack = self.stacks.get(&id)?;

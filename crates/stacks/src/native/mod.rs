@@ -225,3 +225,9 @@ fn registers(thread: u32) -> Option<(u64, u64)> {
     let (pc, sp) = (number()?, number()?);
     Some((sp, pc))
 }
+
+/// For the fuzzer: the beginning of a function, and the bytes before a return address.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(code: &[u8]) {
+    let _ = (prologue::frame_size(code), prologue::call_before(code));
+}

@@ -183,7 +183,7 @@ fn may_be_python(path: &str) -> bool {
 
 /// For the fuzzer: the line of an instruction, by a table in each format.
 #[cfg(fuzzing)]
-pub fn fuzz(table: &[u8], first: u32, at: u64) {
+pub(crate) fn fuzz(table: &[u8], first: u32, at: u64) {
     use layout::LineFormat::{Lnotab, Locations, Pep626};
     for format in [Lnotab, Pep626, Locations] {
         let _ = line_table::line(format, first, table, at);

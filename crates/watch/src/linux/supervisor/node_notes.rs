@@ -28,6 +28,8 @@ const MAX_READ: usize = 1 << 20;
 const PROCESSES: usize = 1024;
 /// Notes of one process that wait, the newest.
 const WAITING: usize = 64;
+/// What is erased at once, in bytes.
+const ERASED: u64 = 1 << 18;
 /// Calls of a note.
 const MAX_CALLS: usize = 64;
 
@@ -37,6 +39,8 @@ pub(crate) struct NodeNotes {
     _folder: SecretDir,
     file: File,
     read: u64,
+    /// The end of what was erased.
+    erased: u64,
     waiting: HashMap<u32, Vec<Note>>,
 }
 
@@ -69,6 +73,7 @@ impl NodeNotes {
             _folder: folder,
             file,
             read: 0,
+            erased: 0,
             waiting: HashMap::new(),
         };
         Some((notes, node_preload::required(options, &script)))
@@ -121,7 +126,10 @@ impl NodeNotes {
                 self.keep(process, note);
             }
         }
-        secret_dir::erase(&self.file, self.read);
+        if self.read - self.erased >= ERASED {
+            secret_dir::erase(&self.file, self.read);
+            self.erased = self.read;
+        }
     }
 
     fn keep(&mut self, process: u32, note: Note) {

@@ -17,12 +17,13 @@ try {
   var maps = new Map();
   var hooked = new WeakSet();
 
-  // Whether what runs may be another text than that of the file: then only a source map knows the line.
+  // Whether what runs may be another text than that of its file: then only a source map knows the line.
+  var words = process.execArgv.join(' ') + ' ' + (process.env.NODE_OPTIONS || '');
+  var mayTransform = /--(import|loader|experimental-loader|experimental-transform-types)\b/.test(words) ||
+    !!process.env.JEST_WORKER_ID || !!process.env.VITEST;
   var isMadeInMemory = function (file) {
-    var words = process.execArgv.join(' ') + ' ' + (process.env.NODE_OPTIONS || '');
     var isPlain = /\.[cm]?js$/.test(file) || (/\.[cm]?ts$/.test(file) && process.features.typescript === 'strip');
-    return !isPlain || Module._extensions['.js'] !== loadJs || /--(import|loader|experimental-loader|experimental-transform-types)\b/.test(words) ||
-      !!process.env.JEST_WORKER_ID || !!process.env.VITEST;
+    return mayTransform || !isPlain || Module._extensions['.js'] !== loadJs;
   };
 
   // The source map that a file names, if it has one.
