@@ -9,7 +9,8 @@ const MAX_MAPPINGS: usize = 1 << 16;
 /// The most that is read at once.
 const MAX_READ: usize = 1 << 16;
 
-/// What a process runs: it changes with exec(2), because the kernel chooses other addresses for each program.
+/// What a process runs. It changes with exec(2), because the kernel chooses other addresses for
+/// each program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProgramIdentity {
     executable: PathBuf,

@@ -2,8 +2,9 @@
 //! information: C, C++, Rust.
 //!
 //! The kernel shows the stack pointer and the program counter of a thread in a system call, and no
-//! other register. `.eh_frame` often needs no other. Where it needs the frame pointer, the beginning
-//! of the function shows it, and what is there must be a return address. Otherwise the stack ends.
+//! other register. `.eh_frame` often needs no other. Where it needs the frame pointer, the
+//! beginning of the function shows it, and what is there must be a return address. Otherwise the
+//! stack ends.
 
 mod image;
 mod prologue;

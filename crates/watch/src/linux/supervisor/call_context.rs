@@ -7,7 +7,7 @@ use super::opening_places::OpeningPlaces;
 use super::own_rules::OwnRules;
 use super::run_record::RunRecord;
 use crate::Mode;
-use intact_ledger::{Owner, StackId};
+use intact_ledger::{Nanos, Owner, StackId};
 use intact_sys::process::network_namespace;
 use intact_sys::socket;
 use mio::Registry;
@@ -34,16 +34,22 @@ pub(super) struct CallContext {
 }
 
 impl CallContext {
-    /// Where in the code the caller opens a connection. It must still wait for its response.
+    /// Where in the code the caller opens a connection; it must still wait for its response. Also
+    /// when the call began, had nothing been read: what we take is no part of the setup.
     pub(super) fn place(
         &mut self,
         thread: u32,
         owner: Option<&Owner>,
         wanted: Option<SocketAddr>,
-    ) -> Option<StackId> {
+        began: Nanos,
+    ) -> (Option<StackId>, Nanos) {
         let record = &self.record;
-        let places = self.places.as_mut()?;
-        places.read(thread, owner, wanted, |row| record.row(row))
+        let Some(places) = &mut self.places else {
+            return (None, began);
+        };
+        let before = record.now();
+        let stack = places.read(thread, owner, wanted, |row| record.row(row));
+        (stack, began.after(record.now().since(before)))
     }
 
     /// Whether a socket of this thread is in our own network namespace.

@@ -69,7 +69,7 @@ impl Passthrough {
         } = request;
         self.notice_replaced(cookie, socket.as_ref());
         let owner = cx.notifications.owner(notice.thread);
-        let stack = cx.place(notice.thread, owner.as_ref(), wanted);
+        let (stack, began) = cx.place(notice.thread, owner.as_ref(), wanted, began);
         // a copy would delay the end of the connection, should the program close it now
         drop(socket);
         // what was read is the caller's only if it still waits
