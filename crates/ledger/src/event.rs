@@ -119,6 +119,16 @@ impl Caveat {
     /// The id where programs exchanged datagrams, which `watch` leaves alone.
     pub const UDP: &str = "udp";
 
+    /// The id where places in the code are not known.
+    pub const PLACES_NOT_KNOWN: &str = "places-not-known";
+    /// The id where places in the code were read of a part of the connections.
+    pub const PLACES_SAMPLED: &str = "places-sampled";
+
+    /// Whether it is about places in the code, which only a finding has.
+    pub fn is_about_places(&self) -> bool {
+        [Caveat::PLACES_NOT_KNOWN, Caveat::PLACES_SAMPLED].contains(&&*self.id)
+    }
+
     /// A caveat on figures that are complete.
     pub fn new(id: impl Into<String>, words: impl Into<String>) -> Caveat {
         Caveat {

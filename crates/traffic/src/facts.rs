@@ -142,7 +142,8 @@ impl ObservedFacts {
     pub(super) fn new(tracker: &Tracker, rules: &[Rule]) -> ObservedFacts {
         let mut caveats = tracker.caveats();
         let judged = tracker.judge();
-        let findings = findings(tracker, &judged, rules);
+        let (findings, may_have_places) = findings(tracker, &judged, rules);
+        caveats.retain(|caveat| may_have_places || !caveat.is_about_places());
         let mut missing = Unobserved::by_caveats(&caveats);
         let lookups = &tracker.lookups.all;
         missing.add_lacking(tracker.run(), lookups.total, lookups.without_result);
@@ -201,9 +202,9 @@ impl ObservedFacts {
     }
 }
 
-/// The findings of all rules, the worst and most expensive first. Destinations are limited, and
-/// with them the findings.
-fn findings(tracker: &Tracker, judged: &Judged, rules: &[Rule]) -> Vec<Finding> {
+/// The findings of all rules, the worst and most expensive first, and whether one of them may have
+/// places in the code. Destinations are limited, and with them the findings.
+fn findings(tracker: &Tracker, judged: &Judged, rules: &[Rule]) -> (Vec<Finding>, bool) {
     let mut attribution = Attribution::new(tracker, judged);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in rules {
@@ -215,7 +216,7 @@ fn findings(tracker: &Tracker, judged: &Judged, rules: &[Rule]) -> Vec<Finding> 
         let cost = |finding: &Finding| finding.cost_ms.unwrap_or(0.0);
         (b.severity.cmp(&a.severity)).then(cost(b).total_cmp(&cost(a)))
     });
-    findings
+    (findings, attribution.has_counted)
 }
 
 /// The destinations with any traffic, the one that wastes most first.

@@ -43,6 +43,19 @@ fn a_finding_names_the_places_that_opened_what_it_counts() {
 }
 
 #[test]
+fn unknown_places_are_a_caveat_where_a_finding_may_have_some() {
+    let caveat = json!({
+        "event": "caveat", "id": "places-not-known", "message": "1 of `curl`",
+    });
+    let mut rows = calls(0);
+    rows.push(caveat.clone());
+    assert_eq!(facts(&rows).caveats.len(), 1);
+    rows = calls(0).into_iter().take(3).collect();
+    rows.push(caveat);
+    assert_eq!(facts(&rows).caveats, []);
+}
+
+#[test]
 fn without_stacks_a_finding_has_no_places() {
     let facts = facts(&calls(0));
     let json = serde_json::to_value(&facts.findings[0]).unwrap();

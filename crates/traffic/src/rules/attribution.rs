@@ -123,6 +123,8 @@ pub struct Attribution<'a> {
     /// The destinations at which the rule that speaks has claimed openings, and the reasons that it
     /// named.
     counted: BTreeMap<usize, BTreeSet<OpenReason>>,
+    /// Whether a finding counts openings, and so may have places.
+    pub(crate) has_counted: bool,
 }
 
 impl<'a> Attribution<'a> {
@@ -146,6 +148,7 @@ impl<'a> Attribution<'a> {
             lost: counts.map(|counts| counts.lost.nanos).collect(),
             explained: BTreeSet::new(),
             counted: BTreeMap::new(),
+            has_counted: false,
         }
     }
 
@@ -155,6 +158,7 @@ impl<'a> Attribution<'a> {
         for (destination, whys) in std::mem::take(&mut self.counted) {
             let name = self.name(destination);
             for finding in found.iter_mut().filter(|finding| finding.is_about(&name)) {
+                self.has_counted = true;
                 self.places(destination, &whys)
                     .for_each(|place| finding.add_place(place));
             }

@@ -144,7 +144,7 @@ impl OpeningPlaces {
         let mut caveats = Vec::new();
         if self.left_out > 0 {
             caveats.push(Caveat::new(
-                "places-sampled",
+                Caveat::PLACES_SAMPLED,
                 format!(
                     "the place in the code was not read of {} connections: after the first {ALL_OF} to a destination, of one in {ONE_IN}",
                     self.left_out
@@ -156,7 +156,7 @@ impl OpeningPlaces {
             let reasons = reasons.map(|(why, count)| format!("{count} {}", why.words()));
             let reasons: Vec<String> = reasons.collect();
             caveats.push(Caveat::new(
-                "places-not-known",
+                Caveat::PLACES_NOT_KNOWN,
                 format!(
                     "connections whose place in the code is not known: {}",
                     reasons.join("; ")
