@@ -9,6 +9,7 @@ use crate::timestamp;
 use intact_ledger::store::Reader;
 use intact_ledger::{
     Closed, Connection, ConnectionId, Event, Exchange, Lookup, Nanos, Row, Rows, Setup, Span,
+    StackId,
 };
 
 /// Number of events between two calls of `go_on`.
@@ -77,6 +78,7 @@ impl Moved {
             Row::Exchange(exchange) => self.exchange(exchange, writer),
             Row::Closed(closed) => self.closed(closed),
             Row::Lookup(lookup) => self.lookup(lookup),
+            Row::Stack(stack) => stack.id = self.stack(stack.id),
             Row::Caveat(_) => {}
             // facts about the recording machine and the rounds, which do not apply to this run
             Row::Sockets(_) | Row::Round(_) | Row::Invocation(_) | Row::Fault(_) => return,
@@ -96,8 +98,14 @@ impl Moved {
         ConnectionId(id.0.saturating_add(self.connections))
     }
 
+    /// There are no more stacks than connections, so their ids can be moved by as much.
+    fn stack(&self, id: StackId) -> StackId {
+        StackId(id.0.saturating_add(self.connections))
+    }
+
     fn connection(&self, one: &mut Connection, writer: &mut EventWriter<'_>) {
         one.id = self.id(one.id);
+        one.stack = one.stack.map(|id| self.stack(id));
         writer.run.connections = writer.run.connections.max(one.id.0);
         (one.variant, one.round) = (None, None);
         self.nanos(&mut one.at);

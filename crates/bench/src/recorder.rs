@@ -173,6 +173,7 @@ impl Recorder {
                 matches!(self.keep, RowPolicy::Ledger(Rows::All))
             }
             Event::Round(_)
+            | Event::Stack(_)
             | Event::Sockets(_)
             | Event::Invocation(_)
             | Event::Fault(_)

@@ -1,7 +1,8 @@
 //! A finding: what is the case, the evidence, the cost, the remedy. The same in every document.
 
 use crate::statement::{Statement, Value, merged};
-use intact_ledger::{Evidence, kinds};
+use intact_ledger::{Evidence, StackFrame, kinds};
+use intact_units::plural::counted;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -74,6 +75,42 @@ pub struct Finding {
     pub fix: Statement,
     /// What the remedy can break here, or what breaks without it; absent where no risk is known.
     pub risk: Option<Statement>,
+    /// The places in the code that opened the connections that it counts, the most frequent first;
+    /// empty where none is known.
+    pub places: Vec<Place>,
+}
+
+/// A place in the user's code that opened connections.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Place {
+    /// The source file, relative to the code root.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The name of the function.
+    pub function: String,
+    /// How many of the counted connections it opened.
+    pub connections: u64,
+    /// The calls at one of them, the innermost first.
+    pub stack: Vec<StackFrame>,
+}
+
+impl Place {
+    /// `app/billing.py:41`.
+    pub fn position(&self) -> String {
+        format!("{}:{}", self.file, self.line)
+    }
+
+    /// `app/billing.py:41 charge: 3 connections`.
+    pub fn words(&self) -> String {
+        let count = counted(self.connections, "connection");
+        format!("{} {}: {count}", self.position(), self.function)
+    }
+
+    /// Whether a reader finds the file by its path below the code root.
+    pub fn is_below_root(&self) -> bool {
+        !(self.file.starts_with("..") || self.file.starts_with('/'))
+    }
 }
 
 /// A finding, as in every JSON document.
@@ -106,6 +143,10 @@ struct FindingDocument {
     fix: Statement,
     /// What the remedy can break here, or what breaks without it; absent where no risk is known.
     risk: Option<Statement>,
+    /// The places in the code that opened the connections that it counts, the most frequent first.
+    /// Absent where none is known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    places: Vec<Place>,
 }
 
 impl Serialize for Finding {
@@ -145,7 +186,26 @@ impl Finding {
             cost_share: None,
             fix: Statement::default(),
             risk: None,
+            places: Vec::new(),
         }
+    }
+
+    /// Adds a place in the code, or counts it to the same one.
+    pub fn add_place(&mut self, place: Place) {
+        let key = |one: &Place| (one.file.clone(), one.line, one.function.clone());
+        let same = self.places.iter_mut().find(|one| key(one) == key(&place));
+        match same {
+            Some(known) => {
+                let connections = known.connections + place.connections;
+                if place.connections > known.connections {
+                    *known = place;
+                }
+                known.connections = connections;
+            }
+            None => self.places.push(place),
+        }
+        let order = |one: &Place| (std::cmp::Reverse(one.connections), key(one));
+        self.places.sort_by_key(order);
     }
 
     /// With further subjects.
@@ -199,5 +259,26 @@ impl Finding {
             cost_share,
             ..self
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_named_once_and_the_most_frequent_comes_first() {
+        let mut finding = Finding::new("rule", Severity::Warning, "a".to_owned(), "slow");
+        for (line, connections) in [(1, 2), (2, 3), (1, 4)] {
+            finding.add_place(Place {
+                file: "app.py".to_owned(),
+                line,
+                function: "charge".to_owned(),
+                connections,
+                stack: Vec::new(),
+            });
+        }
+        let seen = finding.places.iter().map(|one| (one.line, one.connections));
+        assert_eq!(seen.collect::<Vec<_>>(), [(1, 6), (2, 3)]);
     }
 }

@@ -31,7 +31,7 @@ pub mod unobserved;
 pub use claim::{Claim, ClaimKind, Claims};
 pub use error_responses::ErrorResponses;
 pub use facts::{Conclusions, Facts, RuleState, Subject};
-pub use finding::{Finding, Severity};
+pub use finding::{Finding, Place, Severity};
 pub use population::Population;
 pub use readings::Readings;
 pub use statement::{Statement, Value};

@@ -10,6 +10,7 @@ use crate::invocation::Invocation;
 use crate::load_step::LoadStep;
 use crate::lookup::Lookup;
 use crate::machine_use::MachineUse;
+use crate::stack::CodeStack;
 use crate::time::{Nanos, Span};
 use serde::{Deserialize, Serialize};
 
@@ -121,6 +122,16 @@ impl Caveat {
     /// The id where programs exchanged datagrams, which `watch` leaves alone.
     pub const UDP: &str = "udp";
 
+    /// The id where places in the code are not known.
+    pub const PLACES_NOT_KNOWN: &str = "places-not-known";
+    /// The id where places in the code were read of a part of the connections.
+    pub const PLACES_SAMPLED: &str = "places-sampled";
+
+    /// Whether it is about places in the code, which only a finding has.
+    pub fn is_about_places(&self) -> bool {
+        [Caveat::PLACES_NOT_KNOWN, Caveat::PLACES_SAMPLED].contains(&&*self.id)
+    }
+
     /// A caveat on figures that are complete.
     pub fn new(id: impl Into<String>, words: impl Into<String>) -> Caveat {
         Caveat {
@@ -172,6 +183,8 @@ pub enum Event<'a> {
     Closed(&'a Closed),
     /// A name was resolved.
     Lookup(&'a Lookup),
+    /// A place in the code from which connections are opened; before the first of them.
+    Stack(&'a CodeStack),
     /// A round of a variant ended.
     Round(&'a Round),
     /// The machine's sockets were counted.
@@ -194,7 +207,7 @@ impl Event<'_> {
             Event::Lookup(lookup) => lookup.variant,
             Event::Round(round) => Some(round.variant),
             Event::Fault(fault) => fault.variant(),
-            Event::Sockets(_) | Event::Invocation(_) | Event::Caveat(_) => None,
+            Event::Sockets(_) | Event::Invocation(_) | Event::Stack(_) | Event::Caveat(_) => None,
         }
     }
 }
@@ -213,6 +226,8 @@ pub enum Row {
     Closed(Closed),
     /// See [`Event::Lookup`].
     Lookup(Lookup),
+    /// See [`Event::Stack`].
+    Stack(CodeStack),
     /// See [`Event::Round`].
     Round(Round),
     /// See [`Event::Sockets`].
@@ -234,6 +249,7 @@ impl Row {
             Row::Exchange(exchange) => Event::Exchange(exchange),
             Row::Closed(closed) => Event::Closed(closed),
             Row::Lookup(lookup) => Event::Lookup(lookup),
+            Row::Stack(stack) => Event::Stack(stack),
             Row::Round(round) => Event::Round(round),
             Row::Sockets(sockets) => Event::Sockets(sockets),
             Row::Invocation(invocation) => Event::Invocation(invocation),
@@ -252,6 +268,7 @@ impl Event<'_> {
             Event::Exchange(exchange) => Row::Exchange(Box::new(exchange.clone())),
             Event::Closed(closed) => Row::Closed(closed.clone()),
             Event::Lookup(lookup) => Row::Lookup(lookup.clone()),
+            Event::Stack(stack) => Row::Stack(stack.clone()),
             Event::Round(round) => Row::Round(round.clone()),
             Event::Sockets(sockets) => Row::Sockets(*sockets),
             Event::Invocation(invocation) => Row::Invocation(invocation.clone()),

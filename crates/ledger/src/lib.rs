@@ -43,6 +43,7 @@ mod reuse;
 mod run;
 mod run_document;
 pub mod sample;
+mod stack;
 mod tally;
 mod time;
 
@@ -74,6 +75,7 @@ pub use origin::{Method, Origin, Scheme, Target};
 pub use producer::Producer;
 pub use reuse::{OPENED_AHEAD, Reuse, SetupWait, TOGETHER};
 pub use run::{EngineIo, Host, Rows, Run, SCHEMA, Vantage, Variant};
+pub use stack::{CodeStack, StackFrame, StackId};
 pub use tally::{Cell, ClientCounts, Connections, Group, GroupKey, OpenLoopTimes, TagCell, Tally};
 pub use time::{Nanos, Span};
 

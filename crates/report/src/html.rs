@@ -12,6 +12,7 @@ use super::{sequence, svg};
 use askama::Template;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use intact_document::Place;
 use intact_document::requirement::Verdict;
 use intact_units::plural::counted;
 use sha2::{Digest, Sha256};
@@ -22,6 +23,8 @@ const SCRIPT: &str = include_str!("../templates/script.js");
 const ROWS: usize = 200;
 /// Columns of letters of a sequence.
 const LETTERS: usize = 100;
+/// Places in the code of one case of a finding; the JSON document has all.
+const PLACES: usize = 10;
 
 #[derive(Template)]
 #[template(path = "page.html")]
@@ -212,6 +215,10 @@ fn folded(groups: &[FindingGroup]) -> (&[FindingGroup], &[FindingGroup]) {
 
 fn count(number: usize) -> Quantity {
     Quantity::Count(number as u64)
+}
+
+fn opened(place: &Place) -> String {
+    counted(place.connections, "connection")
 }
 
 fn drawn(sequence: &Sequence) -> Vec<String> {

@@ -4,6 +4,7 @@
 //! There is no standard; what is written here is the part that Jenkins, GitLab, GitHub's reporters
 //! and Azure all read: `testsuites` > `testsuite` > `testcase` > `failure`.
 
+use super::annotations::{place, place_words};
 use intact_document::requirement::Verdict;
 use intact_document::{Finding, RuleState, Severity};
 use intact_units::foreign_text::is_hidden;
@@ -72,6 +73,8 @@ struct Case {
     /// Why it was neither met nor missed.
     skipped: Option<String>,
     output: Option<String>,
+    /// The line of the code that is the most frequent place of its worst finding.
+    place: Option<(String, u32)>,
 }
 
 impl Case {
@@ -84,6 +87,7 @@ impl Case {
             skipped: None,
             failure: failed.then(|| (first.unwrap_or_else(|| printed.clone()), printed.clone())),
             output: (!failed).then_some(printed),
+            place: None,
         }
     }
 
@@ -108,6 +112,10 @@ impl Case {
             failure: failure.zip(output.clone()),
             skipped: unjudged.filter(|_| output.is_none()),
             output,
+            place: worst
+                .or(own().next())
+                .and_then(place)
+                .map(|place| (place.file.clone(), place.line)),
         }
     }
 
@@ -118,6 +126,9 @@ impl Case {
             escape(class),
             escape(&self.name)
         );
+        if let Some((file, line)) = &self.place {
+            let _ = write!(out, " file=\"{}\" line=\"{line}\"", escape(file));
+        }
         match (&self.failure, &self.output, &self.skipped) {
             (Some((message, all)), _, _) => {
                 let _ = writeln!(
@@ -149,10 +160,11 @@ impl Case {
 fn in_words(finding: &Finding) -> String {
     let risk = finding.risk.as_ref();
     format!(
-        "[{}] {}: {}\n{}\nfix: {}{}",
+        "[{}] {}: {}{}\n{}\nfix: {}{}",
         finding.severity.as_str(),
         finding.subjects(),
         finding.claim,
+        place_words(finding),
         finding.evidence,
         finding.fix,
         risk.map_or_else(String::new, |risk| format!("\nbut: {risk}"))

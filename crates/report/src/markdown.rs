@@ -10,12 +10,15 @@ use super::page::{
 };
 use super::sequence;
 use intact_units::foreign_text::{escape, is_hidden};
+use intact_units::plural::counted;
 use std::fmt::Write;
 
 /// Rows of a table: a CI summary has a size limit.
 const ROWS: usize = 50;
 /// Cases of one finding.
 const CASES: usize = 10;
+/// Places in the code of one case.
+const PLACES: usize = 10;
 
 /// Writes the pages below one another.
 pub fn write(pages: &[Page<'_>]) -> String {
@@ -173,8 +176,10 @@ fn write_group(out: &mut String, group: &FindingGroup) {
         group.rule,
         case(&group.cases[0])
     );
+    write_places(out, &group.cases[0], "  ");
     for other in group.cases.iter().skip(1).take(CASES) {
         let _ = writeln!(out, "  - {}", case(other));
+        write_places(out, other, "    ");
     }
     let more = group.cases.len().saturating_sub(CASES + 1);
     if more > 0 {
@@ -185,6 +190,22 @@ fn write_group(out: &mut String, group: &FindingGroup) {
     }
     if let Some(risk) = &group.risk {
         let _ = writeln!(out, "  - **Risk:** {}", text(risk));
+    }
+}
+
+/// Where in the code the connections of a case were opened.
+fn write_places(out: &mut String, case: &Case, indent: &str) {
+    let (lines, more) = case.place_lines(PLACES);
+    for [position, function, count] in lines {
+        let _ = writeln!(
+            out,
+            "{indent}- {} {}: {count}",
+            plain(&position),
+            plain(&function)
+        );
+    }
+    if more > 0 {
+        let _ = writeln!(out, "{indent}- and {}", counted(more as u64, "more place"));
     }
 }
 

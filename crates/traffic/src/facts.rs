@@ -149,7 +149,8 @@ impl ObservedFacts {
     ) -> ObservedFacts {
         let mut caveats = tracker.caveats();
         let judged = tracker.judge();
-        let mut findings = findings(tracker, &judged, rules);
+        let (mut findings, may_have_places) = findings(tracker, &judged, rules);
+        caveats.retain(|caveat| may_have_places || !caveat.is_about_places());
         let needed = judged.needs.iter().map(|need| need.least()).sum();
         ended::mark(&mut findings, &changes(needed), tracker, &judged);
         let mut missing = Unobserved::by_caveats(&caveats);
@@ -210,19 +211,21 @@ impl ObservedFacts {
     }
 }
 
-/// The findings of all rules, the worst and most expensive first. Destinations are limited, and
-/// with them the findings.
-fn findings(tracker: &Tracker, judged: &Judged, rules: &[Rule]) -> Vec<Finding> {
+/// The findings of all rules, the worst and most expensive first, and whether one of them may have
+/// places in the code. Destinations are limited, and with them the findings.
+fn findings(tracker: &Tracker, judged: &Judged, rules: &[Rule]) -> (Vec<Finding>, bool) {
     let mut attribution = Attribution::new(tracker, judged);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in rules {
-        findings.extend(rule.findings(&mut attribution));
+        let mut found = rule.findings(&mut attribution);
+        attribution.place(&mut found);
+        findings.extend(found);
     }
     findings.sort_by(|a, b| {
         let cost = |finding: &Finding| finding.cost_ms.unwrap_or(0.0);
         (b.severity.cmp(&a.severity)).then(cost(b).total_cmp(&cost(a)))
     });
-    findings
+    (findings, attribution.has_counted)
 }
 
 /// The destinations with any traffic, the one that wastes most first.

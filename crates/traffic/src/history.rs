@@ -5,7 +5,9 @@
 
 use super::open_connection::{HAND_BACK, OpenConnection, PoolOwner, streams};
 use super::open_reason::OpenReason;
-use intact_ledger::{Caveat, Connection, ConnectionId, Evidence, Nanos, Run, Span, Vantage};
+use intact_ledger::{
+    Caveat, Connection, ConnectionId, Evidence, Nanos, Run, Span, StackId, Vantage,
+};
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
@@ -39,6 +41,8 @@ pub(super) struct Life {
     pub(super) owner: PoolOwner,
     /// The address that it leads to, where peers are servers.
     pub(super) server: Option<SocketAddr>,
+    /// Where in the code it was opened.
+    pub(super) stack: Option<StackId>,
     pub(super) at: Nanos,
     /// The end of its setup.
     pub(super) ready: Nanos,
@@ -68,6 +72,7 @@ impl Life {
             destination: live.destination,
             owner: live.owner,
             server: connection.peer.filter(|_| run.vantage != Vantage::Server),
+            stack: connection.stack,
             at: connection.at,
             ready: connection.at,
             is_unseen: !run.sees(Evidence::Ends) || connection.open_before,

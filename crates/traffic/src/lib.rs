@@ -176,6 +176,10 @@ impl Sink for TrafficAnalysis {
                 tracker.lookup(lookup);
                 Context::default()
             }
+            Event::Stack(stack) => {
+                tracker.stack(stack);
+                Context::default()
+            }
             Event::Sockets(sockets) => {
                 tracker.sockets(*sockets);
                 Context::default()

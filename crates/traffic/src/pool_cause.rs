@@ -7,7 +7,7 @@ use super::open_reason::OpenReason;
 use super::pool_replay::{
     Full, Intervals, PoolReplay, Renewal, busy, is_reusing, kept, last_use, peak,
 };
-use intact_ledger::{Nanos, Span};
+use intact_ledger::{Nanos, Span, StackId};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 
@@ -21,6 +21,9 @@ const FEW: u64 = 4;
 /// Openings by their reason.
 pub(super) type Reasons = BTreeMap<OpenReason, u64>;
 
+/// Openings by their stack.
+pub(super) type StackCounts = BTreeMap<StackId, u64>;
+
 /// Why connections were opened, by destination.
 #[derive(Debug, Default)]
 pub(crate) struct Causes {
@@ -31,6 +34,8 @@ pub(crate) struct Causes {
     full: HashMap<usize, Full>,
     /// What the clients count that close connections after a number of requests, or at an age.
     renewal: HashMap<usize, Renewal>,
+    /// Where in the code connections were opened, by what each opening alone was for.
+    places: HashMap<usize, BTreeMap<OpenReason, StackCounts>>,
     /// Most connections that were busy at the same time.
     busy: HashMap<usize, u64>,
     /// Openings of pools that use connections again, for which no reason is seen.
@@ -59,8 +64,13 @@ impl Causes {
             let is_evicted = |life: &Life, end: End| owners.has_evicted(life, end);
             let replay = &replays[&(destination, owner, server)];
             let mut reasons = Reasons::new();
-            for why in replay.reasons(first, server_limit(destination), is_evicted) {
+            let whys = replay.reasons(first, server_limit(destination), is_evicted);
+            for (why, life) in whys.into_iter().zip(lives) {
                 *reasons.entry(why).or_default() += 1;
+                if let Some(stack) = life.stack {
+                    let places = causes.places.entry(destination).or_default();
+                    *places.entry(why).or_default().entry(stack).or_default() += 1;
+                }
             }
             let is_reusing = is_reusing(lives);
             explain_idle(&mut reasons, lives);
@@ -144,6 +154,22 @@ impl Causes {
     pub(super) fn openings(&self, destination: usize, why: OpenReason) -> u64 {
         let reasons = self.reasons.get(&destination);
         reasons.and_then(|all| all.get(&why)).copied().unwrap_or(0)
+    }
+
+    /// Where in the code connections to a destination were opened for a reason that `is_asked`.
+    pub(super) fn places(
+        &self,
+        destination: usize,
+        is_asked: impl Fn(OpenReason) -> bool,
+    ) -> StackCounts {
+        let mut counts = StackCounts::new();
+        let places = self.places.get(&destination).into_iter().flatten();
+        for (_, stacks) in places.filter(|(why, _)| is_asked(**why)) {
+            for (stack, openings) in stacks {
+                *counts.entry(*stack).or_default() += openings;
+            }
+        }
+        counts
     }
 
     /// The shortest idle time after which the client closed a connection to a destination, in

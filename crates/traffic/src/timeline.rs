@@ -326,6 +326,7 @@ impl Sink for Timeline {
                 self.closed(closed);
             }
             Event::Lookup(_)
+            | Event::Stack(_)
             | Event::Round(_)
             | Event::Sockets(_)
             | Event::Invocation(_)

@@ -13,13 +13,15 @@ use super::open_connections::OpenConnections;
 use super::open_reason::{OpenReason, leaves_rest};
 use super::pool_cause::Causes;
 use intact_ledger::{
-    Caveat, ClosePoint, Closed, Connection, ConnectionId, Evidence, Exchange, Lookup, Nanos, Run,
-    Side, Sockets, Span, Vantage,
+    Caveat, ClosePoint, Closed, CodeStack, Connection, ConnectionId, Evidence, Exchange, Lookup,
+    Nanos, Run, Side, Sockets, Span, StackFrame, StackId, Vantage,
 };
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Failed dials that are remembered.
 const FAILED_DIALS: usize = 64;
+/// Stacks that are remembered.
+const STACKS: usize = 4096;
 
 /// What an event meant.
 #[derive(Debug, Default)]
@@ -99,6 +101,8 @@ pub struct Tracker {
     pub sockets: Vec<Sockets>,
     /// The last moment of an event.
     pub now: Nanos,
+    /// The places in the code from which connections are opened.
+    stacks: BTreeMap<StackId, CodeStack>,
     caveats: Caveats,
     open: OpenConnections,
     pub(super) history: History,
@@ -115,6 +119,7 @@ impl Tracker {
             lookups: LookupCounts::default(),
             sockets: Vec::new(),
             now: Nanos(0),
+            stacks: BTreeMap::new(),
             caveats: Caveats::default(),
             open: OpenConnections::default(),
             history: History::default(),
@@ -335,6 +340,24 @@ impl Tracker {
 
     pub(super) fn caveat(&mut self, caveat: &Caveat) {
         self.caveats.add(caveat);
+    }
+
+    /// Keeps a stack.
+    pub(super) fn stack(&mut self, stack: &CodeStack) {
+        if self.stacks.len() < STACKS {
+            self.stacks.insert(stack.id, stack.clone());
+        }
+    }
+
+    /// Takes the stacks of a run that this is a part of: each is recorded once.
+    pub(crate) fn know_stacks(&mut self, whole: &Tracker) {
+        self.stacks.clone_from(&whole.stacks);
+    }
+
+    /// The place of a stack in the user's code, and the whole stack.
+    pub(crate) fn place(&self, id: StackId) -> Option<(&StackFrame, &CodeStack)> {
+        let stack = self.stacks.get(&id)?;
+        Some((stack.place()?, stack))
     }
 
     pub(super) fn lookup(&mut self, lookup: &Lookup) {

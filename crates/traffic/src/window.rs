@@ -28,6 +28,7 @@ impl Window {
         for caveat in caveats.iter().filter(|caveat| caveat.incomplete) {
             analysis.record(Event::Caveat(caveat));
         }
+        analysis.tracker.know_stacks(&whole.tracker);
         let open = whole.tracker.open();
         let unused = open.map(|live| (live.connection.id, live.clone()));
         Window {

@@ -1,7 +1,7 @@
 //! What to run and how closely to look.
 
 use crate::Marker;
-use intact_ledger::{ConnectionId, Evidence, EvidenceSet, FaultKind};
+use intact_ledger::{ConnectionId, Evidence, EvidenceSet, FaultKind, StackId};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
@@ -102,6 +102,8 @@ pub struct Config {
     /// A destination that is left to the kernel and not recorded: our own end of a conversation
     /// with the program.
     pub apart: Option<SocketAddr>,
+    /// How the places in the code are found that open connections; `None`: no stack is read.
+    pub code: Option<CodeReading>,
     /// Requests marks of the run.
     pub marker: Marker,
     /// 32 random bytes: the key of this run's fingerprints. Kept in memory only.
@@ -123,6 +125,7 @@ impl Config {
             numbers: Numbers::default(),
             fault: None,
             apart: None,
+            code: None,
             marker: Marker::default(),
             fingerprint_key,
         }
@@ -136,6 +139,15 @@ pub struct KeyLogging {
     /// The program's own `SSLKEYLOGFILE`, which is read from its present end on and otherwise left
     /// alone.
     pub own_file: Option<PathBuf>,
+    /// What `NODE_OPTIONS` is so far; `None` leaves Node alone.
+    pub node_options: Option<OsString>,
+}
+
+/// How places in the code are found: by reading stacks, and by a module that Node loads first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeReading {
+    /// The folder of the user's code: places below it are named.
+    pub root: PathBuf,
     /// What `NODE_OPTIONS` is so far; `None` leaves Node alone.
     pub node_options: Option<OsString>,
 }
@@ -237,22 +249,31 @@ pub struct RunPosition {
 
 /// Numbers for connections and exchanges, unique among all clones.
 #[derive(Clone, Debug, Default)]
-pub struct Numbers(Arc<(AtomicU64, AtomicU64)>);
+pub struct Numbers(Arc<[AtomicU64; 3]>);
 
 impl Numbers {
     /// Numbers after this one, for a ledger that several processes write.
     pub fn after(last: u64) -> Numbers {
-        Numbers(Arc::new((AtomicU64::new(last), AtomicU64::new(last))))
+        Numbers(Arc::new([last; 3].map(AtomicU64::new)))
     }
 
     /// A number for a connection.
     pub(crate) fn connection(&self) -> ConnectionId {
-        ConnectionId(self.0.0.fetch_add(1, Ordering::Relaxed) + 1)
+        ConnectionId(self.next(0))
     }
 
     /// A number for an exchange.
     pub(crate) fn exchange(&self) -> u64 {
-        self.0.1.fetch_add(1, Ordering::Relaxed) + 1
+        self.next(1)
+    }
+
+    /// A number for a stack.
+    pub(crate) fn stack(&self) -> StackId {
+        StackId(self.next(2))
+    }
+
+    fn next(&self, of: usize) -> u64 {
+        self.0[of].fetch_add(1, Ordering::Relaxed) + 1
     }
 }
 

@@ -33,8 +33,8 @@ mod platform;
 mod platform;
 
 pub use config::{
-    Config, FaultConfig, FaultHost, KeyLogging, Mode, Numbers, RunPosition, Streams, Terminal,
-    followed_evidence,
+    CodeReading, Config, FaultConfig, FaultHost, KeyLogging, Mode, Numbers, RunPosition, Streams,
+    Terminal, followed_evidence,
 };
 pub use error::WatchError;
 pub use intact_client::Clock;

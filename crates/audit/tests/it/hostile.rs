@@ -52,6 +52,7 @@ pub(crate) fn holds_together(outcome: &Outcome) {
                 }
             }
             Row::Lookup(_)
+            | Row::Stack(_)
             | Row::Round(_)
             | Row::Sockets(_)
             | Row::Invocation(_)

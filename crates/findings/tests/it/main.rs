@@ -10,6 +10,7 @@ mod golden;
 mod kinds;
 mod observe;
 mod openings;
+mod places;
 mod pools;
 mod server_ends;
 mod streams;

@@ -32,7 +32,7 @@ fn closed(id: u64, at: u64, exchanges: u64) -> Value {
     })
 }
 
-fn facts(rows: &[Value]) -> ObservedFacts {
+pub(crate) fn facts(rows: &[Value]) -> ObservedFacts {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
     let run = Run::new(Producer::Watch, "0", Vantage::Client, started, 1, &[])
         .with_evidence(Evidence::ALL);
@@ -63,7 +63,7 @@ const SERVER: &str = "127.0.0.1:8080";
 
 /// A client per call; each closes 39 us before the next one opens its connection, and the rows of
 /// the ends come `late` rows later.
-fn calls(late: usize) -> Vec<Value> {
+pub(crate) fn calls(late: usize) -> Vec<Value> {
     let mut rows: Vec<Value> = Vec::new();
     let mut ends: Vec<Value> = Vec::new();
     for id in 0..20 {

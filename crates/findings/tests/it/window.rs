@@ -1,10 +1,11 @@
 //! A window judges a part of a run alone: what ran before changes its verdict only through the
 //! connections that it uses.
 
+use intact_document::Place;
 use intact_document::requirement::Requirement;
 use intact_ledger::{
-    Caveat, Connection, ConnectionId, Event, Evidence, Exchange, Nanos, Origin, Outcome, Owner,
-    Producer, Protocol, Reuse, Run, Scheme, Setup, Sink, Span, Vantage,
+    Caveat, CodeStack, Connection, ConnectionId, Event, Evidence, Exchange, Nanos, Origin, Outcome,
+    Owner, Producer, Protocol, Reuse, Run, Scheme, Setup, Sink, Span, StackFrame, StackId, Vantage,
 };
 use intact_traffic::{ObservedFacts, TrafficAnalysis, Window};
 
@@ -82,6 +83,30 @@ fn connection(id: u64, at: u64) -> Connection {
 fn passes(facts: &ObservedFacts, requirement: &str) -> bool {
     let requirement: Requirement = requirement.parse().unwrap();
     requirement.evaluate(facts).passed()
+}
+
+#[test]
+fn a_place_that_was_recorded_before_is_known_in_the_window() {
+    let mut run = Recording::new();
+    run.record(Event::Stack(&CodeStack {
+        id: StackId(1),
+        frames: vec![StackFrame {
+            function: "charge".into(),
+            file: Some("app/billing.py".into()),
+            line: Some(41),
+        }],
+        own: Some(0),
+    }));
+    run.begin(10);
+    for id in 1..6 {
+        let mut one = connection(id, 20 * id);
+        one.stack = Some(StackId(1));
+        run.record(Event::Opened(&one));
+        run.exchange(id, 20 * id, Reuse::Fresh);
+    }
+    let facts = run.facts();
+    let places: Vec<String> = facts.findings[0].places.iter().map(Place::words).collect();
+    assert_eq!(places, ["app/billing.py:41 charge: 4 connections"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use super::RowError;
 use crate::message::Message;
-use intact_ledger::{Exchange, Outcome, Phase, Reuse};
+use intact_ledger::{Exchange, Phase, Reuse};
 use parquet::basic::Compression;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
@@ -54,7 +54,7 @@ columns! {
     optional Long "ordinal" = |_, one| one.ordinal.map(u64::from);
     optional Text "reuse" = |_, one| one.reuse.map(Reuse::as_str).map(str::to_owned);
     optional Int "status" = |_, one| one.status.map(u32::from);
-    required Text "outcome" = |_, one| Some(outcome(one));
+    required Text "outcome" = |_, one| Some(one.outcome.id().to_owned());
     optional Long "dns_ns" = |_, one| phase(one, Phase::Dns);
     optional Long "connect_ns" = |_, one| phase(one, Phase::Connect);
     optional Long "ssl_ns" = |_, one| phase(one, Phase::Ssl);
@@ -67,13 +67,6 @@ columns! {
     required Long "sent_bytes" = |_, one| Some(one.bytes.request_head + one.bytes.request_body);
     required Long "head_bytes" = |_, one| Some(one.bytes.head);
     required Long "body_bytes" = |_, one| Some(one.bytes.body);
-}
-
-fn outcome(exchange: &Exchange) -> String {
-    match exchange.outcome {
-        Outcome::Ok => "ok".to_owned(),
-        Outcome::Failed(kind) => kind.id().to_owned(),
-    }
 }
 
 fn phase(exchange: &Exchange, phase: Phase) -> Option<u64> {

@@ -37,6 +37,7 @@ mod on_link;
 mod options;
 mod output_files;
 mod page;
+mod places;
 mod production;
 mod progress;
 mod recording;

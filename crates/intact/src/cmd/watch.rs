@@ -18,6 +18,7 @@ use super::gates::Gates;
 use super::observing::Observing;
 use super::options;
 use super::output_files::OutputFiles;
+use super::places::PlaceOptions;
 use super::resolver;
 use super::run_header;
 use crate::console;
@@ -92,6 +93,8 @@ pub(crate) struct Args {
     windows: bool,
     #[command(flatten)]
     faults: faults::FaultArgs,
+    #[command(flatten)]
+    places: PlaceOptions,
     #[command(flatten)]
     processor: processor::Options,
     #[command(flatten)]
@@ -217,6 +220,7 @@ fn run_command(
     config.mode = args.mode;
     config.keys = key_logging(args.keys);
     config.round_trip = args.rtt.unwrap_or_default();
+    config.code = args.places.reading();
     config.environment = args.processor.environment();
     if let (Some(logging), Some((_, options))) = (
         &mut config.keys,

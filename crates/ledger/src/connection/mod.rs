@@ -11,6 +11,7 @@ pub use tls::{Handshake, Tls, TlsVersion};
 use crate::certainty::Certainty;
 use crate::failure::{Failure, SetupPhase};
 use crate::origin::Origin;
+use crate::stack::StackId;
 use crate::time::{Nanos, Span};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -208,6 +209,8 @@ pub struct Connection {
     pub peer: Option<SocketAddr>,
     /// The process that opened it.
     pub owner: Option<Owner>,
+    /// Where in the code it was opened; absent where that is not known.
+    pub stack: Option<StackId>,
     /// The client's name: the product of its first `User-Agent`.
     pub agent: Option<Arc<str>>,
     /// The name of the server or of the last proxy before the client: the product of `Via`, or of

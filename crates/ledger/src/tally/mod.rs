@@ -122,7 +122,7 @@ impl Sink for Tally {
                 .cell(closed.variant, closed.round)
                 .connections
                 .close(closed),
-            Event::Revised(_) | Event::Invocation(_) | Event::Fault(_) => {}
+            Event::Revised(_) | Event::Stack(_) | Event::Invocation(_) | Event::Fault(_) => {}
             Event::Lookup(lookup) => {
                 let cell = self.cell(lookup.variant, lookup.round);
                 if matches!(lookup.answer, Some(Err(_))) {

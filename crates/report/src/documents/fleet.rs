@@ -206,6 +206,7 @@ fn finding(one: &CommonFinding, facts: &CardsFacts) -> FindingGroup {
             claim: sentence(&one.claim),
             evidence: Text::default(),
             cost: None,
+            places: Vec::new(),
         }],
         count: 1,
         fix: Text::default(),

@@ -2,8 +2,9 @@
 //! rule ids.
 
 use super::{Text, sentence, text};
-use intact_document::{Finding, Severity};
+use intact_document::{Finding, Place, Severity};
 use intact_units::Quantity::{Count, Share, Time};
+use intact_units::plural::counted;
 
 /// Cases of one rule and severity from which on they are one group, whatever their remedies.
 const MANY: usize = 6;
@@ -38,6 +39,8 @@ pub struct Case {
     pub evidence: Text,
     /// The cost.
     pub cost: Option<Text>,
+    /// Where in the code the connections were opened.
+    pub places: Vec<Place>,
 }
 
 impl FindingGroup {
@@ -92,6 +95,16 @@ impl FindingGroup {
 }
 
 impl Case {
+    /// Position, function and count of the first `most` places, and how many are left out.
+    pub(crate) fn place_lines(&self, most: usize) -> (Vec<[String; 3]>, usize) {
+        let line = |place: &Place| {
+            let count = counted(place.connections, "connection");
+            [place.position(), place.function.clone(), count]
+        };
+        let shown = self.places.iter().take(most).map(line).collect();
+        (shown, self.places.len().saturating_sub(most))
+    }
+
     /// The cases that are not shown one by one.
     fn of_others(others: &[&Finding]) -> Case {
         let costs: Vec<f64> = others.iter().filter_map(|one| one.cost_ms).collect();
@@ -101,6 +114,7 @@ impl Case {
             claim: Text::prose("The same, in other numbers (`--json` has each)."),
             evidence: Text::default(),
             cost: (cost > 0.0).then(|| Time(cost).into()),
+            places: Vec::new(),
         }
     }
 
@@ -117,6 +131,7 @@ impl Case {
                 Some(share) => text!("{} ({} of the time)", Time(cost), Share(share)),
                 None => Time(cost).into(),
             }),
+            places: finding.places.clone(),
         }
     }
 }
@@ -138,6 +153,7 @@ mod tests {
             cost_share: None,
             fix: "make it fast".into(),
             risk: None,
+            places: Vec::new(),
         };
         let findings = [
             finding("slow", Severity::Warning, "a"),
@@ -172,6 +188,7 @@ mod tests {
             cost_share: None,
             fix: "make it fast".into(),
             risk: None,
+            places: Vec::new(),
         };
         let findings: Vec<Finding> = (0..500).map(of_client).collect();
         let groups = FindingGroup::all(&findings, "");

@@ -13,11 +13,12 @@ mod table;
 
 pub use requirements::requirements;
 
-use super::page::{Block, Depth, Emphasis, FindingGroup, Page, Section, Text, Tone};
+use super::page::{Block, Case, Depth, Emphasis, FindingGroup, Page, Section, Text, Tone};
 use super::sequence;
 use crate::escape::glue_units;
 use intact_document::Severity;
 use intact_units::foreign_text::escape;
+use intact_units::plural::counted;
 use painted::{ALARM, FAINT, PLAIN, Painted, STRONG, Style};
 use screen::LeftOut;
 
@@ -27,6 +28,10 @@ const FINDINGS: usize = 12;
 const NOTES: usize = 8;
 /// Subjects of one finding.
 const CASES: usize = 4;
+/// Places in the code of one case.
+const PLACES: usize = 5;
+/// The same on a page that fits the screen.
+const SHORT_PLACES: usize = 2;
 /// Lines of a sequence.
 const MESSAGES: usize = 60;
 /// Columns that are used at least.
@@ -381,6 +386,7 @@ impl Output {
 
     fn finding(&mut self, group: &FindingGroup) {
         self.claim(group);
+        self.places(&group.cases[0], PLACES);
         self.prose(PLAIN, &group.cases[0].evidence, "  ");
         self.further_cases(group, CASES);
         if !group.fix.is_empty() {
@@ -407,17 +413,43 @@ impl Output {
         self.wrapped(style, &said, "  ");
     }
 
+    /// Where in the code the connections were opened, in columns.
+    fn places(&mut self, case: &Case, most: usize) {
+        let (lines, more) = case.place_lines(most);
+        let cells: Vec<[String; 3]> = lines
+            .iter()
+            .map(|line| line.each_ref().map(|cell| escape(cell)))
+            .collect();
+        let width = |nth: usize| {
+            let widths = cells.iter().map(|line| line[nth].chars().count());
+            widths.max().unwrap_or_default()
+        };
+        let (position, function) = (width(0), width(1));
+        for [at, name, count] in &cells {
+            let line = format!("    {at:position$}  {name:function$}  {count}");
+            self.line(&Painted::new(PLAIN, &line));
+        }
+        if more > 0 {
+            let line = format!("    {}: see --json", counted(more as u64, "more place"));
+            self.line(&Painted::new(FAINT, &line));
+        }
+    }
+
     /// The subjects after the first, `most` of them in words.
     fn further_cases(&mut self, group: &FindingGroup, most: usize) {
         let shown = group.cases.len().min(most + 1);
-        let mut lines: Vec<String> = (1..shown).map(|nth| claim(group, nth)).collect();
-        if group.cases.len() > shown {
-            lines.push(format!("{} more: see --json", group.cases.len() - shown));
+        for nth in 1..shown {
+            self.also(&claim(group, nth));
+            self.places(&group.cases[nth], SHORT_PLACES);
         }
-        for words in lines {
-            for line in wrap(&format!("also {words}"), self.options.width - 4, "  ") {
-                self.line(&Painted::new(PLAIN, &format!("    {line}")));
-            }
+        if group.cases.len() > shown {
+            self.also(&format!("{} more: see --json", group.cases.len() - shown));
+        }
+    }
+
+    fn also(&mut self, words: &str) {
+        for line in wrap(&format!("also {words}"), self.options.width - 4, "  ") {
+            self.line(&Painted::new(PLAIN, &format!("    {line}")));
         }
     }
 

@@ -178,6 +178,7 @@ impl Screen {
         for (nth, group) in groups.iter().enumerate() {
             let before = out.text.len();
             out.claim(group);
+            out.places(&group.cases[0], super::SHORT_PLACES);
             if group.count > 1 {
                 let more = counted(group.count - 1, "further case");
                 out.wrapped(FAINT, &format!("and {more}"), "  ");
@@ -304,6 +305,7 @@ mod tests {
                 claim: "40 connections for 40 requests, 1 needed.".into(),
                 evidence: "39 opened after the client had closed the last one.".into(),
                 cost: None,
+                places: Vec::new(),
             }],
             count: 1,
             fix: "Keep connections open. Node: one `new http.Agent`.".into(),

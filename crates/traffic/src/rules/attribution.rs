@@ -7,9 +7,9 @@ use crate::tracker::Judged;
 use crate::{Counts, OpenReason, Tracker};
 use intact_advice::{Client, ServerLimit, server_line};
 use intact_document::figures::NANOS_PER_MS;
-use intact_document::finding::{Finding, RuleDoc, Severity};
+use intact_document::finding::{Finding, Place, RuleDoc, Severity};
 use intact_document::statement::{Statement, Value, connections, statement};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where they are half of the connections, this number suffices.
 const PAIR: u64 = 2;
@@ -120,6 +120,11 @@ pub struct Attribution<'a> {
     /// nanoseconds.
     waited: Vec<u64>,
     explained: BTreeSet<(usize, OpenReason)>,
+    /// The destinations at which the rule that speaks has claimed openings, and the reasons that it
+    /// named.
+    counted: BTreeMap<usize, BTreeSet<OpenReason>>,
+    /// Whether a finding counts openings, and so may have places.
+    pub(crate) has_counted: bool,
 }
 
 impl<'a> Attribution<'a> {
@@ -142,7 +147,52 @@ impl<'a> Attribution<'a> {
             left,
             lost: counts.map(|counts| counts.lost.nanos).collect(),
             explained: BTreeSet::new(),
+            counted: BTreeMap::new(),
+            has_counted: false,
         }
+    }
+
+    /// Gives the findings of the rule that has just spoken the places in the code that opened what
+    /// they count.
+    pub(crate) fn place(&mut self, found: &mut [Finding]) {
+        for (destination, whys) in std::mem::take(&mut self.counted) {
+            let name = self.name(destination);
+            for finding in found.iter_mut().filter(|finding| finding.is_about(&name)) {
+                self.has_counted = true;
+                self.places(destination, &whys)
+                    .for_each(|place| finding.add_place(place));
+            }
+        }
+    }
+
+    /// The places in the code that opened connections to a destination for one of these reasons.
+    /// Without one, or where a pool as a whole has another reason than its single openings: for any
+    /// reason that no other rule has spoken of.
+    fn places(
+        &self,
+        destination: usize,
+        whys: &BTreeSet<OpenReason>,
+    ) -> impl Iterator<Item = Place> {
+        let is_seen = |why| !matches!(why, OpenReason::Growth | OpenReason::Unseen);
+        let is_free = |why| is_seen(why) && !self.explained.contains(&(destination, why));
+        let causes = &self.judged.causes;
+        let mut counts = causes.places(destination, |why| whys.contains(&why));
+        if counts.is_empty() {
+            counts = causes.places(destination, |why| is_free(why) || whys.contains(&why));
+        }
+        if counts.is_empty() {
+            counts = causes.places(destination, is_seen);
+        }
+        counts.into_iter().filter_map(|(stack, connections)| {
+            let (place, stack) = self.tracker.place(stack)?;
+            Some(Place {
+                file: place.file.as_deref()?.to_owned(),
+                line: place.line?,
+                function: place.function.to_string(),
+                connections,
+                stack: stack.frames.clone(),
+            })
+        })
     }
 
     /// The tracker.
@@ -203,6 +253,8 @@ impl<'a> Attribution<'a> {
         (openings.min(self.left[destination]) >= least).then(|| {
             let explained = whys.iter().map(|why| (destination, *why));
             self.explained.extend(explained);
+            let counted = self.counted.entry(destination).or_default();
+            counted.extend(whys);
             self.claimed_openings(destination, openings)
         })
     }
@@ -305,6 +357,7 @@ impl<'a> Attribution<'a> {
     pub fn claim(&mut self, destination: usize, connections: u64) -> Claim {
         let connections = connections.min(self.left[destination]);
         self.left[destination] -= connections;
+        self.counted.entry(destination).or_default();
         let counts = &self.tracker.destinations.counts[destination];
         let cost_ms = cost_ms(counts, connections);
         Claim {

@@ -6,6 +6,7 @@ mod connect_trace;
 mod filter;
 mod inspection;
 mod looks;
+mod node_preload;
 mod others;
 mod program;
 mod relay;

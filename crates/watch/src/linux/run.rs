@@ -3,11 +3,12 @@
 
 use crate::platform::filter::{self, FilteredCalls};
 use crate::platform::inspection::Inspection;
+use crate::platform::node_preload::NODE_OPTIONS;
 use crate::platform::relay::Relay;
 use crate::platform::relay_command::RelaySender;
 use crate::platform::run_context::FAULT;
 use crate::platform::secrets::{ExitHolds, Keys};
-use crate::platform::supervisor::{RunRecord, Supervisor, WatchedProgram};
+use crate::platform::supervisor::{NodeNotes, RunRecord, Supervisor, WatchedProgram};
 use crate::{Clock, Config, Mode, Outcome, Streams, WatchError, WatchSink};
 use intact_ledger::{Caveat, Event};
 use intact_sys::seccomp::{self, LaunchError};
@@ -48,6 +49,7 @@ pub fn run(
         }
         _ => None,
     };
+    let notes = prepare_notes(config, &mut command);
     let code = filter::program(FilteredCalls {
         relayed: is_relayed,
         sockets: inspection.makes_sockets(),
@@ -66,7 +68,7 @@ pub fn run(
     let finishing = Finishing(orders.clone());
     let program = WatchedProgram::new(child.id(), signals, began);
     let record = RunRecord::new(orders, clock, config);
-    let supervisor = Supervisor::new(listener, program, record, holds, inspection, config)
+    let supervisor = Supervisor::new(listener, program, record, holds, inspection, notes, config)
         .map_err(setup("the supervisor"))?;
     let (outcome, carried) = std::thread::scope(|scope| {
         let carrying = std::thread::Builder::new()
@@ -86,6 +88,18 @@ pub fn run(
         observer.record(Event::Caveat(&Caveat::incomplete(FAULT, words)));
     }
     Ok(outcome)
+}
+
+/// Has Node note where it opens connections, if stacks are read; adds to the options that the
+/// command has.
+fn prepare_notes(config: &Config, command: &mut Command) -> Option<NodeNotes> {
+    let so_far = config.code.as_ref()?.node_options.as_ref()?;
+    let mut variables = command.get_envs();
+    let set = variables.find_map(|(name, value)| value.filter(|_| name == NODE_OPTIONS));
+    let options = set.map_or_else(|| so_far.clone(), OsStr::to_owned);
+    let (notes, options) = NodeNotes::prepare(options)?;
+    command.env(NODE_OPTIONS, options);
+    Some(notes)
 }
 
 /// The program's command with its variables and standard streams.

@@ -18,6 +18,7 @@ pub(crate) mod names;
 #[cfg(target_arch = "x86_64")]
 mod narrow;
 mod pinned;
+mod places;
 mod processor;
 mod proxies;
 mod refused;

@@ -118,8 +118,11 @@ pub(super) fn page(out: &Output) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// The caveats on what was observed: the code of these programs is not here.
 fn caveats(document: &Value) -> Vec<Caveat> {
-    serde_json::from_value(document["caveats"].clone()).unwrap()
+    let mut all: Vec<Caveat> = serde_json::from_value(document["caveats"].clone()).unwrap();
+    all.retain(|caveat| !caveat.is_about_places());
+    all
 }
 
 /// The page and the document name the ways that see the connections, and have all of them.

@@ -6,6 +6,7 @@
 
 use super::{ExitHolds, SecretSearch};
 use crate::config::KeyLogging;
+use crate::platform::node_preload::{self, NODE_OPTIONS};
 use intact_ledger::Caveat;
 use intact_sys::secret_dir::{self, NoPlace, SecretDir, SecretFiles};
 use std::collections::{HashMap, VecDeque};
@@ -188,17 +189,13 @@ impl Keys {
 fn environment(folder: &SecretDir, logging: &KeyLogging) -> Vec<(OsString, OsString)> {
     let path = folder.path(FILES.log);
     let mut environment = vec![("SSLKEYLOGFILE".into(), path.clone().into())];
-    if let (Some(options), Some(text)) = (&logging.node_options, preload(&path))
+    let preload = node_preload::filled(PRELOAD, "KEY_LOG_FILE", &path);
+    if let (Some(options), Some(text)) = (&logging.node_options, preload)
         // without it Node logs no keys, and they are looked for in its memory
         && let Ok(preload) = folder.write_text(FILES.text, &text)
     {
-        let mut options = options.clone();
-        if !options.is_empty() {
-            options.push(" ");
-        }
-        options.push("--require ");
-        options.push(preload);
-        environment.push(("NODE_OPTIONS".into(), options));
+        let options = node_preload::required(options.clone(), &preload);
+        environment.push((NODE_OPTIONS.into(), options));
     }
     environment
 }
@@ -210,16 +207,6 @@ fn not_logged(why: &NoPlace) -> Caveat {
          requests on connections whose keys are not found are inferred"
     );
     Caveat::new("keys-not-logged", words)
-}
-
-/// The preload for a key log at that path; `None` for a path that cannot be written into
-/// JavaScript.
-fn preload(path: &std::path::Path) -> Option<String> {
-    let path = path.to_str()?;
-    let plain = path
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte));
-    plain.then(|| PRELOAD.replace("KEY_LOG_FILE", path))
 }
 
 fn hex(bytes: &[u8; 32]) -> [u8; 64] {

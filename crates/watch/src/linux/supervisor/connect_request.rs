@@ -10,7 +10,7 @@ use super::made_sockets::ProgramSocket;
 use super::notifications::Destination;
 use crate::Unwatched;
 use crate::platform::filter::is_indirect_32;
-use intact_ledger::{Connection, Nanos, Owner};
+use intact_ledger::{Connection, Nanos, Owner, StackId};
 use intact_sys::address::unmapped;
 use intact_sys::seccomp::{Notification, NotificationResponse};
 use intact_sys::{sock_diag, socket};
@@ -103,10 +103,12 @@ pub(super) fn requested(
     wanted: Option<SocketAddr>,
     began: Nanos,
     owner: Option<Owner>,
+    stack: Option<StackId>,
     lookups: &mut Lookups,
     cx: &CallContext,
 ) -> Connection {
     let mut about = cx.record.connection(wanted, began, owner);
+    about.stack = stack;
     lookups.note(&mut about);
     about
 }

@@ -16,7 +16,9 @@ mod delayed_exits;
 mod lookups;
 mod made_sockets;
 mod named_counts;
+mod node_notes;
 mod notifications;
+mod opening_places;
 mod own_rules;
 mod passthrough;
 mod run_record;
@@ -25,6 +27,7 @@ mod unix_sockets;
 mod unseen_scan;
 mod watched_program;
 
+pub(crate) use node_notes::NodeNotes;
 pub(crate) use run_record::{RunRecord, origin};
 pub(crate) use watched_program::WatchedProgram;
 
@@ -45,6 +48,7 @@ use lookups::Lookups;
 use mio::event::Event;
 use mio::{Events, Poll, Token, Waker};
 use notifications::Notifications;
+use opening_places::OpeningPlaces;
 use own_rules::OwnRules;
 use passthrough::Passthrough;
 use std::io;
@@ -91,6 +95,7 @@ impl Supervisor {
         record: RunRecord,
         holds: ExitHolds,
         inspection: Inspection,
+        notes: Option<NodeNotes>,
         config: &Config,
     ) -> io::Result<Supervisor> {
         let mode = inspection.mode(config.mode);
@@ -115,6 +120,8 @@ impl Supervisor {
             record,
             addresses: AddressTable::default(),
             own_rules: OwnRules::default(),
+            places: (config.code.as_ref())
+                .map(|code| OpeningPlaces::new(&code.root, &config.numbers, notes)),
             mode,
             excluded: config.apart,
             namespace: connects.namespace(),
@@ -281,6 +288,9 @@ impl Supervisor {
         lookups.settle(true, &mut cx);
         connects.finish(&cx);
         passthrough.finish(&cx);
+        for caveat in cx.places.iter().flat_map(OpeningPlaces::caveats) {
+            cx.record.row(Row::Caveat(caveat));
+        }
         cx.record.finish(&cx.notifications.inspection.refused);
         program.outcome()
     }

@@ -69,11 +69,12 @@ impl Passthrough {
         } = request;
         self.notice_replaced(cookie, socket.as_ref());
         let owner = cx.notifications.owner(notice.thread);
+        let (stack, began) = cx.place(notice.thread, owner.as_ref(), wanted, began);
         // a copy would delay the end of the connection, should the program close it now
         drop(socket);
         // what was read is the caller's only if it still waits
         if cx.notifications.respond(notice.id, UNTOUCHED) {
-            let about = requested(wanted, began, owner, lookups, cx);
+            let about = requested(wanted, began, owner, stack, lookups, cx);
             self.follow(notice, cookie, about, Unwatched::NoRelay, cx);
             // connections that have ended by now had done so before this one began
             if self.ends_due.is_some() {

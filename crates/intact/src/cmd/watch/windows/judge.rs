@@ -8,6 +8,9 @@ use intact_document::{Facts as _, Finding, Severity};
 use intact_traffic::ObservedFacts;
 use std::fmt::Write as _;
 
+/// Places in the code of one finding.
+const PLACES: usize = 5;
+
 /// Judges a window: whether it passes, and the text. One in which nothing was observed does not
 /// pass.
 pub(super) fn judge(begin: &Begin, facts: &ObservedFacts) -> (bool, String) {
@@ -38,6 +41,9 @@ fn write_finding(text: &mut String, finding: &Finding) {
     let (severity, rule) = (finding.severity.as_str(), finding.rule);
     let subjects = finding.subjects();
     let _ = writeln!(text, "  {severity}: {subjects}: {} [{rule}]", finding.claim);
+    for place in finding.places.iter().take(PLACES) {
+        let _ = writeln!(text, "    at {}", place.words());
+    }
     for (before, statement) in [("", &finding.evidence), ("-> ", &finding.fix)] {
         let line = statement.to_string();
         if !line.is_empty() {

@@ -111,7 +111,8 @@ impl ConnectCalls {
         } = request;
         passthrough.notice_replaced(cookie, socket.as_ref());
         let owner = cx.notifications.owner(notice.thread);
-        let about = requested(wanted, began, owner, lookups, cx);
+        let (stack, began) = cx.place(notice.thread, owner.as_ref(), wanted, began);
+        let about = requested(wanted, began, owner, stack, lookups, cx);
         let (Some(socket), Some(wanted)) = (socket, wanted) else {
             passthrough.follow(notice, cookie, about, Unwatched::NoRelay, cx);
             return UNTOUCHED;

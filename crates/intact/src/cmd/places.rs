@@ -1,0 +1,39 @@
+//! `--places`, `--code-root`: where in the code connections are opened.
+
+use intact_watch::CodeReading;
+use std::path::PathBuf;
+
+/// The options.
+#[derive(clap::Args, Clone)]
+#[command(next_help_heading = "Watching")]
+pub(crate) struct PlaceOptions {
+    /// Name the lines of code that opened connections. Each new connection then waits until the
+    /// stack of its thread is read. `off` reads none
+    #[arg(long, value_enum, default_value_t = Places::On)]
+    places: Places,
+    /// The folder of the program's own code: lines below it are named, except those of packages.
+    /// Without it, the working folder
+    #[arg(long, value_name = "DIR")]
+    code_root: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Places {
+    On,
+    Off,
+}
+
+impl PlaceOptions {
+    /// How places are found; `None` where they are not asked for, or there is no working folder.
+    pub(crate) fn reading(&self) -> Option<CodeReading> {
+        let root = self
+            .code_root
+            .clone()
+            .or_else(|| std::env::current_dir().ok());
+        let root = root.filter(|_| self.places == Places::On)?;
+        Some(CodeReading {
+            root,
+            node_options: Some(std::env::var_os("NODE_OPTIONS").unwrap_or_default()),
+        })
+    }
+}

@@ -1,0 +1,84 @@
+//! Places in programs of each version of CPython that is installed.
+
+use super::{hold, seen};
+use crate::peers::{program, skip};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PLANTED: &str = include_str!("planted.py");
+const CASES: [&str; 19] = [
+    "sync",
+    "lines",
+    "decorated",
+    "same",
+    "property",
+    "generator",
+    "comprehension",
+    "deep",
+    "handler",
+    "long",
+    "socket",
+    "lambda",
+    "awaited",
+    "gathered",
+    "executor",
+    "thread",
+    "pool",
+    "fork",
+    "generated",
+];
+
+/// The interpreters of this machine: those on the path, and those of pyenv.
+fn interpreters() -> Vec<PathBuf> {
+    let home = std::env::var_os("HOME").unwrap_or_default();
+    let versions = std::fs::read_dir(Path::new(&home).join(".pyenv/versions"));
+    let own = versions.into_iter().flatten().flatten();
+    let own = own.map(|one| one.path().join("bin/python3"));
+    let system = ["/usr/bin/python3".into(), "/usr/local/bin/python3".into()];
+    let all = own.chain(system).filter(|path: &PathBuf| path.is_file());
+    let is_read = |path: &PathBuf| {
+        let version = Command::new(path)
+            .args(["-c", "import sys; print(sys.version_info[1])"])
+            .output();
+        let minor = version
+            .ok()
+            .and_then(|out| String::from_utf8(out.stdout).ok());
+        let minor = minor.and_then(|text| text.trim().parse::<u32>().ok());
+        minor.is_some_and(|minor| (8..=13).contains(&minor))
+    };
+    all.filter(is_read).collect()
+}
+
+#[test]
+fn a_python_program_is_named_at_the_line_that_opened() {
+    if program("python3", "places of Python").is_none() {
+        return;
+    }
+    let all = interpreters();
+    if all.is_empty() {
+        return skip(
+            "places of Python",
+            "no version from 3.8 to 3.13 is installed",
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("planted.py"), PLANTED).unwrap();
+    let script = folder.path().join("planted.py").display().to_string();
+    for interpreter in all {
+        let python = interpreter.to_str().unwrap();
+        for case in CASES {
+            let seen = seen(
+                folder.path(),
+                "planted.py",
+                &[python, &script, "{port}", case],
+            );
+            hold(python, PLANTED, case, &seen);
+        }
+        let seen = seen(
+            folder.path(),
+            "planted.py",
+            &[python, &script, "{port}", "unknown"],
+        );
+        assert_eq!((seen.lines.len(), seen.not_known), (0, 4), "{python}");
+    }
+}

@@ -1,0 +1,234 @@
+//! Stacks of programs that are compiled to machine code and have unwind tables and debugging
+//! information: C, C++, Rust.
+//!
+//! The kernel shows the stack pointer and the program counter of a thread in a system call, and no
+//! other register. `.eh_frame` often needs no other. Where it needs the frame pointer, the
+//! beginning of the function shows it, and what is there must be a return address. Otherwise the
+//! stack ends.
+
+mod image;
+mod prologue;
+
+use crate::code_root::RawFrame;
+use crate::process::{Mapping, Memory, mappings};
+use crate::{CodeKind, MAX_FRAMES, NotKnown};
+use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
+use framehop::{FrameAddress, Module, Unwinder};
+use image::Image;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Files with code that are opened, at most.
+const MAX_IMAGES: usize = 256;
+/// The frame pointer that is not known: no address.
+const UNKNOWN: u64 = 0;
+
+/// Parts of the names of functions that run tasks and callbacks.
+const LOOPS: &[&str] = &[
+    "tokio::runtime::task::",
+    "async_task::raw::",
+    "rayon_core::job::",
+    "boost::asio::detail::scheduler::run",
+];
+/// The same, as whole names.
+const LOOP_NAMES: &[&str] = &[
+    "uv_run",
+    "event_base_loop",
+    "ev_run",
+    "g_main_context_dispatch",
+    "aeProcessEvents",
+    "curl_multi_perform",
+    "curl_multi_socket_action",
+];
+
+/// A process of machine code.
+pub(crate) struct Native {
+    process: u32,
+    maps: Vec<Mapping>,
+    images: HashMap<String, Option<Image>>,
+    unwinder: UnwinderX86_64<Arc<[u8]>>,
+    cache: CacheX86_64,
+    /// The calls at an address, the innermost first: more than one where some are inlined.
+    known: HashMap<u64, Arc<[Call]>>,
+}
+
+#[derive(Clone)]
+struct Call {
+    function: Arc<str>,
+    path: Option<Arc<str>>,
+    line: Option<u32>,
+}
+
+impl Native {
+    pub(crate) fn new(process: u32, maps: Vec<Mapping>) -> Native {
+        let mut native = Native {
+            process,
+            maps: Vec::new(),
+            images: HashMap::new(),
+            unwinder: UnwinderX86_64::new(),
+            cache: CacheX86_64::new(),
+            known: HashMap::new(),
+        };
+        native.map(maps);
+        native
+    }
+
+    /// The calls in which a thread stands.
+    pub(crate) fn stack(&mut self, thread: u32) -> Result<Vec<RawFrame>, NotKnown> {
+        let (sp, pc) = registers(thread).ok_or(NotKnown::Unclear("its registers"))?;
+        if self.mapping(pc).is_none() {
+            // it has loaded a library since
+            self.map(mappings(self.process));
+        }
+        let addresses = self.unwind(Memory::of(thread), sp, pc);
+        let calls = addresses
+            .into_iter()
+            .flat_map(|address| self.calls(address).to_vec());
+        let frames = calls.map(|call| RawFrame {
+            kind: kind(&call.function),
+            function: call.function,
+            path: call.path,
+            line: call.line,
+        });
+        Ok(frames.take(MAX_FRAMES).collect())
+    }
+
+    /// Takes these mappings for those of the process.
+    fn map(&mut self, maps: Vec<Mapping>) {
+        self.unwinder = UnwinderX86_64::new();
+        self.cache = CacheX86_64::new();
+        self.known.clear();
+        self.maps = maps.into_iter().filter(|map| map.is_code).collect();
+        for map in &self.maps {
+            if self.images.len() < MAX_IMAGES && !self.images.contains_key(&map.path) {
+                let image = Image::open(self.process, &map.path);
+                self.images.insert(map.path.clone(), image);
+            }
+            let Some(Some(image)) = self.images.get(&map.path) else {
+                continue;
+            };
+            let Some(bias) = image.bias(map) else {
+                continue;
+            };
+            let module = Module::new(
+                map.path.clone(),
+                map.start..map.end,
+                bias,
+                image.sections.clone(),
+            );
+            self.unwinder.add_module(module);
+        }
+    }
+
+    fn mapping(&self, address: u64) -> Option<&Mapping> {
+        let mut maps = self.maps.iter();
+        maps.find(|map| (map.start..map.end).contains(&address))
+    }
+
+    /// The image of an address, and the address in the file.
+    fn image(&self, address: u64) -> Option<(&Image, u64)> {
+        let map = self.mapping(address)?;
+        let image = self.images.get(&map.path)?.as_ref()?;
+        Some((image, address.wrapping_sub(image.bias(map)?)))
+    }
+
+    /// The addresses of the calls, the innermost first.
+    fn unwind(&mut self, memory: Memory, sp: u64, pc: u64) -> Vec<u64> {
+        let mut registers = UnwindRegsX86_64::new(pc, sp, UNKNOWN);
+        let mut frame = FrameAddress::from_instruction_pointer(pc);
+        let mut found = Vec::new();
+        let mut read = |address: u64| memory.word(address).ok_or(());
+        while found.len() < MAX_FRAMES {
+            let address = frame.address_for_lookup();
+            if self.image(address).is_none() {
+                break;
+            }
+            found.push(address);
+            let before = registers;
+            let mut next = self
+                .unwinder
+                .unwind_frame(frame, &mut registers, &mut self.cache, &mut read)
+                .ok()
+                .flatten();
+            if next.is_none() && before.bp() == UNKNOWN {
+                registers = before;
+                let pointer = self.frame_pointer(memory, address, before.sp());
+                let Some(pointer) = pointer else { break };
+                registers.set_bp(pointer);
+                next = self
+                    .unwinder
+                    .unwind_frame(frame, &mut registers, &mut self.cache, &mut read)
+                    .ok()
+                    .flatten();
+            }
+            // a stack grows in one direction
+            if registers.sp() <= before.sp() && found.len() > 1 {
+                break;
+            }
+            let Some(next) = next.and_then(FrameAddress::from_return_address) else {
+                break;
+            };
+            frame = next;
+        }
+        found
+    }
+
+    /// The frame pointer of the function at an address, as its beginning sets it.
+    fn frame_pointer(&self, memory: Memory, address: u64, sp: u64) -> Option<u64> {
+        let (image, own) = self.image(address)?;
+        let start = image.function_start(own)?;
+        let begin = address.wrapping_sub(own - start);
+        let length = usize::try_from(own - start).ok()?.min(prologue::LONGEST);
+        let size = prologue::frame_size(&memory.bytes(begin, length)?)?;
+        let pointer = sp.checked_add(size)?;
+        let back = memory.word(pointer.checked_add(8)?)?;
+        let (caller, _) = self.image(back.checked_sub(1)?)?;
+        let bytes = memory.bytes(back.checked_sub(8)?, 8)?;
+        let is_call = match prologue::call_before(&bytes)? {
+            // a call of another function did not lead here; one through a table may have
+            prologue::Call::To(distance) => {
+                let to = back.wrapping_add_signed(distance);
+                let (image, own) = self.image(to)?;
+                to == begin || !image.is_function(own)
+            }
+            prologue::Call::Indirect => true,
+        };
+        (is_call && caller.has_code).then_some(pointer)
+    }
+
+    fn calls(&mut self, address: u64) -> Arc<[Call]> {
+        if let Some(known) = self.known.get(&address) {
+            return known.clone();
+        }
+        let calls: Arc<[Call]> = match self.image(address) {
+            Some((image, own)) => image.calls(own).into(),
+            None => Arc::new([]),
+        };
+        self.known.insert(address, calls.clone());
+        calls
+    }
+}
+
+fn kind(function: &str) -> CodeKind {
+    let is_loop =
+        LOOPS.iter().any(|part| function.contains(part)) || LOOP_NAMES.contains(&function);
+    match is_loop {
+        true => CodeKind::Loop,
+        false => CodeKind::Other,
+    }
+}
+
+/// Stack pointer and program counter of a thread in a system call.
+fn registers(thread: u32) -> Option<(u64, u64)> {
+    let text = std::fs::read_to_string(format!("/proc/{thread}/syscall")).ok()?;
+    let mut words = text.split_ascii_whitespace().rev();
+    let mut number = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
+    let (pc, sp) = (number()?, number()?);
+    Some((sp, pc))
+}
+
+/// For the fuzzer: the beginning of a function, and the bytes before a return address.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(code: &[u8]) {
+    let _ = (prologue::frame_size(code), prologue::call_before(code));
+}
