@@ -66,8 +66,14 @@ impl Bursts {
 
 /// Whether a client closes connections whatever they have carried: a pool without room does not
 /// know. A client per task, which makes some calls, closes few after the first, and all after the
-/// last.
+/// last. Where the client opens none after its first close, its work ends, and nothing differs.
 pub(super) fn ends_at_any_use(lives: &[&Life]) -> bool {
+    let ends = lives.iter().filter_map(|life| life.closed_after_use());
+    let first_close = ends.min().unwrap_or_default();
+    let opened_later = lives.iter().filter(|life| life.at > first_close);
+    if opened_later.count() < SEVERAL {
+        return true;
+    }
     let (mut first, mut closed, mut connections, mut uses, mut most) = (0, 0, 0, 0, 0);
     for life in lives.iter().filter(|life| life.carried > 0) {
         let is_closed = u64::from(life.closed_after_use().is_some());

@@ -301,6 +301,29 @@ fn a_client_per_task_of_several_calls_is_no_full_pool() {
     }
 }
 
+#[test]
+fn threads_that_end_one_after_another_leave_a_full_pool() {
+    // twenty threads share a pool that keeps eleven: when they end, nine connections have no room
+    let mut rows: Vec<(u64, Value)> = Vec::new();
+    for id in 0..20 {
+        rows.push((id * 100, opened(id, id * 100, SERVER, "api.example")));
+        let mut at = id * 100 + 200;
+        let calls = 12 + id * 5 % 7;
+        for nth in 1..=calls {
+            let end = at + 5_000 + (id * 3 + nth) % 4 * 500;
+            rows.push((end, sent(id, at, end, nth)));
+            at = end + 400;
+        }
+        let close = if calls >= 16 { at } else { 600_000 };
+        rows.push((close, closed(id, close, calls)));
+    }
+    rows.sort_by_key(|(at, _)| *at);
+    let rows: Vec<Value> = rows.into_iter().map(|(_, row)| row).collect();
+    let (opened, _, avoidable, warned) = outcome(&rows);
+    assert_eq!((opened, avoidable), (20.0, 0.0));
+    assert_eq!(warned, ["pool-too-small"]);
+}
+
 /// Bursts of ten requests, after which two connections stay open.
 #[test]
 fn a_pool_that_keeps_as_many_from_each_burst_to_the_next_is_full() {
