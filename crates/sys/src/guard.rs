@@ -54,7 +54,7 @@ impl Guard {
             libc::prctl(libc::PR_SET_NAME, name.as_ptr());
             libc::close(alive.as_raw_fd());
             libc::dup2(waiting.as_fd().as_raw_fd(), 0);
-            match kept {
+            match &kept {
                 Some(kept) => {
                     libc::dup2(kept.as_raw_fd(), KEPT);
                     close_from(KEPT + 1);

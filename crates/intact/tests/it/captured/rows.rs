@@ -93,6 +93,7 @@ fn comparable(recorded: &Recorded) -> Connection {
     one.at = intact_ledger::Nanos(0);
     one.setup = intact_ledger::Setup::default();
     (one.local, one.peer, one.owner, one.dialled) = (None, None, None, None);
+    one.stack = None;
     one
 }
 

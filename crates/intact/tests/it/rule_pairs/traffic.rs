@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// Connections that take more than half of the ports within a minute.
 const LOAD: Load = Load {
-    ports: 4000,
+    ports: 560,
     openings: 300,
 };
 
