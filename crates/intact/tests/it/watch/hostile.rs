@@ -54,8 +54,8 @@ for thread in threads:
 print(len(threads))
 "#;
 
-/// Scripts that a client may accept, in HTTP/2 too: fields of HTTP/1 connections.
-const ACCEPTED: [&str; 2] = ["connection-field", "transfer-encoding-field"];
+/// Scripts that a client may accept: fields of HTTP/1 connections in HTTP/2, and no SETTINGS.
+const ACCEPTED: [&str; 3] = ["connection-field", "no-settings", "transfer-encoding-field"];
 
 /// A peer: its script, and whether it is reached over TLS.
 struct Peer {
