@@ -38,8 +38,8 @@ pub(super) struct Load {
 /// Connections that take more than half of Linux' default range within a minute, at the rate of the
 /// whole recording: it lasts less than 12 s, and without the rate more were needed.
 pub(super) const OF_RECORDING: Load = Load {
-    ports: 4000,
-    openings: 3500,
+    ports: 6000,
+    openings: 5000,
 };
 
 /// Writes the programs of the rows to the folder of the stage: some import another.
