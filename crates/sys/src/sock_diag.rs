@@ -6,7 +6,7 @@ use crate::netlink::{
 };
 use crate::socket_option;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 
 /// The state of a socket.
@@ -16,6 +16,8 @@ pub struct SocketReport {
     pub cookie: u64,
     /// Its inode, as in /proc/PID/fd; 0 once no process has it open.
     pub inode: u32,
+    /// The user who owns it.
+    pub owner: u32,
     /// Whether it listens for connections.
     pub is_listening: bool,
     /// Its own address.
@@ -51,6 +53,7 @@ const PEER_PORT: usize = 6;
 const LOCAL: usize = 8;
 const PEER: usize = 24;
 const COOKIE: usize = 44;
+const OWNER: usize = 64;
 const INODE: usize = 68;
 const TCP_LISTEN: u8 = 10;
 /// All states except those without counts, of which there may be many (TIME_WAIT and half-open
@@ -159,6 +162,21 @@ pub fn find(cookie: u64) -> io::Result<Option<SocketReport>> {
     Ok(found)
 }
 
+/// The user who owns the far end of a connection within this machine.
+///
+/// # Errors
+/// Those of [`list`] and of getpeername(2).
+pub fn owner_of_peer(near: &TcpStream) -> io::Result<Option<u32>> {
+    let ends = (near.peer_addr()?, near.local_addr()?);
+    let mut owner = None;
+    list(|report| {
+        if (report.local, report.peer) == ends {
+            owner = Some(report.owner);
+        }
+    })?;
+    Ok(owner)
+}
+
 /// Visits the sockets of a protocol that are in one of these states, with these attributes.
 fn dump(
     protocol: i32,
@@ -186,6 +204,7 @@ fn parse(message: NetlinkMessage<'_>) -> Option<SocketReport> {
     Some(SocketReport {
         cookie: u64::from(read_u32(body, COOKIE)) | u64::from(read_u32(body, COOKIE + 4)) << 32,
         inode: read_u32(body, INODE),
+        owner: read_u32(body, OWNER),
         is_listening: body[STATE] == TCP_LISTEN,
         local: read_address(body, LOCAL_PORT, LOCAL),
         peer: read_address(body, PEER_PORT, PEER),
@@ -230,7 +249,7 @@ mod tests {
     use crate::socket;
     use proptest::prelude::*;
     use std::io::{Read, Write};
-    use std::net::{TcpListener, TcpStream};
+    use std::net::TcpListener;
     use std::os::fd::AsFd;
 
     #[test]
@@ -256,6 +275,8 @@ mod tests {
         assert_eq!(there.local, stream.local_addr().unwrap());
         assert_eq!(there.peer, stream.peer_addr().unwrap());
         assert_ne!(there.inode, 0);
+        let own = rustix::process::geteuid().as_raw();
+        assert_eq!(owner_of_peer(&other).unwrap(), Some(own));
         assert_eq!((there.sent, there.received), (5, 11));
         let mut end_of = |cookie| {
             let mut end = None;

@@ -7,6 +7,8 @@ use intact_ledger::store::Reader;
 use intact_ledger::{FaultEvent, Nanos, Row, Span};
 use serde_json::{Value, json};
 use std::io::{BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -89,6 +91,62 @@ fn the_document_of_a_function_is_what_its_schema_says() {
         assert_eq!(variant["outcomes"]["crash"], 2, "{variant}");
         assert_eq!(variant["environments"], 4, "{variant}");
     }
+}
+
+/// Names its Runtime API in a file, and responds once the file is gone.
+const NAMED: &str = concat!(
+    include_str!("runtime.py"),
+    r#"
+import sys, time
+def respond(event, id):
+    with open(sys.argv[1] + ".new", "w") as file:
+        file.write(os.environ["AWS_LAMBDA_RUNTIME_API"])
+    os.rename(sys.argv[1] + ".new", sys.argv[1])
+    while os.path.exists(sys.argv[1]):
+        time.sleep(0.01)
+run(respond)
+"#
+);
+
+/// Asks for the next invocation.
+const INTRUDER: &str = r#"
+import http.client, sys
+c = http.client.HTTPConnection(sys.argv[1], timeout=5)
+try:
+    c.request("GET", "/2018-06-01/runtime/invocation/next")
+    print(c.getresponse().status)
+except (http.client.RemoteDisconnected, ConnectionError):
+    print("refused")
+"#;
+
+#[test]
+fn another_user_gets_no_event() {
+    // only root can be another user
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let named = folder.path().join("api");
+    let path = named.display().to_string();
+    let run = std::thread::spawn({
+        let path = path.clone();
+        move || lambda(&["-n", "1", "--json", "--", "python3", "-c", NAMED, &path])
+    });
+    let api = loop {
+        if let Ok(api) = std::fs::read_to_string(&named) {
+            break api;
+        }
+        assert!(!run.is_finished(), "{:?}", run.join());
+        std::thread::yield_now();
+    };
+    let mut intruder = Command::new("/usr/bin/python3");
+    let said = intruder.args(["-c", INTRUDER, &api]).uid(65534).output();
+    assert_eq!(said.unwrap().stdout, b"refused\n");
+    std::fs::remove_file(&named).unwrap();
+    let out = run.join().unwrap();
+    let document: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(document["counts"]["total"], 1, "{document}");
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! connection. A runtime client opens one or two.
 
 use super::mailbox::{FunctionResponse, Mailbox};
+use intact_sys::sock_diag::owner_of_peer;
 use intact_wire::http1::{RequestEvent, RequestHead, RequestParser};
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
@@ -21,15 +22,17 @@ const CONNECTIONS: usize = 32;
 /// The environment variables of the function.
 pub(crate) const ARN: &str = "arn:aws:lambda:local:000000000000:function:intact";
 
-/// Accepts connections until the mailbox is closed; ends at the next connection after that.
-pub(crate) fn listen(listener: &TcpListener, room: &Arc<Mailbox>) {
+/// Accepts connections of these users until the mailbox is closed; ends at the next connection after
+/// that. Everyone on this machine can connect, and could take an event or forge a response.
+pub(crate) fn listen(listener: &TcpListener, room: &Arc<Mailbox>, is_user: impl Fn(u32) -> bool) {
     let held = Arc::new(());
     for stream in listener.incoming() {
         if room.is_closed() {
             return;
         }
         let Ok(stream) = stream else { continue };
-        if Arc::strong_count(&held) > CONNECTIONS {
+        let is_theirs = || matches!(owner_of_peer(&stream), Ok(Some(user)) if is_user(user));
+        if Arc::strong_count(&held) > CONNECTIONS || !is_theirs() {
             continue;
         }
         let (room, held) = (room.clone(), held.clone());

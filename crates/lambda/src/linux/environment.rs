@@ -102,7 +102,10 @@ impl Environment {
         };
         let mut threads = Vec::new();
         let theirs = room.clone();
-        threads.push(std::thread::spawn(move || api::listen(&listener, &theirs)));
+        let is_user = move |user| freezer::has_user(pid, user);
+        threads.push(std::thread::spawn(move || {
+            api::listen(&listener, &theirs, is_user);
+        }));
         if let Some((path, at)) = serves {
             let theirs = room.clone();
             // not joined: a request without a response ends with the process, and no other thread

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 /// A frozen tree.
@@ -105,6 +106,14 @@ pub(crate) fn tree(root: Pid) -> io::Result<Vec<Pid>> {
         at += 1;
     }
     Ok(found.into_iter().filter_map(Pid::from_raw).collect())
+}
+
+/// Whether this is our user, or one of the process and its descendants.
+pub(crate) fn has_user(root: Pid, user: u32) -> bool {
+    let runs_as = |pid: Pid| std::fs::metadata(format!("/proc/{}", pid.as_raw_nonzero()));
+    let is_theirs = |pid| runs_as(pid).is_ok_and(|process| process.uid() == user);
+    rustix::process::geteuid().as_raw() == user
+        || tree(root).is_ok_and(|pids| pids.into_iter().any(is_theirs))
 }
 
 /// Whether a process still runs: it stops a moment after the signal.

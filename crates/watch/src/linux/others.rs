@@ -106,6 +106,7 @@ pub(super) mod tests {
         SocketReport {
             cookie,
             inode,
+            owner: 0,
             is_listening: false,
             local: ([127, 0, 0, 1], port).into(),
             peer: ([127, 0, 0, 1], 80).into(),
