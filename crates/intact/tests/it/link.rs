@@ -226,6 +226,22 @@ fn serve_behind_a_link_takes_its_own_options() {
 }
 
 #[test]
+fn the_socket_of_a_link_replaces_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("notes");
+    std::fs::write(&file, "mine").unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args(["link", "rtt=0", "--control"])
+        .arg(&file)
+        .args(["--", "true"])
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(!status.success());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+}
+
+#[test]
 fn a_link_is_switched_while_a_command_runs() {
     let folder = tempfile::tempdir().unwrap();
     let control = folder.path().join("control");

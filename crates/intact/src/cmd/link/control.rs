@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use intact_link::{Link, LinkChange};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
@@ -18,12 +19,16 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Listens. A file without a listener (left by a kill -9) is replaced.
+    /// Listens. A socket without a listener (left by a kill -9) is replaced, and nothing else.
     pub(crate) fn open(path: PathBuf, link: &Arc<Link>) -> anyhow::Result<Control> {
         let named = || format!("--control {}", path.display());
-        if fs::symlink_metadata(&path).is_ok() {
+        if let Ok(there) = fs::symlink_metadata(&path) {
             match Channel::connect(&path) {
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                // connect(2) refuses a file of any kind
+                Err(error)
+                    if error.kind() == std::io::ErrorKind::ConnectionRefused
+                        && there.file_type().is_socket() =>
+                {
                     fs::remove_file(&path).with_context(named)?;
                 }
                 _ => bail!("{}: there is something already", named()),
