@@ -1,12 +1,14 @@
 //! Names of code outside of files: lists of JIT compilers (`/tmp/perf-PID.map`) and of the kernel
 //! (`/proc/kallsyms`).
 //!
-//! A list is foreign input: malformed lines are skipped, and its size is bounded.
+//! A list is foreign input: malformed lines are skipped, and its size is bounded. Everyone can place a
+//! file in `/tmp`, so only a regular file of the process's owner is read.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Limit of the bytes of a list that are read.
@@ -29,7 +31,9 @@ impl PerfMap {
 
     /// Reads the part of a process's list that is new since the last call.
     pub(crate) fn read_on(&mut self, process: u32) {
-        let Ok(mut file) = File::open(PerfMap::path(process)) else {
+        let owner = std::fs::metadata(format!("/proc/{process}")).map(|of| of.uid());
+        let path = PerfMap::path(process);
+        let Some(mut file) = owner.ok().and_then(|owner| open(&path, owner)) else {
             return;
         };
         if self.read >= MAX_BYTES || file.seek(SeekFrom::Start(self.read)).is_err() {
@@ -116,9 +120,33 @@ impl PerfMap {
     }
 }
 
+/// Opens a regular file of an owner. A pipe does not block.
+fn open(path: &Path, owner: u32) -> Option<File> {
+    let mut options = File::options();
+    options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
+    let file = options.read(true).open(path).ok()?;
+    let kind = file.metadata().ok()?;
+    (kind.is_file() && kind.uid() == owner).then_some(file)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_regular_files_of_the_owner_are_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let owner = std::fs::metadata(folder.path()).unwrap().uid();
+        let [list, link, pipe] = ["list", "link", "pipe"].map(|name| folder.path().join(name));
+        std::fs::write(&list, "").unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        assert!(open(&list, owner).is_some());
+        assert!(open(&list, owner + 1).is_none());
+        assert!(open(&link, owner).is_none());
+        assert!(open(&pipe, owner).is_none());
+    }
 
     #[test]
     fn names_are_found_inside_their_code_only_and_later_ones_win() {
