@@ -5,18 +5,26 @@ use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 use vt100::{Callbacks, Parser, Screen};
 
 /// Lines that have scrolled out of the pane and are kept, to be printed at the end.
 const SCROLLBACK: usize = 2000;
 /// Bytes that wait for a program that does not read what is typed.
 const MAX_TYPED: usize = 64 * 1024;
-/// Bytes that are taken before the next picture.
+/// Bytes that are taken before the next picture, and the time for them.
 const MAX_TAKEN: usize = 256 * 1024;
+const MAX_TIME: Duration = Duration::from_millis(30);
+/// The smallest pane: the emulator panics where it has less.
+const LEAST: u16 = 2;
+/// Digits of a number in a control sequence: more rows or columns no terminal has, and the emulator
+/// moves cells once for each.
+const DIGITS: u8 = 3;
 
 pub(crate) struct Pane {
     near: OwnedFd,
     parser: Parser<TerminalReplies>,
+    sequence: Sequence,
     typed: Vec<u8>,
 }
 
@@ -27,6 +35,7 @@ struct TerminalReplies(Vec<u8>);
 impl Pane {
     /// A pane of that size, and the program's end of it.
     pub(crate) fn open(columns: u16, rows: u16) -> Result<(Pane, OwnedFd), LiveError> {
+        let (columns, rows) = (columns.max(LEAST), rows.max(LEAST));
         let open = || -> rustix::io::Result<(OwnedFd, OwnedFd)> {
             let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
             rustix::io::fcntl_setfd(&near, rustix::io::FdFlags::CLOEXEC)?;
@@ -47,6 +56,7 @@ impl Pane {
                 SCROLLBACK,
                 TerminalReplies::default(),
             ),
+            sequence: Sequence::Text,
             typed: Vec::new(),
         };
         pane.set_size(columns, rows);
@@ -60,6 +70,7 @@ impl Pane {
 
     /// Changes its size; the kernel notifies the program.
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
+        let (columns, rows) = (columns.max(LEAST), rows.max(LEAST));
         if self.parser.screen().size() != (rows, columns) {
             self.parser.screen_mut().set_size(rows, columns);
             self.set_size(columns, rows);
@@ -79,13 +90,16 @@ impl Pane {
 
     /// Takes the program's output; returns whether there was any.
     pub(crate) fn take(&mut self) -> bool {
-        let mut taken = 0;
-        let mut chunk = [0; 8192];
+        let (mut taken, begun) = (0, Instant::now());
+        let mut chunk = [0; 1024];
         while taken < MAX_TAKEN
+            && begun.elapsed() < MAX_TIME
             && let Ok(count @ 1..) = rustix::io::read(&self.near, &mut chunk)
         {
             taken += count;
-            self.parser.process(&chunk[..count]);
+            let mut kept = chunk[..count].to_vec();
+            kept.retain(|byte| self.sequence.keeps(*byte));
+            self.parser.process(&kept);
         }
         let answers = std::mem::take(&mut self.parser.callbacks_mut().0);
         if self.typed.len() < MAX_TYPED {
@@ -165,6 +179,35 @@ impl Pane {
     }
 }
 
+/// Where the output stands in a control sequence (ECMA-48, 5.4).
+enum Sequence {
+    Text,
+    Escape,
+    /// Within the parameters: the digits of the current one.
+    Parameters(u8),
+    /// The parameters of a private mode, which are numbers of modes.
+    Private,
+}
+
+impl Sequence {
+    /// Whether the emulator gets this byte.
+    fn keeps(&mut self, byte: u8) -> bool {
+        *self = match (&*self, byte) {
+            (_, 0x1b) => Sequence::Escape,
+            (Sequence::Escape, b'[') => Sequence::Parameters(0),
+            (Sequence::Parameters(_), b'<'..=b'?') => Sequence::Private,
+            (Sequence::Parameters(DIGITS), b'0'..=b'9') => return false,
+            (Sequence::Parameters(digits), b'0'..=b'9') => Sequence::Parameters(digits + 1),
+            (Sequence::Parameters(_), b':' | b';') => Sequence::Parameters(0),
+            // controls within a sequence are obeyed at once
+            (Sequence::Parameters(digits), ..0x20) => Sequence::Parameters(*digits),
+            (Sequence::Private, ..0x20 | b'0'..=b'?') => Sequence::Private,
+            _ => Sequence::Text,
+        };
+        true
+    }
+}
+
 impl Callbacks for TerminalReplies {
     fn unhandled_csi(
         &mut self,
@@ -224,6 +267,36 @@ mod tests {
         let mut pane = shown(b"abc\x1b[6n");
         assert_eq!(pane.typed, b"\x1b[1;4R");
         pane.typed.clear();
+    }
+
+    #[test]
+    fn numbers_of_sequences_are_cut_and_modes_are_not() {
+        let kept = |printed: &str| {
+            let mut sequence = Sequence::Text;
+            let kept = printed.bytes().filter(|byte| sequence.keeps(*byte));
+            String::from_utf8(kept.collect()).unwrap()
+        };
+        for (printed, shown) in [
+            ("a65535@\x1b[65535@b65535", "a65535@\x1b[655@b65535"),
+            ("\x1b[1234;\n5678H", "\x1b[123;\n567H"),
+            ("\x1b[?1049h 2004", "\x1b[?1049h 2004"),
+            ("\x1b[38:2:1000:0mé", "\x1b[38:2:100:0mé"),
+            ("\x1b]0;12345\x07", "\x1b]0;12345\x07"),
+        ] {
+            assert_eq!(kept(printed), shown);
+        }
+    }
+
+    #[test]
+    fn the_smallest_terminal_shows_what_fits() {
+        let (mut pane, far) = Pane::open(1, 1).unwrap();
+        pane.resize(0, 0);
+        let printed = "\x1b[1;1Hwide \u{4e16}\u{754c}\r\n\x1b[2Lx\x1b[9@\x1b[9P\x1b[3M\x1b[9;9Hy";
+        std::fs::File::from(far)
+            .write_all(printed.as_bytes())
+            .unwrap();
+        while pane.take() {}
+        assert_eq!(pane.screen().size(), (2, 2));
     }
 
     #[test]
