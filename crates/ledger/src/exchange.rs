@@ -294,6 +294,14 @@ impl Exchange {
         is_timed.then(|| self.latency())
     }
 
+    /// When it took its connection. All but the first request of a connection may have waited in
+    /// the client for it, or for a stream.
+    pub fn taken(&self) -> Nanos {
+        let waited = self.spans.blocked;
+        let waited = waited.filter(|_| self.ordinal != Some(1));
+        waited.map_or(self.at, |span| span.end)
+    }
+
     /// Whether the client ended a streamed response: its header section and a part of its body had
     /// come, and no length was announced. What it wanted of the stream may have been complete.
     pub fn is_left_stream(&self) -> bool {
@@ -301,6 +309,14 @@ impl Exchange {
         has_begun
             && self.body.announced.is_none()
             && self.outcome == Outcome::Failed(Failure::ClientClosed)
+    }
+
+    /// Whether the client had stopped to read the response long before it closed the connection. The
+    /// exchange ended when the last bytes came.
+    pub fn is_unread(&self) -> bool {
+        self.outcome == Outcome::Failed(Failure::ClientClosed)
+            && self.status.is_some()
+            && self.body.left_after == Some(self.end)
     }
 
     /// Nanoseconds without the setup that it waited for.

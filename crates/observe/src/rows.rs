@@ -20,6 +20,9 @@ use intact_wire::exchange::{Event as Observed, Exchange as Seen, Outcome as Seen
 use intact_wire::h2::Http2Facts;
 use std::sync::Arc;
 
+/// How long before its close, in nanoseconds, a client that reads has read what came.
+const UNREAD: u64 = 100_000_000;
+
 /// A connection, its exchanges, and the part of them that was recorded.
 #[derive(Default)]
 pub(crate) struct Rows {
@@ -377,6 +380,9 @@ impl Rows {
     /// When an exchange ended: with its last byte, or when its failure was observed.
     fn end_of(&self, seen: &Seen, outcome: SeenOutcome, open: &OpenExchange, at: u64) -> u64 {
         let last = exchange_row::last_byte(seen).max(open.last_at.unwrap_or_default());
+        if let (SeenOutcome::Cut, Some(last)) = (outcome, self.left_unread(open)) {
+            return last;
+        }
         match outcome {
             SeenOutcome::Complete | SeenOutcome::UntilClose | SeenOutcome::Malformed => {
                 exchange_row::last_byte(seen)
@@ -395,6 +401,17 @@ impl Rows {
             SeenOutcome::Unseen => last,
             SeenOutcome::Reset { .. } | SeenOutcome::Refused => at.max(last),
         }
+    }
+
+    /// When the last bytes of a response came, if the client had stopped to read it: they had come
+    /// long before it closed, and were in its socket, so the kernel sent a RST (RFC 2525 section
+    /// 2.17).
+    fn left_unread(&self, open: &OpenExchange) -> Option<u64> {
+        let last = open.heard_at.or(open.last_at);
+        let last = last.filter(|_| open.stream.is_none())?;
+        let end = self.end.filter(|end| end.by == Some(Side::Client))?;
+        let is_reset = end.how == CloseKind::Rst;
+        (is_reset && end.at > Nanos(last).after(UNREAD)).then_some(last)
     }
 
     /// Derives the outcome of an exchange whose request began at `begun`.

@@ -334,7 +334,7 @@ impl Counts {
             Outcome::Failed(kind) => *self.failed.entry(kind).or_default() += 1,
             undecided => self.undecided.add_one(undecided, exchange.status),
         }
-        self.left += u64::from(exchange.is_left_stream());
+        self.left += u64::from(exchange.is_left_stream() || exchange.is_unread());
         if let (Some(status), Outcome::Ok) = (exchange.status, exchange.outcome) {
             *self.status.entry(status).or_default() += 1;
         }
@@ -535,6 +535,8 @@ pub(super) fn occupied(exchange: &Exchange, time_step: u64) -> Span {
     let end = exchange.end.after(time_step);
     // a client that gives up a request is ahead of the observer of its close
     let end = match exchange.outcome {
+        // what a client does not read keeps it from nothing
+        _ if exchange.is_unread() => exchange.spans.wait.map_or(end, |wait| wait.end),
         Outcome::Failed(Failure::ClientClosed) => Nanos(end.0.saturating_sub(HAND_BACK)),
         _ => end,
     };

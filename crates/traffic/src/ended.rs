@@ -22,6 +22,9 @@ const OF_OPENINGS: [&str; 11] = [
     "server-closes-early",
 ];
 
+/// How long reuse must have been bad, and then good: a client opens what it keeps when it starts.
+const LONG: u64 = 60_000_000_000;
+
 /// Marks the findings about openings that ended with the last of these changes.
 pub(super) fn mark(
     findings: &mut [Finding],
@@ -34,6 +37,10 @@ pub(super) fn mark(
         return;
     };
     let since = Nanos((last.at_s * 1e9) as u64);
+    let begin = tracker.history.lives().map(|life| life.at).min();
+    if begin.is_none_or(|begin| since < begin.after(LONG) || tracker.now < since.after(LONG)) {
+        return;
+    }
     let of_openings = findings
         .iter_mut()
         .filter(|finding| OF_OPENINGS.contains(&finding.rule) && finding.also.is_empty());

@@ -207,15 +207,15 @@ fn is_reset_with_rest(live: &OpenConnection, close: &Close) -> bool {
         return false;
     };
     let connection = &live.connection;
-    let is_readable = connection.tls.is_none() || close.at.since(last.end) < AT_ONCE;
+    let since = close.at.since(last.end);
+    let is_readable = connection.tls.is_none() || since < AT_ONCE;
+    let is_whole = last.ok && last.body > READ_AT_ONCE && is_readable;
+    // one that the client read has no such pause before its close
+    let is_part = last.undrained && since >= AT_ONCE;
     let is_one_at_a_time = !live.multiplexes() && !last.is_upgrade();
     let command = connection.owner.as_ref().map(|owner| &*owner.command);
     let client = || Client::recognise(command, connection.agent.as_deref(), None);
-    last.ok
-        && last.body > READ_AT_ONCE
-        && is_readable
-        && is_one_at_a_time
-        && !client().is_some_and(|client| client.resets)
+    (is_whole || is_part) && is_one_at_a_time && !client().is_some_and(|client| client.resets)
 }
 
 fn is_old(live: &OpenConnection) -> bool {

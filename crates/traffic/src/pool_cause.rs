@@ -15,6 +15,9 @@ use std::net::SocketAddr;
 /// them is more than a note.
 pub(crate) const SEVERAL: u64 = 3;
 
+/// Closes of one client are so near to each other, in nanoseconds.
+const TOGETHER: u64 = 200_000;
+
 /// How many times more openings without any other reason there must be than those of a habit.
 const FEW: u64 = 4;
 
@@ -36,7 +39,7 @@ pub(crate) struct Causes {
     renewal: HashMap<usize, Renewal>,
     /// Where in the code connections were opened, by what each opening alone was for.
     places: HashMap<usize, BTreeMap<OpenReason, StackCounts>>,
-    /// Most connections that were busy at the same time.
+    /// Most connections that were busy at the same time, or that processes held, each for itself.
     busy: HashMap<usize, u64>,
     /// Openings of pools that use connections again, for which no reason is seen.
     growth: HashMap<usize, u64>,
@@ -59,8 +62,12 @@ impl Causes {
             .map(|(&pool, lives)| (pool, PoolReplay::new(lives)))
             .collect();
         let processes = Processes::of(&pools, &replays);
+        let mut all_reasons = Vec::with_capacity(pools.len());
+        let mut idle: HashMap<PoolOwner, u64> = HashMap::new();
+        let mut held_by_processes: HashMap<usize, Vec<Span>> = HashMap::new();
+        let mut mixed: HashMap<PoolOwner, Reasons> = HashMap::new();
         for (&(destination, owner, server), lives) in &pools {
-            let first = processes.first_reason(&replays, destination, owner, lives[0]);
+            let first = processes.first_reason(destination, owner, lives[0]);
             let is_evicted = |life: &Life, end: End| owners.has_evicted(life, end);
             let replay = &replays[&(destination, owner, server)];
             let mut reasons = Reasons::new();
@@ -72,10 +79,37 @@ impl Causes {
                     *places.entry(why).or_default().entry(stack).or_default() += 1;
                 }
             }
-            let is_reusing = is_reusing(lives);
+            let next_to_idle = reasons.get(&OpenReason::IdleExisted).unwrap_or(&0);
+            *idle.entry(owner).or_default() += next_to_idle;
+            let is_mixed = !is_reusing(lives) && is_mixed(&reasons);
             explain_idle(&mut reasons, lives);
-            unify(&mut reasons, is_reusing);
+            if is_mixed {
+                let of_process = mixed.entry(owner).or_default();
+                for (why, openings) in reasons.iter().filter(|(why, _)| is_of_client(**why)) {
+                    *of_process.entry(*why).or_default() += openings;
+                }
+            }
+            all_reasons.push(((destination, owner, server), reasons, is_mixed));
+        }
+        for (pool @ (destination, owner, _), mut reasons, is_mixed) in all_reasons {
+            let (lives, replay) = (&pools[&pool], &replays[&pool]);
+            let is_reusing = is_reusing(lives);
+            let of_process = mixed.get(&owner).filter(|_| is_mixed);
+            let of_process = of_process.and_then(|all| most_frequent(all, |_| true));
+            let is_collected = idle.get(&owner).is_some_and(|idle| *idle >= SEVERAL)
+                && !is_reusing
+                && owners.collects(owner);
+            let of_process = match is_collected {
+                true => Some(OpenReason::IdleExisted),
+                false => of_process,
+            };
+            unify(&mut reasons, is_reusing, of_process);
             let is_single = lives.iter().all(|life| life.streams.is_none());
+            if let (PoolOwner::Process(_), Some(span), true) = (owner, held(lives), is_single) {
+                let needed = own_need(&reasons, is_reusing).max(peak(busy(lives).into_iter()));
+                let spans = held_by_processes.entry(destination).or_default();
+                spans.extend(std::iter::repeat_n(span, needed as usize));
+            }
             if is_reusing && is_single {
                 let growth = reasons.get(&OpenReason::Growth).copied();
                 *causes.growth.entry(destination).or_default() += growth.unwrap_or(0);
@@ -99,6 +133,10 @@ impl Causes {
                 *known = limit.min(*known);
             }
         }
+        for (destination, spans) in held_by_processes {
+            let busy = causes.busy.entry(destination).or_default();
+            *busy = peak(spans.into_iter()).max(*busy);
+        }
         causes.reasons.values_mut().for_each(without_few);
         let growth: u64 = causes.growth.values().sum();
         let habits = causes.growth.keys().map(|each| causes.habits(*each));
@@ -107,7 +145,7 @@ impl Causes {
     }
 
     /// Most connections to a destination that were busy at the same time, of those that carry one
-    /// exchange at a time.
+    /// exchange at a time, or that processes held.
     pub(super) fn busy(&self, destination: usize) -> u64 {
         self.busy.get(&destination).copied().unwrap_or(0)
     }
@@ -275,11 +313,43 @@ fn busy_at_once(pools: &Pools<'_>) -> HashMap<usize, u64> {
         .collect()
 }
 
+/// When a process held connections that it used: none of another process can take their place. A
+/// process that ends closes them a moment before the next one begins, or after.
+fn held(lives: &[&Life]) -> Option<Span> {
+    let used = || {
+        lives
+            .iter()
+            .filter(|life| life.carried > 0 && !life.is_unseen)
+    };
+    let from = used().map(|life| life.at).min()?;
+    let until = used().map(|life| life.until()).max()?;
+    Some(Span::new(
+        from,
+        Nanos(until.0.saturating_sub(HAND_BACK)).max(from),
+    ))
+}
+
+/// The connections of a process that it opened for no other reason than that it had none free.
+fn own_need(reasons: &Reasons, is_reusing: bool) -> u64 {
+    use OpenReason::{Growth, NewProcess, OtherProcess};
+    let of = |is_asked: fn(OpenReason) -> bool| -> u64 {
+        let asked = reasons.iter().filter(|(why, _)| is_asked(**why));
+        asked.map(|(_, openings)| openings).sum()
+    };
+    let is_clear = is_reusing && of(is_of_client) < SEVERAL;
+    match is_clear {
+        true => of(|why| matches!(why, Growth | NewProcess | OtherProcess)),
+        false => 1,
+    }
+}
+
 /// What the processes that call a destination had when another one began. Computed once for all:
 /// there may be a process for each connection.
 struct Processes {
-    /// When any of them had an idle connection.
-    idle: HashMap<usize, Intervals>,
+    /// When each pool had an idle connection, or one that it keeps.
+    held: BTreeMap<PoolKey, Intervals>,
+    /// When any of them had one.
+    held_by_any: HashMap<usize, Intervals>,
     /// When a connection of each pool first ended that had carried something, the earliest first.
     ended: HashMap<usize, Vec<(Nanos, PoolOwner)>>,
 }
@@ -287,11 +357,19 @@ struct Processes {
 impl Processes {
     fn of(pools: &Pools<'_>, replays: &Replays<'_>) -> Processes {
         let mut ended: HashMap<usize, Vec<(Nanos, PoolOwner)>> = HashMap::new();
-        let mut idle: HashMap<usize, Vec<&Intervals>> = HashMap::new();
-        for (pool @ (destination, owner, _), lives) in pools {
-            idle.entry(*destination)
-                .or_default()
-                .push(&replays[pool].idle);
+        let held: BTreeMap<PoolKey, Intervals> = pools
+            .iter()
+            .map(|(pool, lives)| (*pool, replays[pool].held(lives)))
+            .collect();
+        let mut each: HashMap<usize, Vec<&Intervals>> = HashMap::new();
+        for ((destination, ..), intervals) in &held {
+            each.entry(*destination).or_default().push(intervals);
+        }
+        let each = each.into_iter();
+        let held_by_any = each
+            .map(|(destination, each)| (destination, Intervals::all(each.iter().copied())))
+            .collect();
+        for ((destination, owner, _), lives) in pools {
             let used = lives.iter().filter(|life| life.carried > 0);
             let first = used.map(|life| life.until()).min();
             let ends = ended.entry(*destination).or_default();
@@ -300,30 +378,22 @@ impl Processes {
         for ends in ended.values_mut() {
             ends.sort_unstable();
         }
-        let idle = idle.into_iter();
         Processes {
-            idle: idle
-                .map(|(destination, each)| (destination, Intervals::all(each.iter().copied())))
-                .collect(),
+            held,
+            held_by_any,
             ended,
         }
     }
 
     /// The reason of the first connection of a pool: without processes there is one owner.
-    fn first_reason(
-        &self,
-        replays: &Replays<'_>,
-        destination: usize,
-        owner: PoolOwner,
-        first: &Life,
-    ) -> OpenReason {
+    fn first_reason(&self, destination: usize, owner: PoolOwner, first: &Life) -> OpenReason {
         if !matches!(owner, PoolOwner::Process(_)) {
             return OpenReason::Growth;
         }
-        let same = replays.range((destination, owner, None)..);
+        let same = self.held.range((destination, owner, None)..);
         let own = same.take_while(|((at, of, _), _)| (*at, *of) == (destination, owner));
-        let own: usize = own.map(|(_, replay)| replay.idle.at(first.at)).sum();
-        if self.idle[&destination].at(first.at) > own {
+        let own: usize = own.map(|(_, held)| held.at(first.at)).sum();
+        if self.held_by_any[&destination].at(first.at) > own {
             return OpenReason::OtherProcess;
         }
         let ended = self.ended[&destination].iter();
@@ -371,14 +441,26 @@ fn explain_idle(reasons: &mut Reasons, lives: &[&Life]) {
     }
 }
 
-/// Assigns what the client did in a pool to one cause: the most frequent one. An idle limit of a
+/// Whether a client has several reasons for its openings. Where it uses no connection again, whether
+/// it has closed the last one when it opens the next depends on the moment: one program has one
+/// cause at all destinations.
+fn is_mixed(reasons: &Reasons) -> bool {
+    let of_client = reasons.keys().filter(|why| is_of_client(**why));
+    of_client.count() > 1
+}
+
+/// Assigns what the client did in a pool to one cause: the most frequent one, or the one that its
+/// process has at several destinations. An idle limit of a
 /// client that reuses connections is a second one, and so are unread responses, unless they are
 /// most: what comes in time is read to its end.
-fn unify(reasons: &mut Reasons, is_reusing: bool) {
+fn unify(reasons: &mut Reasons, is_reusing: bool, of_process: Option<OpenReason>) {
+    if !reasons.keys().any(|why| is_of_client(*why)) {
+        return;
+    }
     let is_one =
         |why: OpenReason| is_of_client(why) && !(is_reusing && why == OpenReason::ClientIdle);
     let is_cause = |why: OpenReason| is_one(why) || why == OpenReason::Undrained;
-    let Some(cause) = most_frequent(reasons, is_cause) else {
+    let Some(cause) = of_process.or_else(|| most_frequent(reasons, is_cause)) else {
         return;
     };
     merge(reasons, cause, |why, _| is_one(why));
@@ -431,8 +513,12 @@ struct OwnerTimes {
     kept: HashMap<usize, Vec<Intervals>>,
     /// The last moment at which a connection was opened or a request sent.
     last: Nanos,
+    /// When its client closed connections, and to where; what it closed at the end is left out.
+    closes: Vec<(Nanos, usize)>,
     /// Whether most connections that it closed after use were in the way of another destination.
     evicts: bool,
+    /// Whether each close made room for an opening to another destination.
+    makes_room: bool,
 }
 
 impl Owners {
@@ -467,23 +553,40 @@ impl Owners {
             });
             times.kept.entry(destination).or_default().push(kept);
         }
-        let mut closed: HashMap<PoolOwner, (usize, usize)> = HashMap::new();
+        let mut ends: HashMap<PoolOwner, Vec<(&Life, End)>> = HashMap::new();
         for life in pools.values().flatten() {
-            let times = &each[&life.owner];
-            if let Some(end) = life.ended().filter(|end| is_of_client(end.why))
-                && end.at < times.last
-            {
-                let (evicted, all) = closed.entry(life.owner).or_default();
-                *evicted += usize::from(times.has_evicted(life, end));
-                *all += 1;
+            let ended = life.ended().filter(|end| is_of_client(end.why));
+            if let Some(end) = ended.filter(|end| end.at < each[&life.owner].last) {
+                ends.entry(life.owner).or_default().push((life, end));
             }
         }
-        for (owner, (evicted, all)) in closed {
-            if let Some(times) = each.get_mut(&owner) {
-                times.evicts = 2 * evicted > all;
-            }
+        for (owner, ends) in ends {
+            let Some(times) = each.get_mut(&owner) else {
+                continue;
+            };
+            let closes = ends.iter().map(|(life, end)| (end.at, life.destination));
+            times.closes = closes.collect();
+            times.closes.sort_unstable();
+            times.makes_room = times.makes_room() && !has_one_idle_time(&ends);
+            let evicted = ends
+                .iter()
+                .filter(|(life, end)| times.has_evicted(life, *end));
+            times.evicts = 2 * evicted.count() > ends.len();
         }
         Owners { each }
+    }
+
+    /// Whether most connections of a process were closed together with those to other destinations,
+    /// while it went on: their clients were collected as garbage, so each had a client of its own.
+    fn collects(&self, owner: PoolOwner) -> bool {
+        self.each.get(&owner).is_some_and(|times| {
+            let runs = times
+                .closes
+                .chunk_by(|(one, _), (next, _)| *next <= one.after(TOGETHER));
+            let mixed = runs.filter(|run| run.iter().any(|(_, to)| *to != run[0].1));
+            let together: usize = mixed.map(<[_]>::len).sum();
+            together as u64 > SEVERAL && 2 * together > times.closes.len()
+        })
     }
 
     /// Whether a pool closed a connection for one to another destination.
@@ -503,11 +606,58 @@ impl Owners {
     }
 }
 
+/// Whether connections were closed after the same idle time, as by a limit.
+fn has_one_idle_time(ends: &[(&Life, End)]) -> bool {
+    let idle = ends
+        .iter()
+        .filter_map(|(life, end)| Some(end.at.since(life.last_end()?)));
+    let mut idle: Vec<u64> = idle.collect();
+    idle.sort_unstable();
+    let part = |tenths: usize| idle.get(idle.len() * tenths / 10).copied().unwrap_or(0);
+    10 * (part(9) - part(1)) <= part(5)
+}
+
 impl OwnerTimes {
+    /// Whether next to every close came right before an opening to another destination, and left as
+    /// many connections: a pool of several destinations that is full. On a busy machine the opening
+    /// comes late.
+    fn makes_room(&self) -> bool {
+        let mut left: BTreeMap<usize, usize> = BTreeMap::new();
+        for (nth, (at, destination)) in self.closes.iter().enumerate() {
+            // the observer may see a close later than the client
+            let is_before = |(opened, _): &(Nanos, usize)| opened.after(HAND_BACK) <= *at;
+            let opened = self.openings.partition_point(is_before);
+            let next = self.closes.get(nth + 1).map(|(next, _)| *next);
+            let is_followed = self.openings.get(opened).is_some_and(|(opening, to)| {
+                to != destination && next.is_none_or(|next| *opening <= next)
+            });
+            if is_followed {
+                *left.entry(opened.saturating_sub(nth + 1)).or_default() += 1;
+            }
+        }
+        left.remove(&0);
+        let most = left.values().max().copied().unwrap_or(0);
+        most as u64 > SEVERAL && 10 * most >= 9 * self.closes.len()
+    }
+
     /// Whether a connection was in the way of one to another destination: the owner opened that one
     /// when it closed this one, and kept idle ones to further destinations. Otherwise the client
     /// itself may have ended, and another one begun.
     fn has_evicted(&self, life: &Life, end: End) -> bool {
+        if self.makes_room {
+            return end.at < self.last;
+        }
+        // what is closed together belonged to one client
+        let near = self
+            .closes
+            .partition_point(|(at, _)| at.after(TOGETHER) < end.at);
+        let mut near = self.closes[near..].iter();
+        let mut near = near
+            .by_ref()
+            .take_while(|(at, _)| *at <= end.at.after(TOGETHER));
+        if near.any(|(_, of)| *of != life.destination) {
+            return false;
+        }
         let openings = &self.openings;
         let first = openings.partition_point(|(at, _)| at.after(HAND_BACK) < end.at);
         let near = openings[first..].iter();

@@ -115,12 +115,23 @@ fn in_hand(lives: &[&Life]) -> u64 {
     }
 }
 
-/// Whether a pool never had two requests at the same time, of 20 at least: without threads a client
-/// takes a connection when it writes.
+/// Whether next to no requests of a pool began while another was in flight, of 20 at least: a client
+/// without threads takes a connection when it writes. Some clients use two connections in turn, of
+/// which one is not free at once.
 fn is_sequential(lives: &[&Life]) -> bool {
+    let open = lives.iter().map(|life| Span::new(life.at, life.until()));
+    if peak(open) <= 2 {
+        return false;
+    }
     let uses = lives.iter().flat_map(|life| &life.uses);
-    let spans: Vec<Span> = uses.map(|one| one.span).collect();
-    spans.len() >= RESTS && peak(spans.into_iter()) == 1
+    let mut spans: Vec<Span> = uses.map(|one| one.span).collect();
+    spans.sort_unstable_by_key(|span| span.start);
+    let (mut overlaps, mut busy_until) = (0, Nanos(0));
+    for span in &spans {
+        overlaps += usize::from(span.start < busy_until);
+        busy_until = busy_until.max(span.end);
+    }
+    spans.len() >= RESTS && overlaps <= spans.len() / RESTS
 }
 
 /// When connections could have taken a request, beyond doubt.
@@ -220,7 +231,7 @@ pub(super) struct PoolReplay<'a> {
     /// Whether any connection carried a second exchange.
     is_reusing: bool,
     /// When connections could have taken a request, beyond doubt.
-    pub(super) idle: Intervals,
+    idle: Intervals,
     /// When connections that multiplex could take a stream.
     streams: Intervals,
     /// When connections were of no use, because the client did not read their last response.
@@ -662,6 +673,15 @@ impl<'a> PoolReplay<'a> {
         spare.streams.is_none()
             && self.idle.at(spare.at) == 0
             && reused().any(|one| setup.contains(&one.span.start))
+    }
+
+    /// When other processes would need a connection of their own, although this pool has one: it is
+    /// idle, or the pool keeps what it opens.
+    pub(super) fn held(&self, lives: &[&Life]) -> Intervals {
+        match self.is_reusing {
+            true => Intervals::new(lives.iter().map(|life| (life.at, life.until()))),
+            false => idle(lives, self.margin),
+        }
     }
 
     /// Whether the client closes connections because its pool has no room for them.

@@ -401,13 +401,13 @@ fn undecided_requests(totals: &Figures) -> Option<Claim> {
     })
 }
 
-/// Streamed responses that the client ended: the server had answered, and what the
+/// Responses that the client ended: the server had answered, and what the
 /// client wanted of them may have been complete.
 fn left_streams(totals: &Figures) -> Option<Claim> {
     let requests = &totals.counted.requests;
     (requests.left > 0).then(|| {
         let text = format!(
-            "{} of {} had a streamed response that the client left before its end (`client-closed`): it may have had what it wanted",
+            "{} of {} had a response that the client left before its end (`client-closed`): it may have had what it wanted",
             count(requests.left),
             counted(requests.total, "request")
         );

@@ -372,6 +372,134 @@ fn clients_that_a_program_without_threads_uses_in_turn_are_avoidable() {
 }
 
 #[test]
+fn an_overlap_at_the_start_changes_no_verdict_of_clients_in_turn() {
+    let mut rows = Vec::new();
+    for nth in 0..60 {
+        let id = nth % 6;
+        // the first two begin together
+        let at = nth * 40_000 - if nth == 1 { 39_000 } else { 0 };
+        if nth < 6 {
+            rows.push(opened(id, at, SERVER, "api.example"));
+        }
+        rows.push(sent(id, at, at + 6_000, nth / 6 + 1));
+    }
+    let (opened, needed, _, warned) = outcome(&rows);
+    assert_eq!((opened, warned), (6.0, vec!["new-client-per-request"]));
+    assert!(needed <= 3.0, "{needed}");
+}
+
+#[test]
+fn two_connections_that_a_client_uses_in_turn_are_its_habit() {
+    let mut rows = Vec::new();
+    for nth in 0..20 {
+        let (id, at) = (nth % 2, nth * 60_000);
+        if nth < 2 {
+            rows.push(opened(id, at, SERVER, "api.example"));
+        }
+        rows.push(sent(id, at, at + 3_000, nth / 2 + 1));
+    }
+    assert_eq!(outcome(&rows), (2.0, 2.0, 0.0, vec![]));
+}
+
+#[test]
+fn large_responses_that_a_client_holds_unread_are_found() {
+    let mut rows: Vec<Value> = Vec::new();
+    for id in 0..12 {
+        let at = id * 50_000;
+        rows.push(opened(id, at, SERVER, "api.example"));
+    }
+    for id in 0..12 {
+        let at = id * 50_000;
+        // what fits in the sockets comes while the next request is sent
+        let mut one = sent(id, at, at + 70_000, 1);
+        (one["outcome"], one["status"]) = (json!({"failed": "client-closed"}), json!(200));
+        one["body"] = json!({"announced": 20_000_000, "read": 4_000_000, "left_after": one["end"]});
+        one["spans"]["wait"] = json!([(at + 100) * US, (at + 5_000) * US]);
+        rows.push(one);
+        let mut end = closed(id, 2_000_000, 1);
+        (end["how"], end["moment"]) = (json!("rst"), json!("mid-exchange"));
+        rows.push(end);
+    }
+    assert_eq!(outcome(&rows), (12.0, 1.0, 11.0, vec!["body-not-drained"]));
+}
+
+/// The row of a process.
+fn of_process(mut row: Value, pid: u64) -> Value {
+    row["owner"]["pid"] = json!(pid);
+    row
+}
+
+#[test]
+fn each_process_needs_a_connection_of_its_own() {
+    let mut rows = vec![of_process(opened(0, 0, SERVER, "api.example"), 1)];
+    rows.push(sent(0, 0, 3_000, 1));
+    // the children of a process that has warmed up
+    for child in 1..3 {
+        let at = child * 100_000;
+        rows.push(of_process(
+            opened(child, at, SERVER, "api.example"),
+            1 + child,
+        ));
+        for nth in 0..5 {
+            let from = at + nth * 4_000;
+            rows.push(sent(child, from, from + 3_000, nth + 1));
+        }
+    }
+    for id in 0..3 {
+        rows.push(closed(id, 900_000 + id, if id == 0 { 1 } else { 5 }));
+    }
+    assert_eq!(outcome(&rows), (3.0, 3.0, 0.0, vec![]));
+    // processes one after the other could have been one
+    for id in 1..3 {
+        rows.retain(|row| row["connection"] != id || row["event"] != "closed");
+        rows.push(closed(id, id * 100_000 + 40_000, 5));
+    }
+    let (opened, needed, ..) = outcome(&rows);
+    assert_eq!((opened, needed), (3.0, 2.0));
+}
+
+/// Calls to three hosts in turn by a client each, some of which end together when they are
+/// collected as garbage.
+fn collected() -> Vec<Value> {
+    let mut rows = Vec::new();
+    for call in 0..30 {
+        let at = call * 5_000 + call % 4 * 700;
+        let peer = format!("10.0.0.{}:8080", call * 7 % 3);
+        rows.push(opened(call, at, &peer, "api.example"));
+        rows.push(sent(call, at, at + 2_000, 1));
+        if call % 6 == 5 {
+            rows.extend((call - 5..call).map(|id| closed(id, at + 2_500 + id, 1)));
+        }
+    }
+    rows
+}
+
+#[test]
+fn clients_for_several_destinations_have_one_cause() {
+    let (_, _, _, warned) = outcome(&collected());
+    assert_eq!(warned, ["new-client-per-request"; 3]);
+}
+
+#[test]
+fn a_pool_of_destinations_is_full_although_openings_come_late() {
+    // 6 origins in turn, of which the client keeps 4; up to 16 ms after it made room
+    let mut rows = Vec::new();
+    let mut at = 0;
+    for call in 0..24 {
+        let late = call * 5 % 7 * 2_300;
+        at += 20_000 + call * 11 % 5 * 13_000;
+        if call >= 4 {
+            rows.push(closed(call - 4, at, 1));
+        }
+        let peer = format!("10.0.0.{}:8080", call % 6);
+        rows.push(opened(call, at + late, &peer, "api.example"));
+        rows.push(sent(call, at + late, at + late + 3_000, 1));
+    }
+    let (_, _, _, warned) = outcome(&rows);
+    assert_eq!(warned, ["pool-too-small"; 6]);
+}
+
+#[test]
 fn a_few_late_closes_are_no_idle_limit() {
     let mut rows = Vec::new();
     for id in 0..20 {

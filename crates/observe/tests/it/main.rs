@@ -198,6 +198,26 @@ fn a_client_that_closes_before_the_response_is_complete_is_client_closed() {
 }
 
 #[test]
+fn a_response_that_the_client_had_stopped_to_read_ends_with_what_came_of_it() {
+    let closed_at = |how, at| {
+        let one = Observed::new().client(3, GET).server(4, PART);
+        one.end(Client, how, at).finish(300, Ending::Observed)
+    };
+    // a RST shows bytes that were not read, and they had come long before
+    for (how, at, end) in [
+        (CloseKind::Rst, 200, 4),
+        (CloseKind::Rst, 90, 90),
+        (CloseKind::Fin, 200, 200),
+    ] {
+        let one = closed_at(how, at);
+        assert_eq!(one.outcomes(), [Some(Failure::ClientClosed)]);
+        let exchange = &one.exchanges[0];
+        assert_eq!(exchange.end, Nanos(end * MS), "{how:?} {at}");
+        assert_eq!(exchange.is_unread(), end == 4, "{how:?} {at}");
+    }
+}
+
+#[test]
 fn a_response_that_is_complete_after_a_half_close_is_ok() {
     let one = Observed::new()
         .client(3, GET)

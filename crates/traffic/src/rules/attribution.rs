@@ -359,7 +359,7 @@ impl<'a> Attribution<'a> {
         self.left[destination] -= connections;
         self.counted.entry(destination).or_default();
         let counts = &self.tracker.destinations.counts[destination];
-        let cost_ms = cost_ms(counts, connections);
+        let cost_ms = cost_ms(counts, connections).filter(|_| connections > 0);
         Claim {
             connections,
             opened: counts.opened,

@@ -68,6 +68,12 @@ impl BodyNotDrained {
 
 /// The rest in the sockets of a pool.
 fn rest(pool: &Standstill) -> Statement {
+    if pool.bytes == 0 {
+        return statement!(
+            "a part of a response was in the socket of each of {unread}, unread, until the program closed them",
+            unread = connections(pool.unread),
+        );
+    }
     statement!(
         "{rest} of responses were in the sockets of {unread}, unread, until the program closed them",
         rest = Value::Bytes(pool.bytes),

@@ -50,7 +50,7 @@ struct Streams {
 
 impl Streams {
     fn add(&mut self, exchange: &Exchange) {
-        let at = exchange.at;
+        let at = exchange.taken();
         let mut before = self.ends.iter().rev().skip_while(|end| **end > at);
         let latest = before.next();
         let is_followed = latest.is_some_and(|end| at <= end.after(HAND_BACK));

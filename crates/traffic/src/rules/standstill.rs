@@ -2,7 +2,7 @@
 //! until the process closed all of them, and for a long time nothing was sent. Must not say why.
 
 use super::KEPT;
-use crate::open_reason::has_rest;
+use crate::open_reason::leaves_rest;
 use crate::{Context, PoolOwner};
 use intact_ledger::{Close, Event, Nanos, OtherEnd, Side};
 use std::collections::BTreeMap;
@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 const LEAST: u64 = 1_000_000_000;
 /// How many times the longest earlier rest a standstill takes.
 const LONGER: u64 = 20;
+/// The same where all connections held an unread response.
+const LONGER_UNREAD: u64 = 2;
 
 /// The connections of one process to one destination.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +21,7 @@ pub(super) struct Standstill {
     pub(super) connections: u64,
     /// Of these, those whose socket had an unread response.
     pub(super) unread: u64,
-    /// The bytes of these responses.
+    /// The bytes of these responses, where the socket was asked.
     pub(super) bytes: u64,
     /// Whether a connection carried a second exchange.
     pub(super) is_reusing: bool,
@@ -44,7 +46,12 @@ impl Standstill {
     /// How long nothing was sent while all connections were held, in nanoseconds.
     pub(super) fn nanos(&self) -> Option<u64> {
         let nanos = self.first_end?.since(self.last);
-        let is_long = nanos >= LEAST.max(self.longest_rest.saturating_mul(LONGER));
+        let longer = if self.unread == self.connections {
+            LONGER_UNREAD
+        } else {
+            LONGER
+        };
+        let is_long = nanos >= LEAST.max(self.longest_rest.saturating_mul(longer));
         (self.ended == self.connections && is_long).then_some(nanos)
     }
 }
@@ -77,7 +84,7 @@ impl Pools {
                 pool.ended += u64::from(close.how.is_some());
                 let end = client_end(close);
                 pool.first_end = Some(pool.first_end.map_or(end, |first| first.min(end)));
-                if has_rest(live, close) {
+                if leaves_rest(live, close) {
                     pool.unread += 1;
                     pool.bytes += close.bytes.unread.unwrap_or_default();
                 }

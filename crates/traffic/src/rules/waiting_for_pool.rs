@@ -117,7 +117,7 @@ impl WaitingForPool {
         let pool = (live.destination, live.owner);
         self.pools.entry(pool).or_default().push(Request {
             connection: live.connection.id,
-            span: Span::new(exchange.at, exchange.end),
+            span: Span::new(exchange.taken(), exchange.end),
             is_ok: exchange.outcome.is_ok(),
         });
     }
