@@ -10,7 +10,7 @@ use crate::peers::program;
 use serde_json::Value;
 
 /// The rows of `browsed.py`.
-const ROWS: [&str; 8] = [
+const ROWS: [&str; 14] = [
     "closed-before-response",
     "connection-close-sent",
     "server-closes-early",
@@ -19,11 +19,16 @@ const ROWS: [&str; 8] = [
     "slower-when-reused",
     "first-request-costs-more",
     "new-connection-per-request",
+    "cold-pool",
+    "waiting-for-pool",
+    "tls-never-resumed",
+    "old-tls",
+    "h2-stream-limit",
+    "lost-in-drain",
 ];
 
 const ONE_POOL: &str = "Chromium has one pool, whose size no page reaches";
 const NO_TIME: &str = "the log shows the end of an idle connection when it is used next";
-const OVER_TLS: &str = "it needs TLS or HTTP/2: fixtures/netlog has files that show it";
 
 const LOAD: Load = Load {
     ports: 4000,
@@ -63,15 +68,6 @@ fn rules_of_netlogs() {
             ("leaked-connections", ONE_POOL),
             ("ports-running-out", ONE_POOL),
             ("h2-not-multiplexed", ONE_POOL),
-            (
-                "waiting-for-pool",
-                "requests begin when the page asks, so they overlap",
-            ),
-            ("lost-in-drain", OVER_TLS),
-            ("h2-stream-limit", OVER_TLS),
-            ("cold-pool", OVER_TLS),
-            ("tls-never-resumed", OVER_TLS),
-            ("old-tls", OVER_TLS),
         ],
         document: netlog,
     }

@@ -6,7 +6,7 @@ use crate::watch::names::Stage;
 use serde_json::Value;
 use std::process::Output;
 
-const FILES: [(&str, &str); 16] = [
+const FILES: [(&str, &str); 17] = [
     ("runtime.py", include_str!("../runtime.py")),
     ("peer.py", include_str!("peer.py")),
     ("rows.py", include_str!("rows.py")),
@@ -16,6 +16,7 @@ const FILES: [(&str, &str); 16] = [
     ("served.py", include_str!("served.py")),
     ("served.sh", include_str!("served.sh")),
     ("browsed.py", include_str!("browsed.py")),
+    ("browsed.js", include_str!("browsed.js")),
     ("function.py", include_str!("function.py")),
     ("capture.sh", include_str!("capture.sh")),
     ("servers.py", include_str!("servers.py")),

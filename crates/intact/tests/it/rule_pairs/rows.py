@@ -227,7 +227,7 @@ def pool_per_worker():
         done.wait()
 
     workers = []
-    for _ in range(4 if FIRES else 1):
+    for _ in range(9 if FIRES else 1):
         is_ready = fork.Event()
         workers.append(fork.Process(target=work, args=[is_ready]))
         workers[-1].start()
