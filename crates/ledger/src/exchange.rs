@@ -311,8 +311,8 @@ impl Exchange {
             && self.outcome == Outcome::Failed(Failure::ClientClosed)
     }
 
-    /// Whether the client had stopped to read the response long before it closed the connection. The
-    /// exchange ended when the last bytes came.
+    /// Whether the client had stopped to read the response long before it closed the connection.
+    /// The exchange ended when the last bytes came.
     pub fn is_unread(&self) -> bool {
         self.outcome == Outcome::Failed(Failure::ClientClosed)
             && self.status.is_some()

@@ -441,9 +441,9 @@ fn explain_idle(reasons: &mut Reasons, lives: &[&Life]) {
     }
 }
 
-/// Whether a client has several reasons for its openings. Where it uses no connection again, whether
-/// it has closed the last one when it opens the next depends on the moment: one program has one
-/// cause at all destinations.
+/// Whether a client has several reasons for its openings. Where it uses no connection again, it
+/// depends on the moment whether it has closed the last one when it opens the next. One program has
+/// one cause at all destinations.
 fn is_mixed(reasons: &Reasons) -> bool {
     let of_client = reasons.keys().filter(|why| is_of_client(**why));
     of_client.count() > 1

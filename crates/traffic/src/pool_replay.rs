@@ -115,9 +115,9 @@ fn in_hand(lives: &[&Life]) -> u64 {
     }
 }
 
-/// Whether next to no requests of a pool began while another was in flight, of 20 at least: a client
-/// without threads takes a connection when it writes. Some clients use two connections in turn, of
-/// which one is not free at once.
+/// Whether next to no requests of a pool began while another was in flight, of 20 at least: a
+/// client without threads takes a connection when it writes. Some clients use two connections in
+/// turn, of which one is not free at once.
 fn is_sequential(lives: &[&Life]) -> bool {
     let open = lives.iter().map(|life| Span::new(life.at, life.until()));
     if peak(open) <= 2 {

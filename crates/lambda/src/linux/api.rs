@@ -22,8 +22,8 @@ const CONNECTIONS: usize = 32;
 /// The environment variables of the function.
 pub(crate) const ARN: &str = "arn:aws:lambda:local:000000000000:function:intact";
 
-/// Accepts connections of these users until the mailbox is closed; ends at the next connection after
-/// that. Everyone on this machine can connect, and could take an event or forge a response.
+/// Accepts connections of these users until the mailbox is closed; ends at the next connection
+/// after that. Everyone on this machine can connect, and could take an event or forge a response.
 pub(crate) fn listen(listener: &TcpListener, room: &Arc<Mailbox>, is_user: impl Fn(u32) -> bool) {
     let held = Arc::new(());
     for stream in listener.incoming() {

@@ -198,7 +198,7 @@ fn a_client_that_closes_before_the_response_is_complete_is_client_closed() {
 }
 
 #[test]
-fn a_response_that_the_client_had_stopped_to_read_ends_with_what_came_of_it() {
+fn an_exchange_whose_response_was_left_unread_ends_with_its_last_bytes() {
     let closed_at = |how, at| {
         let one = Observed::new().client(3, GET).server(4, PART);
         one.end(Client, how, at).finish(300, Ending::Observed)

@@ -1,8 +1,8 @@
 //! Names of code outside of files: lists of JIT compilers (`/tmp/perf-PID.map`) and of the kernel
 //! (`/proc/kallsyms`).
 //!
-//! A list is foreign input: malformed lines are skipped, and its size is bounded. Everyone can place a
-//! file in `/tmp`, so only a regular file of the process's owner is read.
+//! A list is foreign input: malformed lines are skipped, and its size is bounded. Everyone can
+//! place a file in `/tmp`, so only a regular file of the process's owner is read.
 
 use std::collections::BTreeMap;
 use std::fs::File;
