@@ -10,9 +10,14 @@
 mod audit;
 mod capture;
 mod client;
+mod counters;
+mod csv_row;
+mod devtools;
+mod envelope;
 mod error;
 mod event_writer;
 mod evidence;
+mod failure_words;
 mod fields;
 mod format;
 mod har;
@@ -21,6 +26,7 @@ mod input_summary;
 mod lenient;
 mod load_generator;
 mod log;
+mod mitmproxy;
 mod named;
 mod netlog;
 mod open;
@@ -33,11 +39,14 @@ mod zeek;
 
 pub use audit::{Audit, LadderSelection, NO_CONNECTIONS, Options};
 pub use capture::{Ladder, LadderStep};
+pub use client::DocumentFormat;
+pub use counters::{CounterSyntax, UpstreamCounts};
 pub use error::AuditError;
-pub use format::{Format, LoadGenerator, Log as ZeekLog};
+pub use format::{Format, Log as ZeekLog};
 pub use input::Input;
 pub use input_summary::{InputSummary, Unit};
 pub use intact_wire::tls::decrypt::KeyLog;
 
+pub use load_generator::RowFormat;
 pub use log::{Pattern, PatternError};
 pub use open::InputOptions;

@@ -3,7 +3,7 @@
 use super::raw::RawEntry;
 use super::runs::PageRuns;
 use super::short_strings::ShortStrings;
-use crate::client::Entries;
+use crate::client::Recording;
 use crate::lenient::Lenient;
 use crate::log::Name;
 use serde::Deserialize;
@@ -26,14 +26,7 @@ const BROWSERS: [&str; 6] = [
 /// The content of a file.
 #[derive(Debug, Default)]
 pub(super) struct Document {
-    /// The program that wrote the file.
-    pub(super) creator: String,
-    /// Entries that went over a network.
-    pub(super) entries: Entries,
-    /// Number of all entries.
-    pub(super) seen: u64,
-    /// Number of entries without network: from a cache, blocked, data URLs, or without a time.
-    pub(super) skipped: u64,
+    pub(super) recording: Recording,
     /// The browser that loaded the pages, by the file.
     browser: String,
     runs: PageRuns,
@@ -49,13 +42,14 @@ impl Document {
                 .iter()
                 .any(|browser| name.eq_ignore_ascii_case(browser))
         };
-        let name = [&self.browser, &self.creator]
+        let name = [&self.browser, &self.recording.program]
             .into_iter()
             .find(is_of_browser);
         let Some(agent) = name.map(|name| Arc::<str>::from(&**name)) else {
             return;
         };
         for entry in self
+            .recording
             .entries
             .iter_mut()
             .filter(|entry| entry.agent.is_none())
@@ -67,7 +61,7 @@ impl Document {
     /// Whether WebPageTest wrote the file: the start of an entry is the time at which its request
     /// was sent, after the setup.
     fn is_by_webpagetest(&self) -> bool {
-        self.creator.eq_ignore_ascii_case("WebPageTest")
+        self.recording.program.eq_ignore_ascii_case("WebPageTest")
     }
 
     /// Reads to the end, or to the first syntax error; entries before it are kept.
@@ -81,13 +75,13 @@ impl Document {
         let end = outer.deserialize(&mut json);
         self.name_browser();
         if self.is_by_webpagetest() {
-            for entry in self.entries.iter_mut() {
+            for entry in self.recording.entries.iter_mut() {
                 entry.at = entry.at.saturating_sub(entry.timings.before_send());
             }
         }
         // in the other entries, `connection` is a port
         if !self.with_socket.is_empty() {
-            let entries = self.entries.iter_mut().enumerate();
+            let entries = self.recording.entries.iter_mut().enumerate();
             for (_, entry) in entries.filter(|(at, _)| !self.with_socket.contains(at)) {
                 entry.id = None;
             }
@@ -147,7 +141,7 @@ impl<'de> Visitor<'de> for Outer<'_> {
                 (true, "creator") => {
                     let named: Option<Named> = object.next_value()?;
                     let name = named.and_then(|named| named.name.text());
-                    document.creator = name.unwrap_or_default();
+                    document.recording.program = name.unwrap_or_default();
                 }
                 (true, "browser") => {
                     let named: Option<Named> = object.next_value()?;
@@ -174,9 +168,9 @@ impl<'de> Visitor<'de> for EntryList<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         let document = self.0;
         loop {
-            if document.entries.are_full() {
+            if document.recording.entries.are_full() {
                 match list.next_element::<IgnoredAny>()? {
-                    Some(_) => document.seen += 1,
+                    Some(_) => document.recording.seen += 1,
                     None => return Ok(()),
                 }
                 continue;
@@ -184,18 +178,16 @@ impl<'de> Visitor<'de> for EntryList<'_> {
             let Some(raw) = list.next_element::<RawEntry>()? else {
                 return Ok(());
             };
-            document.seen += 1;
-            match raw.read() {
-                Some(mut entry) => {
-                    let page = raw.pageref.text();
-                    entry.run = page.map_or(0, |page| document.runs.of(&page));
-                    if raw.has_socket_id() {
-                        document.with_socket.insert(document.entries.len());
-                    }
-                    document.entries.push(entry);
+            let mut entry = raw.read();
+            if let Some(entry) = &mut entry {
+                let page = raw.pageref.text();
+                entry.run = page.map_or(0, |page| document.runs.of(&page));
+                if raw.has_socket_id() {
+                    let at = document.recording.entries.len();
+                    document.with_socket.insert(at);
                 }
-                None => document.skipped += 1,
             }
+            document.recording.take(entry);
         }
     }
 }

@@ -9,6 +9,14 @@ use std::fmt;
 
 /// Reads a line; `None` if it is no object or shows no request.
 pub(super) fn read(text: &str) -> Option<Line<'_>> {
+    let line = parse(text)?;
+    // 0: no handler has set a status, or the client closed before the response
+    let has_outcome = line.status.is_some() || line.has_no_status;
+    (has_outcome && line.is_request()).then_some(line)
+}
+
+/// The values of an object; `None` if it is none.
+fn parse(text: &str) -> Option<Line<'_>> {
     let mut found = Found {
         line: Line::default(),
         dialect: &SHARED,
@@ -21,9 +29,19 @@ pub(super) fn read(text: &str) -> Option<Line<'_>> {
     json.deserialize_map(object).ok()?;
     let mut line = found.line;
     line.settle(found.dialect.duration_unit);
-    // 0: no handler has set a status, or the client closed before the response
-    let has_outcome = line.status.is_some() || line.has_no_status;
-    (has_outcome && line.is_request()).then_some(line)
+    Some(line)
+}
+
+/// Reads an event of Suricata about a request; `None` for other lines.
+pub(super) fn suricata(text: &str) -> Option<Line<'_>> {
+    if !text.contains("\"event_type\"") || !text.contains("\"flow_id\"") {
+        return None;
+    }
+    let mut line = parse(text)?;
+    // its numbers do not show the order of connections
+    line.connection = Some(format!("flow {}", line.connection?).into());
+    line.secure = Some(false);
+    line.is_request().then_some(line)
 }
 
 /// Whether it is a whole object that shows no request: a message of the server. A request without a
@@ -54,7 +72,8 @@ impl<'a> Value<'_, '_, 'a> {
     fn take(&mut self, text: Cow<'a, str>) {
         // a name that only one server writes
         self.found.dialect = json_names::writer(self.path).unwrap_or(self.found.dialect);
-        self.found.line.set(json_names::field(self.path), text);
+        let field = json_names::field(self.path, self.found.dialect);
+        self.found.line.set(field, text);
     }
 }
 
@@ -208,6 +227,21 @@ mod tests {
         assert_eq!(line.tls, Some(intact_ledger::TlsVersion::Tls13));
         assert_eq!((line.status, line.sent), (Some(200), 17));
         assert_eq!(line.agent.as_deref(), Some("curl/8"));
+    }
+
+    #[test]
+    fn suricatas_events_are_read_by_flow_and_transaction() {
+        let text = r#"{"timestamp":"2026-11-21T09:00:00.250000+0100","flow_id":1805461739426734,"in_iface":"lo","event_type":"http","src_ip":"192.0.2.1","src_port":41342,"dest_ip":"192.0.2.2","dest_port":80,"proto":"TCP","tx_id":2,"http":{"hostname":"a.example","url":"/x","http_user_agent":"curl/8","http_method":"GET","protocol":"HTTP/1.1","status":200,"length":17},"host":"sensor"}"#;
+        let line = suricata(text).unwrap();
+        assert_eq!(line.connection.as_deref(), Some("flow 1805461739426734"));
+        assert_eq!((line.nth, line.status, line.sent), (Some(3), Some(200), 17));
+        assert_eq!(line.host.as_deref(), Some("a.example"));
+        assert_eq!(line.protocol, Some(intact_ledger::Protocol::Http11));
+        assert_eq!(line.end.unwrap().nanos, 1_795_248_000_250_000_000);
+        let tls = text
+            .replace("\"http\":{", "\"tls\":{")
+            .replace("\"event_type\":\"http\"", "\"event_type\":\"tls\"");
+        assert!(suricata(&tls).is_none() && is_other(&tls));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod balancer;
 mod connections;
 mod json;
 mod json_names;
+mod lambda;
 mod line;
 pub(crate) mod log_format;
 mod notices;
@@ -114,8 +115,11 @@ pub(crate) fn read(
         return Err(input.broken("no line can be parsed: pass the format from the server's configuration with --log-format"));
     }
     let prefix = input.prefix();
-    lines.record(&prefix, dialect.remedy(), writer);
+    lines.record(&prefix, dialect.format.remedy, writer);
     writer.caveats(&prefix, &[(early, "input-out-of-order", EARLY)]);
+    if let Some(missing) = dialect.format.missing {
+        writer.incomplete("log-without-tls", format!("{prefix}{missing}"));
+    }
     let (evidence, advice) = describe(dialect, pools.evidence, &prefix, writer);
     Ok(InputSummary {
         evidence: Some(evidence),
@@ -147,7 +151,7 @@ fn describe(
         );
     }
     if evidence.none > 0 {
-        let remedy = dialect.connection_fields();
+        let remedy = dialect.format.connection_fields;
         writer.caveat(
             "log-without-connections",
             format!(
@@ -186,7 +190,10 @@ fn describe(
         );
     }
     if evidence.none == requests && requests > 0 {
-        let evidence = format!("{}; nothing in it identifies connections", dialect.name());
+        let evidence = format!(
+            "{}; nothing in it identifies connections",
+            dialect.format.name
+        );
         return (evidence, dialect.advice());
     }
     let by = match (evidence.by_id, evidence.by_port) {
@@ -200,5 +207,8 @@ fn describe(
     } else {
         ""
     };
-    (format!("{}; {by}{position}", dialect.name()), Vec::new())
+    (
+        format!("{}; {by}{position}", dialect.format.name),
+        Vec::new(),
+    )
 }

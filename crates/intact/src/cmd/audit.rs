@@ -23,7 +23,7 @@ use intact_ledger::{Caveat, Event, Producer, Rows, Run, Sink, Vantage, input_fil
 use intact_report::documents::{self, LadderFacts};
 use intact_report::page::Page;
 use intact_report::terminal::Length;
-use intact_traffic::{InputFacts, TrafficAnalysis};
+use intact_traffic::{InputFacts, TrafficAnalysis, UpstreamFacts};
 use intact_units::plural::counted;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,8 +35,8 @@ const LONGEST_KEY_LOG: u64 = 512 << 20;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Captures, HAR files, NetLogs, access logs, Zeek's logs, rows of load generators, ledgers,
-    /// or folders of them; gzip and zstd are decompressed; - is standard input
+    /// Captures, HAR files, NetLogs, access logs, Zeek's logs, rows of load generators, counters of
+    /// proxies, ledgers, or folders of them; gzip and zstd are decompressed; - is standard input
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<PathBuf>,
     /// TLS secrets as SSLKEYLOGFILE writes them, may be repeated (those inside a pcapng are used
@@ -272,6 +272,9 @@ fn head(inputs: &[Input], words: &[String]) -> Result<Run, Failed> {
 }
 
 fn input_facts(account: &InputSummary) -> InputFacts {
+    let upstreams = account.upstreams.iter().cloned();
+    let upstreams =
+        upstreams.map(|one| UpstreamFacts::new(one.upstream, one.connections, one.requests));
     InputFacts {
         name: account.name(),
         format: account.format.as_str().to_owned(),
@@ -281,6 +284,7 @@ fn input_facts(account: &InputSummary) -> InputFacts {
         bytes: account.bytes,
         evidence: account.evidence.clone(),
         advice: account.advice.clone(),
+        upstreams: upstreams.collect(),
     }
 }
 
