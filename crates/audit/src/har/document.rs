@@ -1,5 +1,6 @@
 //! Reads a HAR document as a stream: entries are converted one by one, bodies are never stored.
 
+use super::entries::Splitter;
 use super::raw::RawEntry;
 use super::runs::PageRuns;
 use super::short_strings::ShortStrings;
@@ -7,7 +8,7 @@ use crate::client::Recording;
 use crate::lenient::Lenient;
 use crate::log::Name;
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::collections::HashSet;
 use std::fmt;
 use std::io::{BufReader, Read};
@@ -22,6 +23,9 @@ const BROWSERS: [&str; 6] = [
     "WebInspector",
     "WebPagetest",
 ];
+
+/// Bytes that are read together.
+const BLOCK: usize = 64 << 10;
 
 /// The content of a file.
 #[derive(Debug, Default)]
@@ -66,13 +70,16 @@ impl Document {
 
     /// Reads to the end, or to the first syntax error; entries before it are kept.
     pub(super) fn read(&mut self, input: impl Read) -> serde_json::Result<()> {
-        let text = ShortStrings::new(BufReader::new(input));
-        let mut json = serde_json::Deserializer::from_reader(BufReader::new(text));
-        let outer = Outer {
-            document: self,
-            is_log: false,
-        };
-        let end = outer.deserialize(&mut json);
+        let text = ShortStrings::new(BufReader::with_capacity(BLOCK, input));
+        let end = Splitter::new().read(text, |entry| self.take(entry));
+        let end = end.and_then(|rest| {
+            let mut json = serde_json::Deserializer::from_slice(&rest);
+            let outer = Outer {
+                document: self,
+                is_log: false,
+            };
+            outer.deserialize(&mut json)
+        });
         self.name_browser();
         if self.is_by_webpagetest() {
             for entry in self.recording.entries.iter_mut() {
@@ -90,14 +97,32 @@ impl Document {
     }
 }
 
-/// An object on the way to the entries: the outermost one, or the value of its `log`.
+impl Document {
+    /// Reads an entry.
+    fn take(&mut self, text: &[u8]) -> serde_json::Result<()> {
+        if self.recording.entries.are_full() {
+            self.recording.seen += 1;
+            return Ok(());
+        }
+        let raw: RawEntry = serde_json::from_slice(text)?;
+        let mut entry = raw.read();
+        if let Some(entry) = &mut entry {
+            let page = raw.pageref.text();
+            entry.run = page.map_or(0, |page| self.runs.of(&page));
+            if raw.has_socket_id() {
+                self.with_socket.insert(self.recording.entries.len());
+            }
+        }
+        self.recording.take(entry);
+        Ok(())
+    }
+}
+
+/// An object on the way to the names: the outermost one, or the value of its `log`.
 struct Outer<'a> {
     document: &'a mut Document,
     is_log: bool,
 }
-/// The list of entries.
-struct EntryList<'a>(&'a mut Document);
-
 #[derive(Debug, Default, Deserialize)]
 struct Named {
     #[serde(default)]
@@ -109,14 +134,6 @@ impl<'de> DeserializeSeed<'de> for Outer<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for EntryList<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
     }
 }
 
@@ -148,46 +165,15 @@ impl<'de> Visitor<'de> for Outer<'_> {
                     let name = named.and_then(|named| named.name.text());
                     document.browser = name.unwrap_or_default();
                 }
-                (true, "entries") => object.next_value_seed(EntryList(document))?,
+                // empty, because the entries were taken out
+                (true, "entries") => {
+                    object.next_value::<Vec<IgnoredAny>>()?;
+                }
                 _ => {
                     object.next_value::<IgnoredAny>()?;
                 }
             }
         }
         Ok(())
-    }
-}
-
-impl<'de> Visitor<'de> for EntryList<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the list of entries of a HAR")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let document = self.0;
-        loop {
-            if document.recording.entries.are_full() {
-                match list.next_element::<IgnoredAny>()? {
-                    Some(_) => document.recording.seen += 1,
-                    None => return Ok(()),
-                }
-                continue;
-            }
-            let Some(raw) = list.next_element::<RawEntry>()? else {
-                return Ok(());
-            };
-            let mut entry = raw.read();
-            if let Some(entry) = &mut entry {
-                let page = raw.pageref.text();
-                entry.run = page.map_or(0, |page| document.runs.of(&page));
-                if raw.has_socket_id() {
-                    let at = document.recording.entries.len();
-                    document.with_socket.insert(at);
-                }
-            }
-            document.recording.take(entry);
-        }
     }
 }

@@ -4,6 +4,7 @@
 //! per file and reported.
 
 mod document;
+mod entries;
 mod raw;
 mod runs;
 mod short_strings;
@@ -49,7 +50,15 @@ fn read(window: &mut ReadBuffer<Stream>, recording: &mut Recording) -> Result<()
     let mut document = Document::default();
     let end = document.read(window);
     *recording = document.recording;
-    end.map_err(|error| error.to_string())
+    // the place is one within a part of the file
+    end.map_err(|error| {
+        error
+            .to_string()
+            .split(" at line")
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    })
 }
 
 #[cfg(test)]
