@@ -11,7 +11,7 @@ use crate::csv_row::cells;
 use crate::failure_words::in_words;
 use intact_ledger::{Evidence, Outcome};
 
-const MISSING: &str =
+const COARSE: &str =
     "JMeter writes times to 1 ms only: a connection that took less to open counts as reused";
 
 pub(super) const CSV: RowFormat = RowFormat {
@@ -20,7 +20,7 @@ pub(super) const CSV: RowFormat = RowFormat {
     is_first: |line| Columns::of(line).is_some(),
     rows: || Box::<Table>::default(),
     shows: &[Evidence::Attempts, Evidence::Durations],
-    missing: Some(MISSING),
+    coarse_connects: Some(COARSE),
     ..EACH
 };
 
@@ -120,6 +120,10 @@ impl Rows for Table {
             at.map_or("", |at| row[at].as_str())
         };
         let url = value("URL");
+        // a sample of another protocol
+        if url == "null" {
+            return Ok(None);
+        }
         Sample {
             at: value("timeStamp"),
             elapsed: value("elapsed"),
@@ -127,7 +131,7 @@ impl Rows for Table {
             connect: value("Connect"),
             code: value("responseCode"),
             message: value("responseMessage"),
-            url: if url == "null" { "" } else { url },
+            url,
             received: value("bytes"),
             sent: value("sentBytes"),
         }
@@ -161,6 +165,9 @@ impl Rows for Document {
             self.open = None;
             if !line.ends_with('>') {
                 return Err(NotARow::default());
+            }
+            if line.starts_with("<sample") {
+                return Ok(None);
             }
             if line.ends_with("/>") || line.ends_with("</httpSample>") {
                 return sample(line, "");
@@ -219,7 +226,7 @@ mod tests {
              1795248000290,9,home,200,\"OK, fine\",true,100,http://a.example/x,8,0\n\
              1795248000300,3,home,Non HTTP response code: java.net.ConnectException,Non HTTP response message: Connection refused,false,100,http://a.example/x,0,3\n\
              1795248000300,39,all,200,\"Number of samples in transaction : 2, number of failing samples : 0\",true,200,null,0,10\n\
-             1795248000300,3,sql,0,,true,100,null,0,0\n",
+             1795248000300,3,sql,200,OK,true,100,null,0,0\n",
         );
         assert_eq!(entries.len(), 3);
         assert_eq!(entries[0].timings.connect, Some(10 * MS));

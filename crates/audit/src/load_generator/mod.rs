@@ -81,6 +81,8 @@ pub struct RowFormat {
     name_connections: fn(&mut [Entry]),
     /// Facts that its rows do not hold and that limit the result.
     missing: Option<&'static str>,
+    /// Why a request that opened a connection may look like one that reused it.
+    coarse_connects: Option<&'static str>,
 }
 
 /// A tool that records each request with its duration.
@@ -94,6 +96,7 @@ const EACH: RowFormat = RowFormat {
     shows_lookups: false,
     name_connections: |_| {},
     missing: None,
+    coarse_connects: None,
 };
 
 /// What the rows show with the method and the whole URL of a request.
@@ -191,6 +194,9 @@ impl ReadRows {
         if let Some(missing) = format.missing {
             writer.incomplete("tool-without-failures", format!("{prefix}{missing}"));
         }
+        if let Some(coarse) = format.coarse_connects {
+            writer.incomplete_connections("tool-coarse-connects", format!("{prefix}{coarse}"));
+        }
     }
 }
 
@@ -210,7 +216,7 @@ pub(crate) fn read(
             Ok(_) => LineState::Read,
             Err(_) => LineState::Unread,
         };
-        read.lines.count(line, state);
+        read.lines.count(line.is_cut, line.is_too_long, state);
         read.take(taken.unwrap_or_else(|NotARow(before)| before.map(|entry| *entry)));
         true
     });

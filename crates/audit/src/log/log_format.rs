@@ -216,7 +216,7 @@ impl LogFormat {
             .filter(|line| !line.is_empty() && !line.starts_with('#'))
             .collect();
         FORMATS.iter().find_map(|format| {
-            let reader = (format.reader)(whole)?;
+            let mut reader = (format.reader)(whole)?;
             let read = lines.iter().filter_map(|line| match reader.read(line) {
                 Some(_) => Some(true),
                 None => (!(format.is_other)(line)).then_some(false),
@@ -225,6 +225,11 @@ impl LogFormat {
             let fitting = fits.iter().filter(|fits| **fits).count();
             // a directive names the columns
             let is_named = matches!(reader, Reader::Columns(_));
+            if let (Reader::Pattern(pattern), Some(line)) =
+                (&mut reader, lines.iter().rev().find(|_| fitting > 0))
+            {
+                pattern.learn(line);
+            }
             (is_named || fitting > 0 && fitting * 2 >= fits.len())
                 .then_some(LogFormat { format, reader })
         })
