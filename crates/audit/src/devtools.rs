@@ -126,7 +126,6 @@ struct Response {
     status: Lenient,
     protocol: Lenient,
     connection_id: Lenient,
-    connection_reused: Lenient,
     #[serde(rename = "remoteIPAddress")]
     remote_ip_address: Lenient,
     from_disk_cache: Lenient,
@@ -273,7 +272,8 @@ impl Requests<'_> {
         entry.protocol = response.protocol.text().as_deref().and_then(protocol);
         let id = response.connection_id.count().filter(|id| *id > 0);
         entry.id = id.map(|id| id.to_string().into());
-        entry.used_before = response.connection_reused.is_set();
+        // Chrome also calls a connection reused that was opened ahead and carried nothing: only the
+        // other requests of the file show an earlier one
         entry.address = response
             .remote_ip_address
             .text()

@@ -31,6 +31,7 @@ mod named;
 mod netlog;
 mod open;
 mod read_buffer;
+mod refusal;
 mod replay;
 mod text;
 mod timestamp;

@@ -9,6 +9,7 @@ use crate::input::{Input, Stream};
 use crate::load_generator::{self, Summary};
 use crate::log::{self, LogFormat, Pattern};
 use crate::read_buffer::ReadBuffer;
+use crate::refusal::{self, Refusal};
 use crate::text::{Mark, Utf16};
 use crate::{capture, client, netlog, replay, zeek};
 use flate2::read::MultiGzDecoder;
@@ -195,11 +196,15 @@ impl Input {
                 instead,
             });
         }
+        if let Some(Refusal { what, remedy }) = Refusal::detect(prefix) {
+            return Err(AuditError::Foreign { path, what, remedy });
+        }
         let given = hints.log_format.clone().map(LogFormat::given);
         let Some(dialect) = given.or_else(|| LogFormat::detect(prefix)) else {
             return Err(AuditError::Unknown {
                 path,
                 start: prefix[..prefix.len().min(24)].escape_ascii().to_string(),
+                nearest: refusal::nearest(prefix),
             });
         };
         self.format = Format::AccessLog;
