@@ -117,9 +117,9 @@ fn detect(prefix: &[u8]) -> bool {
             "response",
             "websocket",
         ];
-        let is_key = |name: &&str| name.as_bytes() == key.content;
+        let is_key = |name: &str| name.as_bytes() == key.content;
         matches!(key.kind, b';' | b',')
-            && (keys.iter().any(|name| is_key(&name)) || key.content.ends_with(b"_conn"))
+            && (keys.iter().any(|name| is_key(name)) || key.content.ends_with(b"_conn"))
     })
 }
 

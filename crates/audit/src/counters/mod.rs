@@ -132,11 +132,19 @@ impl CounterSyntax {
     }
 }
 
+/// Sums of one upstream.
+#[derive(Default)]
+struct UpstreamSums {
+    connections: Option<f64>,
+    /// By counter of requests.
+    requests: BTreeMap<&'static str, f64>,
+}
+
 /// Sums by upstream.
 #[derive(Default)]
 struct Sums {
-    /// By source and upstream: connections, and the sum of each counter of requests.
-    upstreams: BTreeMap<(usize, String), (Option<f64>, BTreeMap<&'static str, f64>)>,
+    /// By source and upstream.
+    upstreams: BTreeMap<(usize, String), UpstreamSums>,
     samples: u64,
     left_out: u64,
 }
@@ -170,12 +178,12 @@ impl Sums {
                 self.left_out += 1;
                 continue;
             }
-            let (connections, requests) = self.upstreams.entry(key).or_default();
+            let sums = self.upstreams.entry(key).or_default();
             if is_connection {
-                *connections.get_or_insert(0.0) += sample.value;
+                *sums.connections.get_or_insert(0.0) += sample.value;
             }
             if let Some(name) = request {
-                *requests.entry(name).or_default() += sample.value;
+                *sums.requests.entry(name).or_default() += sample.value;
             }
         }
     }
@@ -185,7 +193,11 @@ impl Sums {
         let mut counts = Vec::new();
         let mut about = Vec::new();
         let mut chosen: BTreeMap<&str, usize> = BTreeMap::new();
-        for ((at, upstream), (connections, requests)) in self.upstreams {
+        for ((at, upstream), sums) in self.upstreams {
+            let UpstreamSums {
+                connections,
+                requests,
+            } = sums;
             let source = &SOURCES[at];
             // a sum with a missing part is no sum
             let is_whole = source

@@ -2,6 +2,7 @@
 
 use super::conclusion::{Conclusion, Output, exit_code, print};
 use super::config::Config;
+use super::event_thread;
 use super::gates::Gates;
 use super::ladder;
 use super::observing::{Audited, Observing};
@@ -148,10 +149,23 @@ pub(super) fn analysis(paths: &[PathBuf], words: &[String]) -> Result<TrafficAna
 /// Reads all inputs until a signal comes. Returns what was read, and the packets that `--ladder`
 /// asks for.
 fn read_all(
+    opened: Opened,
+    keys: KeyLog,
+    ladder: Option<LadderSelection>,
+    sink: &mut (impl Sink + Send),
+    interrupt: &Interrupt,
+) -> Result<(Vec<InputFacts>, Option<LadderFacts>), Failed> {
+    event_thread::record(sink, |sink| {
+        read_into(opened, keys, ladder, sink, interrupt)
+    })
+}
+
+/// Reads all inputs on this thread.
+fn read_into(
     (inputs, mut unread): Opened,
     keys: KeyLog,
     ladder: Option<LadderSelection>,
-    sink: &mut impl Sink,
+    sink: &mut dyn Sink,
     interrupt: &Interrupt,
 ) -> Result<(Vec<InputFacts>, Option<LadderFacts>), Failed> {
     let mut reading = Audit::new(Options {
