@@ -9,7 +9,7 @@ use crate::fields::{HarError, har_error, nanos_of_ms, protocol, split};
 use crate::input::Stream;
 use crate::lenient::Lenient;
 use crate::read_buffer::ReadBuffer;
-use intact_ledger::Outcome;
+use intact_ledger::{Failure, Outcome};
 use intact_observe::server_product;
 use intact_observe::user_agent::product;
 use memchr::memmem;
@@ -110,6 +110,7 @@ struct Params {
     encoded_data_length: Lenient,
     error_text: Lenient,
     blocked_reason: Lenient,
+    canceled: Lenient,
 }
 
 #[derive(Default, Deserialize)]
@@ -270,7 +271,9 @@ impl Requests<'_> {
         let entry = &mut open.entry;
         entry.set_status(response.status.count());
         entry.protocol = response.protocol.text().as_deref().and_then(protocol);
-        let id = response.connection_id.count().filter(|id| *id > 0);
+        let id = response.connection_id.count();
+        // a cache responded, also where no flag shows it
+        open.is_local |= id == Some(0);
         entry.id = id.map(|id| id.to_string().into());
         // Chrome also calls a connection reused that was opened ahead and carried nothing: only the
         // other requests of the file show an earlier one
@@ -320,10 +323,14 @@ impl Requests<'_> {
             (HarError::AfterResponse, None) => Outcome::Unknown,
             (HarError::Outcome(outcome), _) => outcome,
         };
-        // cancelled before a response: whether it went anywhere is not known
-        if error.ends_with("ABORTED") && open.entry.status.is_none() {
-            open.entry.outcome = Outcome::Unknown;
-        }
+        let is_cancelled = params.canceled.is_set() || error.ends_with("ABORTED");
+        open.entry.outcome = match (is_cancelled, open.entry.status) {
+            (false, _) => open.entry.outcome,
+            (true, Some(_)) => Outcome::Failed(Failure::ClientClosed),
+            // before a response: whether it went anywhere is not known
+            (true, None) => Outcome::Unknown,
+        };
+        open.entry.may_lack_connection = open.entry.status.is_none();
         let is_local = open.is_local;
         if let Some(mut open) = self.open.remove(id) {
             let ms = at.map(|at| nanos_of_ms((at - open.begun) * 1e3));
@@ -339,6 +346,7 @@ impl Requests<'_> {
         open.sort_by_key(|open| open.entry.at);
         for mut open in open {
             open.entry.outcome = Outcome::Pending;
+            open.entry.may_lack_connection = open.entry.status.is_none();
             self.recording.take((!open.is_local).then_some(open.entry));
         }
     }

@@ -3,6 +3,7 @@
 
 use super::json_names::{self, Dialect, SHARED};
 use super::line::Line;
+use crate::lenient::behind;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
@@ -32,16 +33,30 @@ fn parse(text: &str) -> Option<Line<'_>> {
     Some(line)
 }
 
-/// Reads an event of Suricata about a request; `None` for other lines.
+/// Reads an event of Suricata about a request; `None` for other lines. Alerts and files repeat the
+/// request that they belong to.
 pub(super) fn suricata(text: &str) -> Option<Line<'_>> {
-    if !text.contains("\"event_type\"") || !text.contains("\"flow_id\"") {
+    if !is_event_of(text, "\"http\"") {
         return None;
     }
     let mut line = parse(text)?;
     // its numbers do not show the order of connections
-    line.connection = Some(format!("flow {}", line.connection?).into());
+    line.connection = line.connection.map(|id| format!("flow {id}").into());
     line.secure = Some(false);
     line.is_request().then_some(line)
+}
+
+/// Whether it is a whole event of Suricata of another kind.
+pub(super) fn is_other_event(text: &str) -> bool {
+    let is_event = is_event_of(text, "\"") && !is_event_of(text, "\"http\"");
+    is_event && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+/// Whether an object has the key `event_type` with a value that begins so.
+fn is_event_of(text: &str, value: &str) -> bool {
+    const KEY: &str = "\"event_type\"";
+    let after = text.find(KEY).map(|at| &text.as_bytes()[at + KEY.len()..]);
+    after.is_some_and(|after| behind(after, &[":", value]).is_some())
 }
 
 /// Whether it is a whole object that shows no request: a message of the server. A request without a
@@ -241,7 +256,11 @@ mod tests {
         let tls = text
             .replace("\"http\":{", "\"tls\":{")
             .replace("\"event_type\":\"http\"", "\"event_type\":\"tls\"");
-        assert!(suricata(&tls).is_none() && is_other(&tls));
+        assert!(suricata(&tls).is_none() && is_other_event(&tls));
+        // an alert repeats the request
+        let alert = text.replace("\"event_type\":\"http\"", "\"event_type\": \"alert\"");
+        assert!(suricata(&alert).is_none() && is_other_event(&alert));
+        assert!(!is_other_event(text) && !is_other_event(&alert[..90]));
     }
 
     #[test]

@@ -101,7 +101,7 @@ static FORMATS: [LineFormat; 13] = [
     LineFormat {
         name: "EVE of Suricata",
         reader: |_| Some(Reader::Each(json::suricata)),
-        is_other: json::is_other,
+        is_other: json::is_other_event,
         vantage: Vantage::OnPath,
         missing: Some(
             "EVE has no requests over TLS, and their connections are not counted: a capture with keys shows them",
