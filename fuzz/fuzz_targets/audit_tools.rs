@@ -1,5 +1,5 @@
-//! Any bytes as results of load generators, so that the fuzzer need not find out how each begins:
-//! the first byte chooses the tool.
+//! Any bytes after the beginning of each format that one names, so that the fuzzer need not find out
+//! how each begins: the first byte chooses the format.
 #![no_main]
 
 use intact_audit::{Audit, Input, InputOptions, KeyLog, Options};
@@ -8,13 +8,29 @@ use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::Path;
 
-const BEGINNINGS: [&str; 6] = [
+const BEGINNINGS: [&str; 22] = [
     "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset\n",
     "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status\n",
     "metric_name,timestamp,metric_value,check,error,error_code,expected_response,group,method,name,proto,scenario,service,status,subproto,tls_version,url,extra_tags,metadata\n",
     "{\"type\":\"Metric\",\"metric\":\"http_reqs\"}\n",
     "1795259227123456789,200,1500000,0,100,,aGk=,,0,GET,http://a.example:81/x,QTog\n",
     "{\"seq\":0,\"code\":200,\"timestamp\":\"2026-11-21T11:07:07Z\",\"latency\":1500000}\n",
+    "timeStamp,elapsed,label,responseCode,responseMessage,success,bytes,URL,Latency,Connect\n",
+    "<testResults version=\"1.2\">\n<httpSample t=\"9\" ts=\"1795248000250\" rc=\"200\" lb=\"a\">\n",
+    "RUN\ta.B\tb\t1795248000000\t \t3.10.3\n",
+    "{\"method\":\"Network.requestWillBeSent\",\"params\":{\"requestId\":\"1\",\"timestamp\":1,\"wallTime\":1795248000,\"request\":{\"url\":\"http://a/\"}}}\n",
+    "[{\"message\":\"{\\\"message\\\":{\\\"method\\\":\\\"Network.responseReceived\\\"}}\"},",
+    "36:7:version;2:21#4:type;4:http;2:id;1:a;}",
+    "2026-11-21T08:00:00.1Z stdout P ",
+    "{\"log\":\"a\\n\",\"stream\":\"stdout\",\"time\":\"1\"}\n",
+    "time,duration_ms,status\n",
+    "2026-11-21T08:00:00.250Z REPORT RequestId: a\tDuration: 4.5 ms\n",
+    "{\"timestamp\":\"2026-11-21T08:00:00Z\",\"flow_id\":1,\"event_type\":\"http\",\"http\":{\"url\":\"/\"}}\n",
+    "2026-11-21T08:00:00.1Z lb 192.0.2.1:1 10.0.0.1:80 0.1 0.1 0.1 200 200 0 29 \"GET http://a:80/ HTTP/1.1\" \"c\" - -\n",
+    "cluster.a.upstream_cx_total: 1\n",
+    "# HELP a\n",
+    "# pxname,svname,connect,reuse\n",
+    "flow_id,is_new_flow,server_port,l7_request\n",
 ];
 
 fuzz_target!(|bytes: &[u8]| {
@@ -32,7 +48,7 @@ fuzz_target!(|bytes: &[u8]| {
         None,
         &InputOptions::default(),
     );
-    let input = input.expect("a tool's first line is known");
+    let input = input.expect("the beginning of a format is known");
     let base = input.begins_at().unwrap_or(0);
     let mut audit = Audit::new(Options {
         keys: KeyLog::default(),

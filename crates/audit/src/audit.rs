@@ -1,10 +1,11 @@
 //! Reads the inputs of one audit, in order, into one stream of events.
 
 use crate::capture::{self, ConnectionTable, Ladder};
+use crate::client;
+use crate::counters;
 use crate::error::AuditError;
 use crate::event_writer::{EventWriter, RunState};
 use crate::format::Format;
-use crate::har;
 use crate::input::Input;
 use crate::input_summary::{InputSummary, Unit};
 use crate::load_generator;
@@ -94,10 +95,11 @@ impl Audit {
             Format::Pcap | Format::Pcapng | Format::Snoop => {
                 capture::read(&mut input, &mut self.network, &mut writer, go_on)
             }
-            Format::Har => har::read(&mut input, &mut writer),
+            Format::Client(format) => client::read(&mut input, format, &mut writer),
             Format::NetLog => netlog::read(&mut input, &mut writer, go_on),
             Format::Tool(tool) => load_generator::read(&mut input, tool, &mut writer, go_on),
             Format::Zeek(log) => zeek::read(&mut input, log, &mut self.weave, &mut writer, go_on),
+            Format::Counters(syntax) => counters::read(&mut input, syntax, &mut writer, go_on),
             Format::Ledger => {
                 let Some(reader) = input.ledger.take() else {
                     return Err(AuditError::Folder(input.path));
@@ -183,6 +185,10 @@ pub const NO_CONNECTIONS: &str = "no-connections";
 /// What the inputs do not hold; `None` if all of them are ledgers.
 fn nothing_in(read: &BTreeMap<Unit, u64>, has_transport: bool) -> Option<String> {
     let each: Vec<String> = read.iter().map(|(unit, count)| unit.many(*count)).collect();
+    if read.contains_key(&Unit::Counters) {
+        let words = "counters hold sums, and no single connection or request: reuse over time, causes and costs are not known";
+        return Some(words.to_owned());
+    }
     let what = match (read.contains_key(&Unit::Packets), has_transport) {
         (true, false) => "no TCP or QUIC connection",
         (true, true) => "no TCP or QUIC connection that can be counted",

@@ -31,13 +31,25 @@ pub enum AuditError {
     Folder(PathBuf),
     /// The first bytes match no known format.
     #[error(
-        "{path} starts with \"{start}\", which is no format that audit reads: pcap, pcapng, HAR, NetLog, access logs, Zeek's conn.log, ssl.log and http.log, rows of hey, oha, k6 and vegeta. For a custom log format pass --log-format; see `intact audit --help`"
+        "{path} starts with \"{start}\", which is no format that audit reads: captures, HAR, NetLog, DevTools logs, access logs, Zeek's and Suricata's logs, rows of load generators, counters of proxies. {nearest}; see `intact audit --help`"
     )]
     Unknown {
         /// The file.
         path: PathBuf,
         /// Its first bytes, escaped.
         start: String,
+        /// The nearest format, and how to get there: a sentence without its full stop.
+        nearest: &'static str,
+    },
+    /// A kind of file that is known and cannot be read.
+    #[error("{path} is {what}, which audit does not read: {remedy}")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Description of the file.
+        what: &'static str,
+        /// The conversion.
+        remedy: &'static str,
     },
     /// The file holds sums and no requests.
     #[error(

@@ -40,11 +40,13 @@ impl Input {
                 Evidence::Handshakes,
                 Evidence::Repeats,
             ],
-            (None, Format::Har | Format::Tool(_)) => {
+            (None, Format::Tool(tool)) => tool.shows,
+            (None, Format::Client(_)) => {
                 &[Evidence::Attempts, Evidence::Durations, Evidence::Repeats]
             }
             (None, Format::Zeek(_)) => &[Evidence::Attempts, Evidence::Handshakes],
             (None, Format::AccessLog) => return OF_ROWS.union(self.log_shows()),
+            (None, Format::Counters(_)) => return EvidenceSet::default(),
             (None, Format::Ledger) => &[],
         };
         OF_ROWS.union(EvidenceSet::of(kinds))

@@ -1,5 +1,8 @@
 //! The formats of inputs. Knows none of their readers.
 
+use crate::client::DocumentFormat;
+use crate::counters::CounterSyntax;
+use crate::load_generator::RowFormat;
 use intact_ledger::kinds;
 
 /// The format of an input.
@@ -11,16 +14,18 @@ pub enum Format {
     Pcapng,
     /// A capture of Solaris' `snoop` (RFC 1761).
     Snoop,
-    /// An HTTP archive, as browsers and proxies export it.
-    Har,
+    /// The requests of a client: an HTTP archive (HAR), or the log of a program.
+    Client(&'static DocumentFormat),
     /// The access log of a server or a proxy.
     AccessLog,
     /// The log of Chromium's network stack.
     NetLog,
     /// One row per request of a load generator.
-    Tool(LoadGenerator),
+    Tool(&'static RowFormat),
     /// Zeek's log of connections, TLS handshakes or requests.
     Zeek(Log),
+    /// Counters of a program that runs.
+    Counters(CounterSyntax),
     /// A ledger that `intact` recorded with `--ledger`.
     Ledger,
 }
@@ -32,32 +37,14 @@ impl Format {
             Format::Pcap => "pcap",
             Format::Pcapng => "pcapng",
             Format::Snoop => "snoop",
-            Format::Har => "HAR",
+            Format::Client(document) => document.name,
             Format::AccessLog => "access log",
             Format::NetLog => "NetLog",
-            Format::Tool(tool) => tool.as_str(),
+            Format::Tool(tool) => tool.name,
             Format::Zeek(log) => log.as_str(),
+            Format::Counters(syntax) => syntax.as_str(),
             Format::Ledger => "ledger",
         }
-    }
-}
-
-kinds! {
-    /// The program and the format of the rows.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum LoadGenerator, as_str {
-        /// `hey -o csv`.
-        Hey = "hey's CSV",
-        /// `oha --output-format csv`.
-        Oha = "oha's CSV",
-        /// `k6 run --out csv=FILE`.
-        K6Csv = "k6's CSV",
-        /// `k6 run --out json=FILE`.
-        K6Json = "k6's JSON",
-        /// `vegeta encode --to csv`.
-        VegetaCsv = "vegeta's CSV",
-        /// `vegeta encode --to json`.
-        VegetaJson = "vegeta's JSON",
     }
 }
 

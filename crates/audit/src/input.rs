@@ -1,5 +1,6 @@
 //! An input: its format, its bytes, and the facts that the format can show.
 
+use crate::counters::CounterSyntax;
 use crate::error::AuditError;
 use crate::format::Format;
 use crate::input_summary::{InputSummary, Unit};
@@ -69,6 +70,7 @@ impl Input {
             bytes: self.window.taken(),
             evidence: None,
             advice: Vec::new(),
+            upstreams: Vec::new(),
         }
     }
 
@@ -136,8 +138,13 @@ impl Input {
     pub fn vantage(&self) -> Vantage {
         match (self.format, &self.ledger) {
             (_, Some(reader)) => reader.run().vantage,
-            (Format::Har | Format::NetLog | Format::Tool(_), None) => Vantage::Client,
-            (Format::AccessLog, None) => Vantage::Server,
+            (Format::Client(_) | Format::NetLog | Format::Tool(_), None) => Vantage::Client,
+            (Format::Counters(CounterSyntax::StubStatus), None) => Vantage::Server,
+            (Format::Counters(_), None) => Vantage::OnPath,
+            (Format::AccessLog, None) => {
+                let log = self.dialect.as_ref();
+                log.map_or(Vantage::Server, |log| log.format.vantage)
+            }
             (Format::Pcap | Format::Pcapng | Format::Snoop, None)
             | (Format::Zeek(_) | Format::Ledger, None) => Vantage::OnPath,
         }

@@ -1,5 +1,6 @@
 //! The summary of one input: what was read and what was skipped.
 
+use crate::counters::UpstreamCounts;
 use crate::format::Format;
 use crate::input;
 use intact_ledger::kinds;
@@ -15,6 +16,8 @@ kinds! {
         Entries = "entries",
         /// Lines of a log.
         Lines = "lines",
+        /// Values of counters.
+        Counters = "counters",
         /// Events of a ledger.
         Events = "events",
     }
@@ -27,6 +30,7 @@ impl Unit {
             (Unit::Packets, 1) => "packet",
             (Unit::Entries, 1) => "entry",
             (Unit::Lines, 1) => "line",
+            (Unit::Counters, 1) => "counter",
             (Unit::Events, 1) => "event",
             _ => self.as_str(),
         };
@@ -53,6 +57,8 @@ pub struct InputSummary {
     pub evidence: Option<String>,
     /// Configuration lines that make the server's log show more, ready to paste.
     pub advice: Vec<String>,
+    /// What counters show of each upstream.
+    pub upstreams: Vec<UpstreamCounts>,
 }
 
 impl InputSummary {

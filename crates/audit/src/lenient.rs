@@ -2,6 +2,7 @@
 //! Reading one never fails.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
 use std::fmt;
 
 /// The text behind these parts of JSON, which may have white space before each.
@@ -62,6 +63,64 @@ impl Lenient {
 impl<'de> Deserialize<'de> for Lenient {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Lenient, D::Error> {
         deserializer.deserialize_any(AnyValue)
+    }
+}
+
+/// The text of a JSON value, borrowed where possible: empty for a list, an object or `null`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct LenientText<'a>(pub(crate) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for LenientText<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LenientText<'a>, D::Error> {
+        deserializer.deserialize_any(AnyText)
+    }
+}
+
+struct AnyText;
+
+impl<'de> Visitor<'de> for AnyText {
+    type Value = LenientText<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<LenientText<'de>, E> {
+        Ok(LenientText(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<LenientText<'de>, E> {
+        Ok(LenientText(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<LenientText<'de>, E> {
+        Ok(LenientText::default())
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<LenientText<'de>, E> {
+        Ok(LenientText(Cow::Owned(number.to_string())))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<LenientText<'de>, E> {
+        Ok(LenientText(Cow::Owned(number.to_string())))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<LenientText<'de>, E> {
+        Ok(LenientText(Cow::Owned(number.to_string())))
+    }
+
+    fn visit_unit<E>(self) -> Result<LenientText<'de>, E> {
+        Ok(LenientText::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<LenientText<'de>, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(LenientText::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<LenientText<'de>, A::Error> {
+        while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(LenientText::default())
     }
 }
 

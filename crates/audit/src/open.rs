@@ -1,14 +1,17 @@
 //! Opens an input: decompresses gzip and zstd, and detects the format and the start by the first
 //! bytes. Consumes nothing.
 
+use crate::counters::CounterSyntax;
+use crate::envelope::{self, Fails};
 use crate::error::AuditError;
-use crate::format::{Format, LoadGenerator};
+use crate::format::Format;
 use crate::input::{Input, Stream};
-use crate::load_generator::Summary;
+use crate::load_generator::{self, Summary};
 use crate::log::{self, LogFormat, Pattern};
 use crate::read_buffer::ReadBuffer;
+use crate::refusal::{self, Refusal};
 use crate::text::{Mark, Utf16};
-use crate::{capture, har, netlog, replay, zeek};
+use crate::{capture, client, netlog, replay, zeek};
 use flate2::read::MultiGzDecoder;
 use intact_ledger::export::csv;
 use intact_ledger::input_file;
@@ -38,9 +41,10 @@ impl Format {
     /// The format of these first bytes.
     fn detect(prefix: &[u8]) -> Option<Format> {
         capture::detect(prefix)
-            .or_else(|| har::is_har(prefix).then_some(Format::Har))
             .or_else(|| netlog::is_netlog(prefix).then_some(Format::NetLog))
-            .or_else(|| LoadGenerator::detect(prefix).map(Format::Tool))
+            .or_else(|| client::detect(prefix).map(Format::Client))
+            .or_else(|| CounterSyntax::detect(prefix).map(Format::Counters))
+            .or_else(|| load_generator::detect(prefix).map(Format::Tool))
             .or_else(|| zeek::detect(prefix).map(Format::Zeek))
     }
 
@@ -48,11 +52,11 @@ impl Format {
     fn begins_at(self, prefix: &[u8]) -> Option<u64> {
         match self {
             Format::Pcap | Format::Pcapng | Format::Snoop => capture::begins_at(self, prefix),
-            Format::Har => har::begins_at(prefix),
+            Format::Client(format) => (format.begins_at)(prefix),
             Format::NetLog => netlog::begins_at(prefix),
             Format::Tool(tool) => tool.begins_at(prefix),
             Format::Zeek(_) => zeek::begins_at(prefix),
-            Format::AccessLog | Format::Ledger => None,
+            Format::AccessLog | Format::Counters(_) | Format::Ledger => None,
         }
     }
 }
@@ -146,13 +150,16 @@ impl Input {
             inner: raw,
             read: read.clone(),
         };
-        let plain = decompressed(counted).and_then(marked);
+        let plain = decompressed(counted)
+            .and_then(marked)
+            .and_then(envelope::opened);
         let mut input = Input::of(path, plain.map_err(fails)?);
         (input.read, input.size) = (read, size);
         input.window.fill(PREFIX).map_err(fails)?;
         input.detect(hints)?;
-        if input.format == Format::NetLog {
-            // the first event follows the constants
+        if matches!(input.format, Format::NetLog | Format::Client(_)) && input.begins_at().is_none()
+        {
+            // the first event may follow constants, or a long first entry
             input.window.fill(FIRST_EVENT).map_err(fails)?;
         }
         Ok(input)
@@ -189,11 +196,15 @@ impl Input {
                 instead,
             });
         }
-        let given = hints.log_format.clone().map(LogFormat::Given);
+        if let Some(Refusal { what, remedy }) = Refusal::detect(prefix) {
+            return Err(AuditError::Foreign { path, what, remedy });
+        }
+        let given = hints.log_format.clone().map(LogFormat::given);
         let Some(dialect) = given.or_else(|| LogFormat::detect(prefix)) else {
             return Err(AuditError::Unknown {
                 path,
                 start: prefix[..prefix.len().min(24)].escape_ascii().to_string(),
+                nearest: refusal::nearest(prefix),
             });
         };
         self.format = Format::AccessLog;
@@ -267,15 +278,6 @@ fn marked(mut content: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
         Some(Mark::Utf16Be) => Box::new(Utf16::new(whole, true)),
         Some(Mark::Utf8) | None => Box::new(whole),
     })
-}
-
-/// Returns an error once, if there is one.
-struct Fails(Option<io::Error>);
-
-impl Read for Fails {
-    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        self.0.take().map_or(Ok(0), Err)
-    }
 }
 
 /// Counts the bytes of the file, before decompression.

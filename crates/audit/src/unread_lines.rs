@@ -2,7 +2,6 @@
 //! in silence. A line is read, known to be something else, or unread. Must not know any format.
 
 use crate::event_writer::EventWriter;
-use crate::input::TextLine;
 use intact_units::number::count;
 
 /// What a line of a log is.
@@ -27,15 +26,15 @@ pub(crate) struct UnreadLines {
 
 impl UnreadLines {
     /// Counts a line. Of a line that was cut, nothing shows that it is something else.
-    pub(crate) fn count(&mut self, line: &TextLine<'_>, state: LineState) {
+    pub(crate) fn count(&mut self, is_cut: bool, is_too_long: bool, state: LineState) {
         self.all += 1;
         let is_unread = match state {
-            LineState::Read => line.is_too_long,
-            LineState::Other => line.is_too_long || line.is_cut,
+            LineState::Read => is_too_long,
+            LineState::Other => is_too_long || is_cut,
             LineState::Unread => true,
         };
         self.unread += u64::from(is_unread);
-        self.is_cut |= is_unread && line.is_cut;
+        self.is_cut |= is_unread && is_cut;
     }
 
     /// Records a caveat for the unread lines, with the remedy as a sentence of its own or nothing.
@@ -64,21 +63,16 @@ mod tests {
 
     #[test]
     fn a_line_is_read_something_else_or_unread() {
-        let line = |is_cut, is_too_long| TextLine {
-            bytes: b"x",
-            is_cut,
-            is_too_long,
-        };
-        let unread = |line: &TextLine<'_>, state| {
+        let unread = |is_cut, is_too_long, state| {
             let mut lines = UnreadLines::default();
-            lines.count(line, state);
+            lines.count(is_cut, is_too_long, state);
             (lines.unread, lines.is_cut)
         };
-        assert_eq!(unread(&line(false, false), LineState::Read), (0, false));
-        assert_eq!(unread(&line(true, false), LineState::Read), (0, false));
-        assert_eq!(unread(&line(false, false), LineState::Other), (0, false));
-        assert_eq!(unread(&line(true, false), LineState::Other), (1, true));
-        assert_eq!(unread(&line(false, true), LineState::Other), (1, false));
-        assert_eq!(unread(&line(false, false), LineState::Unread), (1, false));
+        assert_eq!(unread(false, false, LineState::Read), (0, false));
+        assert_eq!(unread(true, false, LineState::Read), (0, false));
+        assert_eq!(unread(false, false, LineState::Other), (0, false));
+        assert_eq!(unread(true, false, LineState::Other), (1, true));
+        assert_eq!(unread(false, true, LineState::Other), (1, false));
+        assert_eq!(unread(false, false, LineState::Unread), (1, false));
     }
 }

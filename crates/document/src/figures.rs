@@ -1,6 +1,7 @@
 //! The figures that every document has: requests, connections, latency, phases. Must not know who
 //! measured them.
 
+use crate::error_responses::ErrorResponses;
 use crate::readings::Readings;
 use crate::unobserved::Unobserved;
 use intact_ledger::{EndedBy, Failure, Group, Histogram, Outcome, Phase, Reuse};
@@ -242,6 +243,13 @@ impl Requests {
     /// answered.
     pub fn begun(&self) -> u64 {
         self.ok + self.left
+    }
+
+    /// The error responses, if every response is one. Of a response without a status, that is not
+    /// known.
+    pub fn only_errors(&self) -> Option<ErrorResponses> {
+        let errors = ErrorResponses::among(&self.status, None);
+        (errors.is_all() && errors.count() >= self.begun()).then_some(errors)
     }
 
     /// How many failed.

@@ -50,7 +50,7 @@ pub use distributions::{Gaps, PerConnection};
 pub use distributions::{at_least, danger_from, server_limit};
 pub use facts::{Destination, ObservedFacts, TlsFigures};
 pub use figures::{Figures, LookupFigures, Phases, SetupMeans};
-pub use inputs::InputFacts;
+pub use inputs::{InputFacts, UpstreamFacts};
 pub use intact_document::first_calls::{FirstCallTier, FirstCallTiers, TierCause};
 pub use level_shift::{LevelShift, Shifted, StepSide};
 pub use lookups::{LookupCounts, Lookups};

@@ -3,7 +3,7 @@
 use super::facts::{Destination, ObservedFacts};
 use super::figures::Figures;
 use crate::rules;
-use intact_document::error_responses::{ErrorResponses, ONLY_ERRORS};
+use intact_document::error_responses::ONLY_ERRORS;
 use intact_document::facts::{add_findings, rule_states};
 use intact_document::unobserved::Unobserved;
 use intact_document::{Conclusions, Facts, Finding, RuleState, Subject};
@@ -61,8 +61,7 @@ fn unobserved(figures: &Figures) -> Unobserved {
 /// Why no figure describes successful work, if none does.
 fn no_success(figures: &Figures) -> Option<&'static str> {
     let counted = &figures.counted;
-    let errors = ErrorResponses::among(&counted.requests.status, None);
-    let only_errors = errors.is_all().then_some(ONLY_ERRORS);
+    let only_errors = counted.requests.only_errors().map(|_| ONLY_ERRORS);
     counted.no_response().or(only_errors)
 }
 

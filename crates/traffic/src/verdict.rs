@@ -611,11 +611,16 @@ fn unsuccessful(totals: &Figures) -> Option<Claim> {
     if requests.begun() == 0 {
         let failed = counted(requests.failures(), "request");
         let kinds = kinds(&requests.failed);
-        let text = format!("No request got a complete response: {failed} failed ({kinds})");
+        let text = match requests.undecided.unknown {
+            0 => format!("No request got a complete response: {failed} failed ({kinds})"),
+            unknown => format!(
+                "{failed} failed ({kinds}); the outcome of the other {} is not known",
+                count(unknown)
+            ),
+        };
         return Some(Claim::new(ClaimKind::Failed, 1.0, text));
     }
-    let errors = ErrorResponses::among(&requests.status, None);
-    errors.is_all().then(|| {
+    requests.only_errors().map(|errors| {
         let text = format!(
             "Every response was {} ({} of {}): error responses do not show what reuse would gain",
             errors.names(),

@@ -145,13 +145,26 @@ struct Placement {
     entry: usize,
     /// End of the exchange.
     end: Nanos,
-    connection: ConnectionId,
+    connection: Option<ConnectionId>,
     reuse: Option<Reuse>,
     ordinal: Option<u32>,
     is_inferred: bool,
 }
 
 impl Placement {
+    /// A request that used no connection, or none that is known.
+    fn unplaced(id: u64, entry: usize, end: Nanos, connection: Option<ConnectionId>) -> Placement {
+        Placement {
+            id,
+            entry,
+            end,
+            connection,
+            reuse: None,
+            ordinal: None,
+            is_inferred: false,
+        }
+    }
+
     /// The exchange as a row of the ledger.
     fn exchange(&self, entries: &[Entry], writer: &EventWriter<'_>) -> Exchange {
         let entry = &entries[self.entry];
@@ -191,7 +204,7 @@ impl Placement {
             (false, true) => Some(Side::Server),
             (false, false) => None,
         };
-        one.connection = Some(self.connection);
+        one.connection = self.connection;
         one.reuse = self.reuse;
         one.ordinal = self.ordinal;
         if self.is_inferred {
@@ -245,7 +258,7 @@ pub(crate) fn record(source: &Source<'_>, writer: &mut EventWriter<'_>) -> Strin
     let mut lookups = lookups.iter().peekable();
     for exchange in &exchanges {
         while let Some(connection) = connections.next_if(|connection| {
-            connection.at <= exchange.end || connection.id == exchange.connection
+            connection.at <= exchange.end || Some(connection.id) == exchange.connection
         }) {
             let connection = connection.connection(source.entries, has_runs);
             writer.record(Event::Opened(&connection));
@@ -355,15 +368,10 @@ impl Assignment<'_> {
             && let Some(phase) = entry.failed_in(kind)
         {
             let connection = self.fail(index, DialFailure::new(phase, kind), writer);
-            return Placement {
-                id,
-                entry: index,
-                end,
-                connection,
-                reuse: None,
-                ordinal: None,
-                is_inferred: false,
-            };
+            return Placement::unplaced(id, index, end, Some(connection));
+        }
+        if entry.may_lack_connection {
+            return Placement::unplaced(id, index, end, None);
         }
         let at = match self.find(index) {
             Some(at) => at,
@@ -395,7 +403,7 @@ impl Assignment<'_> {
             id,
             entry: index,
             end,
-            connection: laid.id,
+            connection: Some(laid.id),
             reuse,
             ordinal: (has_id && laid.is_new).then_some(laid.carried),
             is_inferred: !has_id,

@@ -60,6 +60,8 @@ pub(crate) struct Entry {
     /// The run of the program, from 0: each is a process of its own.
     pub(crate) run: u32,
     pub(crate) timings: Timings,
+    /// Whether it had a connection at all is not known.
+    pub(crate) may_lack_connection: bool,
     /// The tool reports that an earlier request used the connection.
     pub(crate) used_before: bool,
     /// Total time in nanoseconds, where the tool does not record phases.

@@ -4,11 +4,14 @@
 //! shared one.
 
 mod assignment;
+mod document;
 mod entries;
 mod entry;
 mod lookups;
 mod places;
 
 pub(crate) use assignment::{Source, record};
+pub use document::DocumentFormat;
+pub(crate) use document::{Recording, detect, read};
 pub(crate) use entries::Entries;
 pub(crate) use entry::{Entry, Timings};

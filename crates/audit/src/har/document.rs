@@ -1,13 +1,14 @@
 //! Reads a HAR document as a stream: entries are converted one by one, bodies are never stored.
 
+use super::entries::Splitter;
 use super::raw::RawEntry;
 use super::runs::PageRuns;
 use super::short_strings::ShortStrings;
-use crate::client::Entries;
+use crate::client::Recording;
 use crate::lenient::Lenient;
 use crate::log::Name;
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::collections::HashSet;
 use std::fmt;
 use std::io::{BufReader, Read};
@@ -23,17 +24,13 @@ const BROWSERS: [&str; 6] = [
     "WebPagetest",
 ];
 
+/// Bytes that are read together.
+const BLOCK: usize = 64 << 10;
+
 /// The content of a file.
 #[derive(Debug, Default)]
 pub(super) struct Document {
-    /// The program that wrote the file.
-    pub(super) creator: String,
-    /// Entries that went over a network.
-    pub(super) entries: Entries,
-    /// Number of all entries.
-    pub(super) seen: u64,
-    /// Number of entries without network: from a cache, blocked, data URLs, or without a time.
-    pub(super) skipped: u64,
+    pub(super) recording: Recording,
     /// The browser that loaded the pages, by the file.
     browser: String,
     runs: PageRuns,
@@ -49,13 +46,14 @@ impl Document {
                 .iter()
                 .any(|browser| name.eq_ignore_ascii_case(browser))
         };
-        let name = [&self.browser, &self.creator]
+        let name = [&self.browser, &self.recording.program]
             .into_iter()
             .find(is_of_browser);
         let Some(agent) = name.map(|name| Arc::<str>::from(&**name)) else {
             return;
         };
         for entry in self
+            .recording
             .entries
             .iter_mut()
             .filter(|entry| entry.agent.is_none())
@@ -67,27 +65,30 @@ impl Document {
     /// Whether WebPageTest wrote the file: the start of an entry is the time at which its request
     /// was sent, after the setup.
     fn is_by_webpagetest(&self) -> bool {
-        self.creator.eq_ignore_ascii_case("WebPageTest")
+        self.recording.program.eq_ignore_ascii_case("WebPageTest")
     }
 
     /// Reads to the end, or to the first syntax error; entries before it are kept.
     pub(super) fn read(&mut self, input: impl Read) -> serde_json::Result<()> {
-        let text = ShortStrings::new(BufReader::new(input));
-        let mut json = serde_json::Deserializer::from_reader(BufReader::new(text));
-        let outer = Outer {
-            document: self,
-            is_log: false,
-        };
-        let end = outer.deserialize(&mut json);
+        let text = ShortStrings::new(BufReader::with_capacity(BLOCK, input));
+        let end = Splitter::new().read(text, |entry| self.take(entry));
+        let end = end.and_then(|rest| {
+            let mut json = serde_json::Deserializer::from_slice(&rest);
+            let outer = Outer {
+                document: self,
+                is_log: false,
+            };
+            outer.deserialize(&mut json)
+        });
         self.name_browser();
         if self.is_by_webpagetest() {
-            for entry in self.entries.iter_mut() {
+            for entry in self.recording.entries.iter_mut() {
                 entry.at = entry.at.saturating_sub(entry.timings.before_send());
             }
         }
         // in the other entries, `connection` is a port
         if !self.with_socket.is_empty() {
-            let entries = self.entries.iter_mut().enumerate();
+            let entries = self.recording.entries.iter_mut().enumerate();
             for (_, entry) in entries.filter(|(at, _)| !self.with_socket.contains(at)) {
                 entry.id = None;
             }
@@ -96,14 +97,32 @@ impl Document {
     }
 }
 
-/// An object on the way to the entries: the outermost one, or the value of its `log`.
+impl Document {
+    /// Reads an entry.
+    fn take(&mut self, text: &[u8]) -> serde_json::Result<()> {
+        if self.recording.entries.are_full() {
+            self.recording.seen += 1;
+            return Ok(());
+        }
+        let raw: RawEntry = serde_json::from_slice(text)?;
+        let mut entry = raw.read();
+        if let Some(entry) = &mut entry {
+            let page = raw.pageref.text();
+            entry.run = page.map_or(0, |page| self.runs.of(&page));
+            if raw.has_socket_id() {
+                self.with_socket.insert(self.recording.entries.len());
+            }
+        }
+        self.recording.take(entry);
+        Ok(())
+    }
+}
+
+/// An object on the way to the names: the outermost one, or the value of its `log`.
 struct Outer<'a> {
     document: &'a mut Document,
     is_log: bool,
 }
-/// The list of entries.
-struct EntryList<'a>(&'a mut Document);
-
 #[derive(Debug, Default, Deserialize)]
 struct Named {
     #[serde(default)]
@@ -115,14 +134,6 @@ impl<'de> DeserializeSeed<'de> for Outer<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for EntryList<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
     }
 }
 
@@ -147,55 +158,22 @@ impl<'de> Visitor<'de> for Outer<'_> {
                 (true, "creator") => {
                     let named: Option<Named> = object.next_value()?;
                     let name = named.and_then(|named| named.name.text());
-                    document.creator = name.unwrap_or_default();
+                    document.recording.program = name.unwrap_or_default();
                 }
                 (true, "browser") => {
                     let named: Option<Named> = object.next_value()?;
                     let name = named.and_then(|named| named.name.text());
                     document.browser = name.unwrap_or_default();
                 }
-                (true, "entries") => object.next_value_seed(EntryList(document))?,
+                // empty, because the entries were taken out
+                (true, "entries") => {
+                    object.next_value::<Vec<IgnoredAny>>()?;
+                }
                 _ => {
                     object.next_value::<IgnoredAny>()?;
                 }
             }
         }
         Ok(())
-    }
-}
-
-impl<'de> Visitor<'de> for EntryList<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the list of entries of a HAR")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let document = self.0;
-        loop {
-            if document.entries.are_full() {
-                match list.next_element::<IgnoredAny>()? {
-                    Some(_) => document.seen += 1,
-                    None => return Ok(()),
-                }
-                continue;
-            }
-            let Some(raw) = list.next_element::<RawEntry>()? else {
-                return Ok(());
-            };
-            document.seen += 1;
-            match raw.read() {
-                Some(mut entry) => {
-                    let page = raw.pageref.text();
-                    entry.run = page.map_or(0, |page| document.runs.of(&page));
-                    if raw.has_socket_id() {
-                        document.with_socket.insert(document.entries.len());
-                    }
-                    document.entries.push(entry);
-                }
-                None => document.skipped += 1,
-            }
-        }
     }
 }

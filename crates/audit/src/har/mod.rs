@@ -4,21 +4,30 @@
 //! per file and reported.
 
 mod document;
+mod entries;
 mod raw;
 mod runs;
 mod short_strings;
 
-use crate::client::{self, Source};
-use crate::error::AuditError;
-use crate::event_writer::EventWriter;
-use crate::input::Input;
-use crate::input_summary::{InputSummary, Unit};
+use crate::client::{DocumentFormat, Recording};
+use crate::input::Stream;
 use crate::lenient;
+use crate::read_buffer::ReadBuffer;
 use crate::timestamp;
 use document::Document;
 
+pub(crate) static FORMAT: DocumentFormat = DocumentFormat {
+    name: "HAR",
+    detect: is_har,
+    begins_at,
+    read,
+    kind: "har",
+    better: "A NetLog of the browser (chrome://net-export) shows it",
+    shows_lookups: true,
+};
+
 /// Whether the first bytes are those of a HAR: an object whose first key is `log`.
-pub(crate) fn is_har(prefix: &[u8]) -> bool {
+fn is_har(prefix: &[u8]) -> bool {
     lenient::behind(
         &prefix[..prefix.len().min(256)],
         &["{", "\"log\"", ":", "{"],
@@ -27,7 +36,7 @@ pub(crate) fn is_har(prefix: &[u8]) -> bool {
 }
 
 /// Start of the first entry in the prefix, in nanoseconds since 1970.
-pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
+fn begins_at(prefix: &[u8]) -> Option<u64> {
     const KEY: &[u8] = b"\"startedDateTime\"";
     let times = memchr::memmem::find_iter(prefix, KEY).filter_map(|at| {
         let value = lenient::behind(&prefix[at + KEY.len()..], &[":", "\""])?;
@@ -37,40 +46,19 @@ pub(crate) fn begins_at(prefix: &[u8]) -> Option<u64> {
     times.min()
 }
 
-/// Reads a HAR to its end, or to the first syntax error.
-pub(crate) fn read(
-    input: &mut Input,
-    writer: &mut EventWriter<'_>,
-) -> Result<InputSummary, AuditError> {
+fn read(window: &mut ReadBuffer<Stream>, recording: &mut Recording) -> Result<(), String> {
     let mut document = Document::default();
-    let end = document.read(&mut input.window);
-    let prefix = input.prefix();
-    match end {
-        Ok(()) => {}
-        Err(why) if document.seen == 0 => return Err(input.broken(why.to_string())),
-        Err(why) => writer.incomplete(
-            "input-damaged",
-            format!("{prefix}{why}; entries read before that: {}", document.seen),
-        ),
-    }
-    let left_out = document.seen - document.entries.len() as u64 - document.skipped;
-    let words = format!(
-        "entries beyond the first {} were not read",
-        document.seen - left_out
-    );
-    writer.incompletes(&prefix, &[(left_out, "input-too-long", &words)]);
-    let source = Source {
-        entries: &document.entries,
-        program: &document.creator,
-        kind: "har",
-        is_coarse: false,
-        shows_lookups: true,
-        better: "A NetLog of the browser (chrome://net-export) shows it",
-        prefix: &prefix,
-    };
-    let evidence = client::record(&source, writer);
-    let summary = input.account(Unit::Entries, document.seen, document.skipped);
-    Ok(summary.with_evidence(evidence))
+    let end = document.read(window);
+    *recording = document.recording;
+    // the place is one within a part of the file
+    end.map_err(|error| {
+        error
+            .to_string()
+            .split(" at line")
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::client::{Entry, Timings};
 use crate::fields::{HarError, add_terms, closes, har_error, nanos_of_ms, protocol, split};
-use crate::lenient::Lenient;
+use crate::lenient::{Lenient, LenientText};
 use crate::timestamp;
 use intact_ledger::{Failure, Outcome};
 use intact_observe::server_product;
@@ -135,16 +135,19 @@ struct RawTimings {
     receive: Lenient,
 }
 
+/// A header field of the text: most of them are not read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct RawHeader {
-    name: Lenient,
-    value: Lenient,
+struct BorrowedHeader<'a> {
+    #[serde(borrow)]
+    name: LenientText<'a>,
+    #[serde(borrow)]
+    value: LenientText<'a>,
 }
 
 /// The header fields that are used, at most [`MOST_FIELDS`] of them.
 #[derive(Debug, Default)]
-struct RawHeaders(Vec<RawHeader>);
+struct RawHeaders(Vec<(String, String)>);
 
 impl<'de> Deserialize<'de> for RawHeaders {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<RawHeaders, D::Error> {
@@ -168,12 +171,11 @@ impl<'de> Visitor<'de> for HeaderList {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<RawHeaders, A::Error> {
         let mut kept = Vec::new();
-        while let Some(field) = list.next_element::<Option<RawHeader>>()? {
-            let field = field.unwrap_or_default();
-            let name = field.name.text().unwrap_or_default();
-            let is_read = FIELDS.iter().any(|one| name.eq_ignore_ascii_case(one));
+        while let Some(field) = list.next_element::<Option<BorrowedHeader<'_>>>()? {
+            let BorrowedHeader { name, value } = field.unwrap_or_default();
+            let is_read = FIELDS.iter().any(|one| name.0.eq_ignore_ascii_case(one));
             if is_read && kept.len() < MOST_FIELDS {
-                kept.push(field);
+                kept.push((name.0.into_owned(), value.0.into_owned()));
             }
         }
         Ok(RawHeaders(kept))
@@ -318,14 +320,14 @@ impl RawEntry {
 
     fn read_fields(&self, entry: &mut Entry) {
         let (request, response) = (&self.request.headers.0, &self.response.headers.0);
-        entry.agent = fields(request, "user-agent").find_map(|value| product(&value));
+        entry.agent = fields(request, "user-agent").find_map(product);
         let server = fields(response, "server").next();
         let via = fields(response, "via").last();
-        entry.server = server_product(server.as_deref(), via.as_deref());
-        entry.client_closes = fields(request, "connection").any(|value| closes(&value));
-        entry.server_closes = fields(response, "connection").any(|value| closes(&value));
+        entry.server = server_product(server, via);
+        entry.client_closes = fields(request, "connection").any(closes);
+        entry.server_closes = fields(response, "connection").any(closes);
         for value in fields(response, "keep-alive") {
-            add_terms(&mut entry.terms, &value);
+            add_terms(&mut entry.terms, value);
         }
     }
 }
@@ -358,11 +360,11 @@ fn egress(id: &str) -> &str {
     id.split_once("EgressPort:").map_or(id, |(_, port)| port)
 }
 
-fn fields<'a>(headers: &'a [RawHeader], name: &'a str) -> impl Iterator<Item = String> + 'a {
-    headers.iter().filter_map(move |header| {
-        let matches = header.name.text()?.eq_ignore_ascii_case(name);
-        matches.then(|| header.value.text()).flatten()
-    })
+fn fields<'a>(headers: &'a [(String, String)], name: &'a str) -> impl Iterator<Item = &'a str> {
+    let named = headers
+        .iter()
+        .filter(move |(known, value)| known.eq_ignore_ascii_case(name) && !value.is_empty());
+    named.map(|(_, value)| value.as_str())
 }
 
 #[cfg(test)]

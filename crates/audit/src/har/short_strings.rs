@@ -3,6 +3,7 @@
 //! A parser collects a whole string before its length can be checked. Must not judge whether the
 //! text is JSON: the parser does.
 
+use memchr::{memchr, memchr2};
 use std::io::{self, BufRead, Read};
 
 /// Limit of a string in bytes. URLs and header fields of real traffic are shorter; bodies are not
@@ -91,6 +92,21 @@ impl<R: BufRead> ShortStrings<R> {
     }
 }
 
+impl<R> ShortStrings<R> {
+    /// Number of bytes at the beginning that need no decision, and whether they are passed on: text
+    /// outside of strings, and text within a string up to a quote or a backslash.
+    fn run(&self, bytes: &[u8]) -> (usize, bool) {
+        let limited = |room: usize| &bytes[..bytes.len().min(room)];
+        let plain = |bytes: &[u8]| memchr2(b'"', b'\\', bytes).unwrap_or(bytes.len());
+        match self.place {
+            Place::Outside => (memchr(b'"', bytes).unwrap_or(bytes.len()), true),
+            Place::Inside => (plain(limited(LONGEST.saturating_sub(self.length))), true),
+            Place::Dropped => (plain(bytes), false),
+            _ => (0, false),
+        }
+    }
+}
+
 impl<R: BufRead> Read for ShortStrings<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
@@ -98,16 +114,26 @@ impl<R: BufRead> Read for ShortStrings<R> {
             if available.is_empty() || into.is_empty() {
                 return Ok(0);
             }
-            // a parser reads few bytes at a time; the copy ends the borrow of the buffer
-            let mut piece = [0; 4096];
+            // the copy ends the borrow of the buffer
+            let mut piece = [0; 8192];
             let length = available.len().min(into.len()).min(piece.len());
             piece[..length].copy_from_slice(&available[..length]);
             self.inner.consume(length);
-            let mut written = 0;
-            for &byte in &piece[..length] {
-                if self.takes(byte) {
-                    into[written] = byte;
-                    written += 1;
+            let (mut read, mut written) = (0, 0);
+            while read < length {
+                let (run, is_passed) = self.run(&piece[read..length]);
+                if is_passed {
+                    into[written..written + run].copy_from_slice(&piece[read..read + run]);
+                    written += run;
+                }
+                self.length += run;
+                read += run;
+                if read < length {
+                    if self.takes(piece[read]) {
+                        into[written] = piece[read];
+                        written += 1;
+                    }
+                    read += 1;
                 }
             }
             if written > 0 {

@@ -4,13 +4,28 @@
 //! The latency includes the time for connecting. `DNS+dialup` is 0 for a request on an open
 //! connection.
 
-use super::csv_row::seconds;
+use super::{EACH, RowFormat, each};
 use crate::client::{Entry, Timings};
+use crate::csv_row::seconds;
 
-pub(super) const HEAD: &str =
+pub(super) const CSV: RowFormat = RowFormat {
+    name: "hey's CSV",
+    program: "hey",
+    is_first: |line| line == HEAD,
+    rows: || each(HEAD, row),
+    is_relative: true,
+    shows_lookups: true,
+    missing: Some(
+        "hey writes no rows for requests that failed, nor when the run was (it begins at 1970), and times to 0.1 ms only: what \
+         took less to connect counts as reused",
+    ),
+    ..EACH
+};
+
+const HEAD: &str =
     "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset";
 
-pub(super) fn row(line: &str) -> Option<Entry> {
+fn row(line: &str) -> Option<Entry> {
     let cells: Vec<&str> = line.split(',').collect();
     let [time, dialup, dns, send, wait, receive, status, offset] = cells[..] else {
         return None;

@@ -4,23 +4,39 @@
 //! Its timestamp is the end of the request. `http_req_blocked` includes connecting and TLS,
 //! `http_req_duration` does not. Both are 0 on an open connection.
 
-use super::csv_row::cells;
-use super::{NotARow, Rows};
+use super::{EACH, NotARow, RowFormat, Rows, WITH_URL};
 use crate::client::{Entry, Timings};
+use crate::csv_row::cells;
 use crate::fields::{nanos_of_ms, protocol};
 use crate::lenient::Lenient;
 use crate::timestamp;
 use intact_ledger::{Failure, Outcome};
 use serde::Deserialize;
 
+pub(super) const CSV: RowFormat = RowFormat {
+    name: "k6's CSV",
+    is_first: is_head,
+    rows: || Box::new(K6::csv()),
+    ..JSON
+};
+
+pub(super) const JSON: RowFormat = RowFormat {
+    name: "k6's JSON",
+    program: "k6",
+    is_first: is_object,
+    rows: || Box::<K6>::default(),
+    shows: WITH_URL,
+    ..EACH
+};
+
 /// The metric of a request's first sample.
 const FIRST: &str = "http_reqs";
 
-pub(super) fn is_head(line: &str) -> bool {
+fn is_head(line: &str) -> bool {
     line.starts_with("metric_name,timestamp,metric_value,")
 }
 
-pub(super) fn is_object(line: &str) -> bool {
+fn is_object(line: &str) -> bool {
     line.starts_with('{')
         && serde_json::from_str::<Sample>(line).is_ok_and(|sample| {
             let kind = sample.kind.text();

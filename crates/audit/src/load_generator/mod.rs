@@ -4,8 +4,9 @@
 //! where a tool measures it, and is unknown otherwise. Results with sums only are refused, with the
 //! command that writes requests.
 
-mod csv_row;
+mod gatling;
 mod hey;
+mod jtl;
 mod k6;
 mod oha;
 mod summary;
@@ -16,10 +17,11 @@ pub(crate) use summary::Summary;
 use crate::client::{self, Entries, Entry, Source};
 use crate::error::AuditError;
 use crate::event_writer::EventWriter;
-use crate::format::LoadGenerator;
 use crate::input::{Input, LONGEST_LINE};
 use crate::input_summary::{InputSummary, Unit};
 use crate::unread_lines::{LineState, UnreadLines};
+use intact_ledger::Evidence;
+use std::fmt;
 
 /// Converts lines to requests.
 trait Rows {
@@ -61,93 +63,85 @@ fn each(head: &'static str, read: fn(&str) -> Option<Entry>) -> Box<dyn Rows> {
     Box::new(Each { head, read })
 }
 
-/// How the rows of a load generator are detected and read.
-struct RowFormat {
-    tool: LoadGenerator,
+/// How the rows of a load generator are detected and read. To add one, add a file with its row.
+pub struct RowFormat {
+    /// The program and the format of the rows, for users.
+    pub(crate) name: &'static str,
     program: &'static str,
     /// Whether a line is the first one of such a file.
     is_first: fn(&str) -> bool,
     rows: fn() -> Box<dyn Rows>,
     /// Its times count from the start of the run.
     is_relative: bool,
+    /// What each row shows, in addition to the setup.
+    pub(crate) shows: &'static [Evidence],
+    /// A DNS time above zero means a lookup.
+    shows_lookups: bool,
+    /// Names the connections of all requests, if they show them together.
+    name_connections: fn(&mut [Entry]),
     /// Facts that its rows do not hold and that limit the result.
     missing: Option<&'static str>,
+    /// Why a request that opened a connection may look like one that reused it.
+    coarse_connects: Option<&'static str>,
 }
 
-const FORMATS: [RowFormat; 6] = [
-    RowFormat {
-        tool: LoadGenerator::Hey,
-        program: "hey",
-        is_first: |line| line == hey::HEAD,
-        rows: || each(hey::HEAD, hey::row),
-        is_relative: true,
-        missing: Some(
-            "hey writes no rows for requests that failed, nor when the run was (it begins at 1970), and times to 0.1 ms only: what \
-             took less to connect counts as reused",
-        ),
-    },
-    RowFormat {
-        tool: LoadGenerator::Oha,
-        program: "oha",
-        is_first: |line| line == oha::HEAD,
-        rows: || each(oha::HEAD, oha::row),
-        is_relative: true,
-        missing: Some(
-            "oha writes no rows for requests that failed, nor when the run was (it begins at 1970)",
-        ),
-    },
-    RowFormat {
-        tool: LoadGenerator::K6Csv,
-        program: "k6",
-        is_first: k6::is_head,
-        rows: || Box::new(k6::K6::csv()),
-        is_relative: false,
-        missing: None,
-    },
-    RowFormat {
-        tool: LoadGenerator::K6Json,
-        program: "k6",
-        is_first: k6::is_object,
-        rows: || Box::new(k6::K6::default()),
-        is_relative: false,
-        missing: None,
-    },
-    RowFormat {
-        tool: LoadGenerator::VegetaCsv,
-        program: "vegeta",
-        is_first: vegeta::is_row,
-        rows: || each("", vegeta::row),
-        is_relative: false,
-        missing: None,
-    },
-    RowFormat {
-        tool: LoadGenerator::VegetaJson,
-        program: "vegeta",
-        is_first: vegeta::is_object,
-        rows: || each("", vegeta::object),
-        is_relative: false,
-        missing: None,
-    },
+/// A tool that records each request with its duration.
+const EACH: RowFormat = RowFormat {
+    name: "",
+    program: "",
+    is_first: |_| false,
+    rows: || each("", |_| None),
+    is_relative: false,
+    shows: &[Evidence::Attempts, Evidence::Durations],
+    shows_lookups: false,
+    name_connections: |_| {},
+    missing: None,
+    coarse_connects: None,
+};
+
+/// What the rows show with the method and the whole URL of a request.
+const WITH_URL: &[Evidence] = &[Evidence::Attempts, Evidence::Durations, Evidence::Repeats];
+
+static FORMATS: [&RowFormat; 9] = [
+    &hey::CSV,
+    &oha::CSV,
+    &k6::CSV,
+    &k6::JSON,
+    &vegeta::CSV,
+    &vegeta::JSON,
+    &jtl::CSV,
+    &jtl::XML,
+    &gatling::LOG,
 ];
 
-impl LoadGenerator {
-    /// The load generator that wrote a file with these first bytes.
-    pub(crate) fn detect(prefix: &[u8]) -> Option<LoadGenerator> {
-        let end = memchr::memchr(b'\n', prefix).unwrap_or(prefix.len());
-        let first = std::str::from_utf8(&prefix[..end]).ok()?.trim();
-        let format = FORMATS.iter().find(|format| (format.is_first)(first));
-        format.map(|format| format.tool)
-    }
+/// The load generator that wrote a file with these first bytes.
+pub(crate) fn detect(prefix: &[u8]) -> Option<&'static RowFormat> {
+    let mut lines = prefix.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    // a declaration of XML shows no format
+    let first = lines.find(|line| !line.starts_with(b"<?xml"))?;
+    let first = std::str::from_utf8(first).ok()?;
+    FORMATS.into_iter().find(|format| (format.is_first)(first))
+}
 
-    fn row_format(self) -> &'static RowFormat {
-        &FORMATS[self as usize]
+impl PartialEq for RowFormat {
+    fn eq(&self, other: &RowFormat) -> bool {
+        self.name == other.name
     }
+}
 
+impl Eq for RowFormat {}
+
+impl fmt::Debug for RowFormat {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name)
+    }
+}
+
+impl RowFormat {
     /// Start of the first requests, in nanoseconds since 1970; 0 if times count from the start of
     /// the run.
-    pub(crate) fn begins_at(self, prefix: &[u8]) -> Option<u64> {
-        let format = self.row_format();
-        if format.is_relative {
+    pub(crate) fn begins_at(&self, prefix: &[u8]) -> Option<u64> {
+        if self.is_relative {
             return Some(0);
         }
         let (_, first) = self.first_rows(prefix);
@@ -155,19 +149,19 @@ impl LoadGenerator {
     }
 
     /// Whether the first times have whole seconds only.
-    pub(crate) fn is_coarse(self, prefix: &[u8]) -> bool {
+    pub(crate) fn is_coarse(&self, prefix: &[u8]) -> bool {
         let (rows, _) = self.first_rows(prefix);
         rows.is_coarse()
     }
 
     /// Reads the rows of the prefix. Returns the earliest time in them, in nanoseconds since 1970.
-    fn first_rows(self, prefix: &[u8]) -> (Box<dyn Rows>, Option<u64>) {
+    fn first_rows(&self, prefix: &[u8]) -> (Box<dyn Rows>, Option<u64>) {
         let whole = memchr::memrchr(b'\n', prefix).unwrap_or(prefix.len());
-        let mut rows = (self.row_format().rows)();
+        let mut rows = (self.rows)();
         let text = String::from_utf8_lossy(&prefix[..whole]);
         let entries = text
             .lines()
-            .filter_map(|line| rows.take(line).unwrap_or_default());
+            .filter_map(|line| rows.take(line.trim_end()).unwrap_or_default());
         let first = entries.map(|entry| entry.at).min();
         (rows, first)
     }
@@ -200,17 +194,19 @@ impl ReadRows {
         if let Some(missing) = format.missing {
             writer.incomplete("tool-without-failures", format!("{prefix}{missing}"));
         }
+        if let Some(coarse) = format.coarse_connects {
+            writer.incomplete_connections("tool-coarse-connects", format!("{prefix}{coarse}"));
+        }
     }
 }
 
 /// Reads rows to the end of the file.
 pub(crate) fn read(
     input: &mut Input,
-    tool: LoadGenerator,
+    format: &'static RowFormat,
     writer: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
-    let format = tool.row_format();
     let mut rows = (format.rows)();
     let mut read = ReadRows::default();
     input.each_line(LONGEST_LINE, go_on, |line| {
@@ -220,7 +216,7 @@ pub(crate) fn read(
             Ok(_) => LineState::Read,
             Err(_) => LineState::Unread,
         };
-        read.lines.count(line, state);
+        read.lines.count(line.is_cut, line.is_too_long, state);
         read.take(taken.unwrap_or_else(|NotARow(before)| before.map(|entry| *entry)));
         true
     });
@@ -228,9 +224,7 @@ pub(crate) fn read(
     if read.entries.is_empty() {
         return Err(input.broken("there is no request in it"));
     }
-    if tool == LoadGenerator::Oha {
-        oha::name_connections(&mut read.entries);
-    }
+    (format.name_connections)(&mut read.entries);
     let prefix = input.prefix();
     read.record_limits(&prefix, format, writer);
     let is_coarse = rows.is_coarse();
@@ -247,7 +241,7 @@ pub(crate) fn read(
         entries: &read.entries,
         program: format.program,
         is_coarse,
-        shows_lookups: tool == LoadGenerator::Hey,
+        shows_lookups: format.shows_lookups,
         kind: "tool",
         better: "`intact watch -- COMMAND` around the tool shows it",
         prefix: &prefix,
@@ -256,16 +250,4 @@ pub(crate) fn read(
     let count = read.entries.len() as u64 + read.left_out;
     let summary = input.account(Unit::Entries, count, read.lines.unread);
     Ok(summary.with_evidence(evidence))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_tool_has_its_own_format() {
-        for (at, format) in FORMATS.iter().enumerate() {
-            assert_eq!(format.tool as usize, at);
-        }
-    }
 }

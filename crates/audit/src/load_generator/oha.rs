@@ -4,14 +4,27 @@
 //! connection. In HTTP/2 it does not. Every HTTP/2 request repeats the setup times of its
 //! connection in nanoseconds; these times identify the connection.
 
-use super::csv_row::seconds;
+use super::{EACH, RowFormat, each};
 use crate::client::{Entry, Timings};
+use crate::csv_row::seconds;
 use std::collections::HashMap;
 
-pub(super) const HEAD: &str =
-    "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status";
+pub(super) const CSV: RowFormat = RowFormat {
+    name: "oha's CSV",
+    program: "oha",
+    is_first: |line| line == HEAD,
+    rows: || each(HEAD, row),
+    is_relative: true,
+    name_connections,
+    missing: Some(
+        "oha writes no rows for requests that failed, nor when the run was (it begins at 1970)",
+    ),
+    ..EACH
+};
 
-pub(super) fn row(line: &str) -> Option<Entry> {
+const HEAD: &str = "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status";
+
+fn row(line: &str) -> Option<Entry> {
     let cells: Vec<&str> = line.split(',').collect();
     let [start, dns, dialup, first_byte, time, bytes, status] = cells[..] else {
         return None;
@@ -36,7 +49,7 @@ pub(super) fn row(line: &str) -> Option<Entry> {
 
 /// Uses the repeated setup times as the connection's id, and keeps the setup on the first request
 /// only.
-pub(super) fn name_connections(entries: &mut [Entry]) {
+fn name_connections(entries: &mut [Entry]) {
     let setup = |entry: &Entry| Some((entry.timings.dns, entry.timings.connect?));
     let mut seen = HashMap::new();
     for entry in entries.iter() {

@@ -2,19 +2,37 @@
 //!
 //! It does not measure connecting, so reuse is unknown.
 
-use super::csv_row::cells;
+use super::{EACH, RowFormat, WITH_URL, each};
 use crate::client::{Entry, Timings};
+use crate::csv_row::cells;
+use crate::failure_words::in_words;
 use crate::lenient::Lenient;
 use crate::timestamp;
-use intact_ledger::{Failure, Outcome};
+use intact_ledger::Outcome;
 use serde::Deserialize;
+
+pub(super) const CSV: RowFormat = RowFormat {
+    name: "vegeta's CSV",
+    is_first: is_row,
+    rows: || each("", row),
+    ..JSON
+};
+
+pub(super) const JSON: RowFormat = RowFormat {
+    name: "vegeta's JSON",
+    program: "vegeta",
+    is_first: is_object,
+    rows: || each("", object),
+    shows: WITH_URL,
+    ..EACH
+};
 
 /// Columns of its CSV, which has no header: timestamp, code, latency, bytes out, bytes in, error,
 /// body, attack, seq, method, URL, headers.
 const COLUMNS: usize = 12;
 
 /// Whether a line is a row: nanoseconds since 1970, a status, a latency, and `COLUMNS` columns.
-pub(super) fn is_row(line: &str) -> bool {
+fn is_row(line: &str) -> bool {
     let row = cells(line);
     let digits = |at: usize, len: usize| {
         let cell: &str = &row[at];
@@ -23,7 +41,7 @@ pub(super) fn is_row(line: &str) -> bool {
     row.len() == COLUMNS && digits(0, 18) && digits(1, 1) && row[1].len() <= 3 && digits(2, 1)
 }
 
-pub(super) fn is_object(line: &str) -> bool {
+fn is_object(line: &str) -> bool {
     line.starts_with('{')
         && serde_json::from_str::<Hit>(line).is_ok_and(|hit| {
             hit.timestamp.text().is_some()
@@ -50,12 +68,12 @@ struct Hit {
 }
 
 /// Parses a line of its CSV.
-pub(super) fn row(line: &str) -> Option<Entry> {
+fn row(line: &str) -> Option<Entry> {
     hit(line)?.entry()
 }
 
 /// Parses a line of its JSON.
-pub(super) fn object(line: &str) -> Option<Entry> {
+fn object(line: &str) -> Option<Entry> {
     let hit: Hit = serde_json::from_str(line).ok()?;
     hit.entry()
 }
@@ -93,38 +111,9 @@ impl Hit {
         entry.body = self.bytes_in.count();
         entry.request_body = self.bytes_out.count();
         if entry.status.is_none() {
-            entry.outcome = Outcome::Failed(failure(&self.error.text().unwrap_or_default()));
+            entry.outcome = Outcome::Failed(in_words(&self.error.text().unwrap_or_default()));
         }
         Some(entry)
-    }
-}
-
-/// The failure of an error message of Go.
-fn failure(error: &str) -> Failure {
-    use Failure as F;
-    let has = |words: &str| error.contains(words);
-    if has("no such host") || has("lookup ") {
-        F::Lookup
-    } else if has("connection refused") {
-        F::Refused
-    } else if has("dial tcp") && has("timeout") {
-        F::ConnectTimeout
-    } else if has("cannot assign requested address") {
-        F::NoFreePort
-    } else if has("too many open files") {
-        F::NoFreeFd
-    } else if has("x509:") {
-        F::Certificate
-    } else if has("tls:") {
-        F::Tls
-    } else if has("connection reset") {
-        F::Reset
-    } else if has("unexpected EOF") {
-        F::Truncated
-    } else if has("Client.Timeout") || has("deadline exceeded") {
-        F::Timeout
-    } else {
-        F::Closed
     }
 }
 

@@ -1,9 +1,9 @@
-//! Logs of load balancers with formats of their own: HAProxy's HTTP log, the access log and the
-//! connection log of AWS's ALB.
+//! Logs of load balancers with formats of their own: HAProxy's HTTP log, the access log of AWS's ALB
+//! and classic load balancer, the connection log of an ALB.
 
 use super::line::{Field, Line, LogFailure};
 use crate::fields::{protocol, tls_version, whole};
-use crate::timestamp;
+use crate::timestamp::{self, Timestamp};
 use intact_ledger::Failure;
 use std::borrow::Cow;
 
@@ -87,11 +87,43 @@ pub(super) fn alb(text: &str) -> Option<Line<'_>> {
     if !matches!(kind, "http" | "https" | "h2" | "grpcs" | "ws" | "wss") {
         return None;
     }
-    let mut line = Line {
-        secure: Some(!matches!(kind, "http" | "ws")),
-        end: Some(timestamp::read(words.next()?)?),
-        ..Line::default()
-    };
+    let (mut line, time) = elastic(&mut words)?;
+    line.end = Some(time);
+    line.secure = Some(!matches!(kind, "http" | "ws"));
+    line.failure = (line.status == Some(ALB_CLIENT_CLOSED)).then(LogFailure::by_client);
+    if kind == "h2" {
+        line.protocol = protocol("2");
+    }
+    // newer logs name the connection, as its line in the connection log does
+    let trace = words.find(|word| word.starts_with(TRACE));
+    line.connection = trace.map(Cow::Borrowed);
+    Some(line)
+}
+
+/// Parses a line of a classic load balancer, whose time is that of the request.
+pub(super) fn elb(text: &str) -> Option<Line<'_>> {
+    let (mut line, time) = elastic(&mut Words(text))?;
+    if is_elb_of_tcp(text) {
+        return None;
+    }
+    line.start = Some(time);
+    line.secure.get_or_insert(false);
+    Some(line)
+}
+
+/// Whether the line of a classic load balancer is a connection of a listener for TCP or TLS, whose
+/// content it does not know.
+pub(super) fn is_elb_of_tcp(text: &str) -> bool {
+    text.contains(" \"- - - \"")
+}
+
+/// Beginning of the ids of an ALB's connections.
+const TRACE: &str = "TID_";
+
+/// The values that an ALB and a classic load balancer log in the same order, and the time.
+fn elastic<'a>(words: &mut Words<'a>) -> Option<(Line<'a>, Timestamp)> {
+    let time = timestamp::read(words.next()?)?;
+    let mut line = Line::default();
     words.next()?;
     line.set(Field::Client, Cow::Borrowed(words.next()?));
     line.port?;
@@ -103,7 +135,6 @@ pub(super) fn alb(text: &str) -> Option<Line<'_>> {
         line.took = whole(seconds.iter().sum::<f64>() * 1e9);
     }
     line.set(Field::Status, Cow::Borrowed(words.next()?));
-    line.failure = (line.status == Some(ALB_CLIENT_CLOSED)).then(LogFailure::by_client);
     words.next()?;
     words.next()?;
     line.set(Field::Sent, Cow::Borrowed(words.next()?));
@@ -113,17 +144,18 @@ pub(super) fn alb(text: &str) -> Option<Line<'_>> {
         .split(' ')
         .nth(1)
         .and_then(|url| url.split_once("://"));
-    if let Some((_, rest)) = authority {
+    if let Some((scheme, rest)) = authority {
         let host = rest.split(['/', '?']).next().unwrap_or(rest);
         line.set(Field::Host, Cow::Borrowed(host));
+        line.set(Field::Scheme, Cow::Borrowed(scheme));
     }
+    line.set(Field::Agent, Cow::Borrowed(words.next()?));
     words.next()?;
-    words.next()?;
-    line.tls = words.next().and_then(tls_version);
-    if kind == "h2" {
-        line.protocol = protocol("2");
+    let version = words.next()?;
+    if version != "-" {
+        line.set(Field::Tls, Cow::Borrowed(version));
     }
-    Some(line)
+    Some((line, time))
 }
 
 /// Parses a line of an ALB's connection log: a connection without its requests.
@@ -148,8 +180,9 @@ pub(super) fn alb_connection(text: &str) -> Option<Line<'_>> {
         .parse::<f64>()
         .ok()
         .and_then(|seconds| whole(seconds * 1e9));
-    let traced = words.any(|word| word.starts_with("TID_"));
-    traced.then_some(line)
+    line.connection = Some(Cow::Borrowed(words.find(|word| word.starts_with(TRACE))?));
+    line.opens = true;
+    Some(line)
 }
 
 /// Words separated by blanks; a quoted text is one word.
@@ -260,6 +293,7 @@ mod tests {
         fn no_line_is_trouble(text in ".{0,200}") {
             haproxy(&text);
             alb(&text);
+            elb(&text);
             alb_connection(&text);
         }
     }

@@ -195,6 +195,9 @@ impl LogConnections {
     /// connections in turn looks like a log of new connections. Later it is inferred, and a numeric
     /// id must also be larger than all before.
     fn is_new(&mut self, key: Key, line: &Line<'_>, time: Time) -> bool {
+        if line.opens {
+            return true;
+        }
         let is_late = self
             .since
             .is_some_and(|since| time.start.saturating_sub(since) > SILENCE);
@@ -333,7 +336,7 @@ impl LogConnections {
             None if live.is_new => {
                 one.reuse = Some(Reuse::Fresh);
                 one.certainty = Certainty::Inferred(
-                    "a connection first seen five minutes after the log began is taken for new"
+                    "the connection was opened, or first seen, during the log: its first request there is taken for its first"
                         .into(),
                 );
             }

@@ -3,12 +3,21 @@
 
 use super::json_names::{self, Dialect, SHARED};
 use super::line::Line;
+use crate::lenient::behind;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 
 /// Reads a line; `None` if it is no object or shows no request.
 pub(super) fn read(text: &str) -> Option<Line<'_>> {
+    let line = parse(text)?;
+    // 0: no handler has set a status, or the client closed before the response
+    let has_outcome = line.status.is_some() || line.has_no_status;
+    (has_outcome && line.is_request()).then_some(line)
+}
+
+/// The values of an object; `None` if it is none.
+fn parse(text: &str) -> Option<Line<'_>> {
     let mut found = Found {
         line: Line::default(),
         dialect: &SHARED,
@@ -21,9 +30,33 @@ pub(super) fn read(text: &str) -> Option<Line<'_>> {
     json.deserialize_map(object).ok()?;
     let mut line = found.line;
     line.settle(found.dialect.duration_unit);
-    // 0: no handler has set a status, or the client closed before the response
-    let has_outcome = line.status.is_some() || line.has_no_status;
-    (has_outcome && line.is_request()).then_some(line)
+    Some(line)
+}
+
+/// Reads an event of Suricata about a request; `None` for other lines. Alerts and files repeat the
+/// request that they belong to.
+pub(super) fn suricata(text: &str) -> Option<Line<'_>> {
+    if !is_event_of(text, "\"http\"") {
+        return None;
+    }
+    let mut line = parse(text)?;
+    // its numbers do not show the order of connections
+    line.connection = line.connection.map(|id| format!("flow {id}").into());
+    line.secure = Some(false);
+    line.is_request().then_some(line)
+}
+
+/// Whether it is a whole event of Suricata of another kind.
+pub(super) fn is_other_event(text: &str) -> bool {
+    let is_event = is_event_of(text, "\"") && !is_event_of(text, "\"http\"");
+    is_event && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+/// Whether an object has the key `event_type` with a value that begins so.
+fn is_event_of(text: &str, value: &str) -> bool {
+    const KEY: &str = "\"event_type\"";
+    let after = text.find(KEY).map(|at| &text.as_bytes()[at + KEY.len()..]);
+    after.is_some_and(|after| behind(after, &[":", value]).is_some())
 }
 
 /// Whether it is a whole object that shows no request: a message of the server. A request without a
@@ -54,7 +87,8 @@ impl<'a> Value<'_, '_, 'a> {
     fn take(&mut self, text: Cow<'a, str>) {
         // a name that only one server writes
         self.found.dialect = json_names::writer(self.path).unwrap_or(self.found.dialect);
-        self.found.line.set(json_names::field(self.path), text);
+        let field = json_names::field(self.path, self.found.dialect);
+        self.found.line.set(field, text);
     }
 }
 
@@ -208,6 +242,25 @@ mod tests {
         assert_eq!(line.tls, Some(intact_ledger::TlsVersion::Tls13));
         assert_eq!((line.status, line.sent), (Some(200), 17));
         assert_eq!(line.agent.as_deref(), Some("curl/8"));
+    }
+
+    #[test]
+    fn suricatas_events_are_read_by_flow_and_transaction() {
+        let text = r#"{"timestamp":"2026-11-21T09:00:00.250000+0100","flow_id":1805461739426734,"in_iface":"lo","event_type":"http","src_ip":"192.0.2.1","src_port":41342,"dest_ip":"192.0.2.2","dest_port":80,"proto":"TCP","tx_id":2,"http":{"hostname":"a.example","url":"/x","http_user_agent":"curl/8","http_method":"GET","protocol":"HTTP/1.1","status":200,"length":17},"host":"sensor"}"#;
+        let line = suricata(text).unwrap();
+        assert_eq!(line.connection.as_deref(), Some("flow 1805461739426734"));
+        assert_eq!((line.nth, line.status, line.sent), (Some(3), Some(200), 17));
+        assert_eq!(line.host.as_deref(), Some("a.example"));
+        assert_eq!(line.protocol, Some(intact_ledger::Protocol::Http11));
+        assert_eq!(line.end.unwrap().nanos, 1_795_248_000_250_000_000);
+        let tls = text
+            .replace("\"http\":{", "\"tls\":{")
+            .replace("\"event_type\":\"http\"", "\"event_type\":\"tls\"");
+        assert!(suricata(&tls).is_none() && is_other_event(&tls));
+        // an alert repeats the request
+        let alert = text.replace("\"event_type\":\"http\"", "\"event_type\": \"alert\"");
+        assert!(suricata(&alert).is_none() && is_other_event(&alert));
+        assert!(!is_other_event(text) && !is_other_event(&alert[..90]));
     }
 
     #[test]

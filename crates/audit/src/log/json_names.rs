@@ -63,17 +63,45 @@ static TRAEFIK: Dialect = Dialect {
     duration_unit: 1e9,
 };
 
-static DIALECTS: [&Dialect; 2] = [&CADDY, &TRAEFIK];
+/// Events of the kind `http` of Suricata, whose time is that of the response.
+static SURICATA: Dialect = Dialect {
+    mark: "event_type",
+    objects: &["http"],
+    names: &[
+        // of the sensor, and of the transport
+        ("host", Field::Other),
+        ("proto", Field::Other),
+        ("flow_id", Field::Connection),
+        ("tx_id", Field::Before),
+        ("src_ip", Field::Client),
+        ("src_port", Field::ClientPort),
+        ("http.hostname", Field::Host),
+        ("http.url", Field::Target),
+        ("http.http_method", Field::Method),
+        ("http.protocol", Field::Protocol),
+        ("http.status", Field::Status),
+        ("http.length", Field::Sent),
+        ("http.http_user_agent", Field::Agent),
+    ],
+    duration_unit: 1e9,
+};
 
-/// The field that a name stands for.
-pub(super) fn field(name: &str) -> Field {
-    let names = DIALECTS.iter().flat_map(|dialect| dialect.names);
-    let own = names
-        .filter(|(known, _)| *known == name)
-        .map(|(_, field)| *field);
-    own.chain([Field::named(name)])
-        .next()
-        .unwrap_or(Field::Other)
+static DIALECTS: [&Dialect; 3] = [&CADDY, &TRAEFIK, &SURICATA];
+
+/// The field that a name stands for, in a line whose names so far are those of `dialect`.
+pub(super) fn field(name: &str, dialect: &Dialect) -> Field {
+    let own = |names: &'static [(&str, Field)]| {
+        let known = names.iter().find(|(known, _)| *known == name);
+        known.map(|(_, field)| *field)
+    };
+    let others = || {
+        DIALECTS
+            .into_iter()
+            .filter_map(|dialect| own(dialect.names))
+    };
+    own(dialect.names)
+        .or_else(|| others().find(|field| *field != Field::Other))
+        .unwrap_or_else(|| Field::named(name))
 }
 
 /// Whether the values of an object with this name are read.

@@ -150,6 +150,10 @@ pub(crate) struct Line<'a> {
     pub(crate) resumed: Option<bool>,
     /// Duration of the TLS handshake in nanoseconds.
     pub(crate) handshake: Option<u64>,
+    /// The line is the beginning of a connection.
+    pub(crate) opens: bool,
+    /// The line is about a request, even if no value of a request is in it.
+    pub(crate) is_row: bool,
 }
 
 impl<'a> Line<'a> {
@@ -217,7 +221,7 @@ impl<'a> Line<'a> {
     pub(super) fn is_request(&self) -> bool {
         let responded = self.status.is_some_and(|status| status != 408)
             && (self.protocol.is_some() || self.sent > 0);
-        self.method.is_some() || self.target.is_some() || responded
+        self.is_row || self.method.is_some() || self.target.is_some() || responded
     }
 
     fn set_client(&mut self, value: &str) {

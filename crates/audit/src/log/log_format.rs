@@ -1,9 +1,11 @@
-//! Detects which of the known formats a log has, by its first lines.
+//! The formats of lines, one row per format: how it is detected and read, and what its server can
+//! log in addition. To add a format, add a row, and a file that reads its lines.
 
 use super::line::Line;
 use super::pattern::{COMBINED, COMMON, ENVOY, Pattern};
 use super::w3c::Columns;
-use super::{balancer, json, notices};
+use super::{balancer, json, lambda, notices};
+use intact_ledger::Vantage;
 
 /// Number of lines that the detection reads.
 const LOOKED_AT: usize = 32;
@@ -11,22 +13,197 @@ const LOOKED_AT: usize = 32;
 const WITH_HOST: &str = r#"$host $remote_addr $identity $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
 
 /// A format of lines.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum LogFormat {
-    /// The format of `--log-format`.
-    Given(Pattern),
-    /// A usual format of nginx and Apache, perhaps with `key=value` pairs at the end.
-    Usual(Pattern),
-    Envoy(Pattern),
-    Json,
-    Haproxy,
-    Alb,
-    AlbConnection,
-    W3c(Columns),
+pub(crate) struct LineFormat {
+    /// The name that users see.
+    pub(super) name: &'static str,
+    /// The reader of a log that begins with these lines; `None` if they show another format.
+    reader: fn(&str) -> Option<Reader>,
+    /// Whether a line that cannot be read is known to be no request. The logs of services hold
+    /// nothing else; servers also write messages.
+    is_other: fn(&str) -> bool,
+    /// The remedy for lines that do not match, as the end of a sentence.
+    pub(super) remedy: &'static str,
+    /// The fields that name the connection of a request, as the end of a sentence; empty if the
+    /// format cannot have any.
+    pub(super) connection_fields: &'static str,
+    /// The field for a request's position on its connection, as the end of a sentence: where the
+    /// client's port identifies connections, and where the server's ids do.
+    position_field: [&'static str; 2],
+    /// Configuration lines that make the server log the connection of each request.
+    advice: &'static [&'static str],
+    /// Where the log was written.
+    pub(crate) vantage: Vantage,
+    /// What the log never holds, as a caveat that marks missing traffic.
+    pub(super) missing: Option<&'static str>,
+}
+
+const OTHER_FORMAT: &str = ". Give the format with --log-format if it has others";
+const ADD_NTH: &str =
+    ". Add `reqs=$connection_requests` to nginx's log_format, or `k=%k` to Apache's LogFormat";
+
+/// The log of a service, which holds requests only.
+const SERVICE: LineFormat = LineFormat {
+    name: "",
+    reader: |_| None,
+    is_other: |_| false,
+    remedy: "",
+    connection_fields: "",
+    position_field: ["", ""],
+    advice: &[],
+    vantage: Vantage::Server,
+    missing: None,
+};
+
+/// The log of a program, which also holds messages.
+const SERVER: LineFormat = LineFormat {
+    is_other: |text| json::is_other(text) || notices::is_notice(text),
+    ..SERVICE
+};
+
+/// nginx and Apache.
+const USUAL: LineFormat = LineFormat {
+    name: "in the format of nginx and Apache",
+    remedy: OTHER_FORMAT,
+    connection_fields: ". Add `conn=$connection reqs=$connection_requests` to nginx's log_format, or `port=%{remote}p k=%k X=%X` to Apache's LogFormat",
+    position_field: [ADD_NTH, ADD_NTH],
+    advice: &[NGINX, APACHE],
+    ..SERVER
+};
+
+/// The format of `--log-format`.
+static GIVEN: LineFormat = LineFormat {
+    name: "in the format given",
+    remedy: "",
+    connection_fields: ANY_FIELDS,
+    position_field: [". Add $connection_requests (nginx) or %k (Apache)"; 2],
+    advice: &[NGINX, APACHE, ENVOY_DIRECTIVE],
+    ..SERVER
+};
+
+const ANY_FIELDS: &str = ". Add $connection and $connection_requests (nginx), %{remote}p and %k (Apache) or %CONNECTION_ID% (Envoy)";
+
+/// The formats, in the order in which they are tried.
+static FORMATS: [LineFormat; 13] = [
+    LineFormat {
+        name: "in the W3C extended format",
+        reader: |text| Columns::find(text).map(Reader::Columns),
+        connection_fields: ". Add the custom field `c-port` for REMOTE_PORT (IIS)",
+        advice: &[IIS],
+        ..SERVICE
+    },
+    LineFormat {
+        name: "reports of AWS Lambda: each invocation is a request to the function",
+        reader: |_| Some(Reader::Each(lambda::report)),
+        is_other: lambda::is_other,
+        connection_fields: ". The log of a function does not have them: `intact lambda` shows which connections an invocation opens",
+        ..SERVICE
+    },
+    LineFormat {
+        name: "EVE of Suricata",
+        reader: |_| Some(Reader::Each(json::suricata)),
+        is_other: json::is_other_event,
+        vantage: Vantage::OnPath,
+        missing: Some(
+            "EVE has no requests over TLS, and their connections are not counted: a capture with keys shows them",
+        ),
+        ..SERVICE
+    },
+    LineFormat {
+        name: "in JSON",
+        reader: |_| Some(Reader::Each(json::read)),
+        remedy: OTHER_FORMAT,
+        connection_fields: ANY_FIELDS,
+        position_field: ["", ". Add $connection_requests, if it is nginx's"],
+        advice: &[NGINX, APACHE, ENVOY_DIRECTIVE],
+        ..SERVER
+    },
+    LineFormat {
+        name: "in the format of AWS's ALB",
+        reader: |_| Some(Reader::Each(balancer::alb)),
+        ..SERVICE
+    },
+    LineFormat {
+        name: "in the format of AWS's classic load balancer",
+        reader: |_| Some(Reader::Each(balancer::elb)),
+        is_other: balancer::is_elb_of_tcp,
+        ..SERVICE
+    },
+    LineFormat {
+        name: "connections of AWS's ALB, without their requests",
+        reader: |_| Some(Reader::Each(balancer::alb_connection)),
+        ..SERVICE
+    },
+    LineFormat {
+        name: "in HAProxy's format",
+        reader: |_| Some(Reader::Each(balancer::haproxy)),
+        ..SERVER
+    },
+    LineFormat {
+        reader: |_| Some(Reader::Pattern(Pattern::known(COMBINED))),
+        ..USUAL
+    },
+    LineFormat {
+        reader: |_| Some(Reader::Pattern(Pattern::known(COMMON))),
+        ..USUAL
+    },
+    LineFormat {
+        reader: |_| Some(Reader::Pattern(Pattern::known(WITH_HOST))),
+        ..USUAL
+    },
+    LineFormat {
+        name: "in Envoy's format",
+        reader: |_| Some(Reader::Pattern(Pattern::known(ENVOY))),
+        remedy: OTHER_FORMAT,
+        connection_fields: ". Add `conn=%CONNECTION_ID%` to the format",
+        advice: &[ENVOY_DIRECTIVE],
+        ..SERVER
+    },
+    LineFormat {
+        name: "a table of times and durations",
+        reader: |text| Columns::of_table(text).map(Reader::Columns),
+        connection_fields: ". Add a column `connection`, if the program knows its connections",
+        ..SERVICE
+    },
+];
+
+/// Reads lines.
+#[derive(Clone)]
+enum Reader {
+    Pattern(Pattern),
+    Columns(Columns),
+    Each(for<'a> fn(&'a str) -> Option<Line<'a>>),
+}
+
+impl Reader {
+    /// Parses a line; `None` if it does not match, or has no time.
+    fn read<'a>(&self, text: &'a str) -> Option<Line<'a>> {
+        let line = match self {
+            Reader::Pattern(pattern) => pattern.read(text),
+            Reader::Columns(columns) => columns.read(text),
+            Reader::Each(read) => read(text),
+        }?;
+        (line.end.is_some() || line.start.is_some()).then_some(line)
+    }
+}
+
+/// The format of a log, with the state of its reader.
+#[derive(Clone)]
+pub(crate) struct LogFormat {
+    pub(crate) format: &'static LineFormat,
+    reader: Reader,
 }
 
 impl LogFormat {
-    /// The format of at least half of the first lines.
+    /// The format of `--log-format`.
+    pub(crate) fn given(pattern: Pattern) -> LogFormat {
+        LogFormat {
+            format: &GIVEN,
+            reader: Reader::Pattern(pattern),
+        }
+    }
+
+    /// The format of at least half of the first lines. Servers write messages of their own before
+    /// the first request.
     pub(crate) fn detect(prefix: &[u8]) -> Option<LogFormat> {
         let text = String::from_utf8_lossy(prefix);
         // the last line of the prefix may be incomplete
@@ -34,138 +211,58 @@ impl LogFormat {
             Some(end) => &text[..end],
             None => &text,
         };
-        if let Some(columns) = Columns::find(whole) {
-            return Some(LogFormat::W3c(columns));
-        }
-        let lines: Vec<&str> = whole
-            .lines()
-            .map(str::trim)
+        let lines = whole.lines().map(str::trim);
+        let lines: Vec<&str> = lines
             .filter(|line| !line.is_empty() && !line.starts_with('#'))
-            // servers write messages of their own before the first request
-            .filter(|line| !notices::is_notice(line) && !json::is_other(line))
-            .take(LOOKED_AT)
             .collect();
-        let known = [
-            LogFormat::Json,
-            LogFormat::Alb,
-            LogFormat::AlbConnection,
-            LogFormat::Haproxy,
-            LogFormat::Usual(Pattern::known(COMBINED)),
-            LogFormat::Usual(Pattern::known(COMMON)),
-            LogFormat::Usual(Pattern::known(WITH_HOST)),
-            LogFormat::Envoy(Pattern::known(ENVOY)),
-        ];
-        known.into_iter().find(|dialect| {
-            let fitting = lines.iter().filter(|line| dialect.read(line).is_some());
-            let fitting = fitting.count();
-            fitting > 0 && fitting * 2 >= lines.len()
+        FORMATS.iter().find_map(|format| {
+            let mut reader = (format.reader)(whole)?;
+            let read = lines.iter().filter_map(|line| match reader.read(line) {
+                Some(_) => Some(true),
+                None => (!(format.is_other)(line)).then_some(false),
+            });
+            let fits: Vec<bool> = read.take(LOOKED_AT).collect();
+            let fitting = fits.iter().filter(|fits| **fits).count();
+            // a directive names the columns
+            let is_named = matches!(reader, Reader::Columns(_));
+            if let (Reader::Pattern(pattern), Some(line)) =
+                (&mut reader, lines.iter().rev().find(|_| fitting > 0))
+            {
+                pattern.learn(line);
+            }
+            (is_named || fitting > 0 && fitting * 2 >= fits.len())
+                .then_some(LogFormat { format, reader })
         })
     }
 
     /// Reads a line that begins with `#`. It may change the columns of later lines.
     pub(super) fn take_directive(&mut self, text: &str) {
-        if let LogFormat::W3c(columns) = self {
+        if let Reader::Columns(columns) = &mut self.reader {
             columns.take(text);
         }
     }
 
     /// Parses a line; `None` if it does not match, or has no time.
     pub(super) fn read<'a>(&self, text: &'a str) -> Option<Line<'a>> {
-        let line = match self {
-            LogFormat::Given(pattern) | LogFormat::Usual(pattern) | LogFormat::Envoy(pattern) => {
-                pattern.read(text)
-            }
-            LogFormat::Json => json::read(text),
-            LogFormat::Haproxy => balancer::haproxy(text),
-            LogFormat::Alb => balancer::alb(text),
-            LogFormat::AlbConnection => balancer::alb_connection(text),
-            LogFormat::W3c(columns) => columns.read(text),
-        }?;
-        (line.end.is_some() || line.start.is_some()).then_some(line)
+        self.reader.read(text)
     }
 
-    /// Whether a line that does not match is known to be no request. The logs of services hold
-    /// nothing else; servers also write messages.
+    /// Whether a line that does not match is known to be no request.
     pub(super) fn is_other(&self, text: &str) -> bool {
-        match self {
-            LogFormat::Json => json::is_other(text) || notices::is_notice(text),
-            LogFormat::Given(_)
-            | LogFormat::Usual(_)
-            | LogFormat::Envoy(_)
-            | LogFormat::Haproxy => json::is_other(text) || notices::is_notice(text),
-            LogFormat::Alb | LogFormat::AlbConnection | LogFormat::W3c(_) => false,
-        }
-    }
-
-    /// The remedy for lines that do not match, as the end of a sentence; empty if there is none.
-    pub(super) fn remedy(&self) -> &'static str {
-        match self {
-            LogFormat::Usual(_) | LogFormat::Envoy(_) | LogFormat::Json => {
-                ". Give the format with --log-format if it has others"
-            }
-            _ => "",
-        }
-    }
-
-    /// The name that users see.
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            LogFormat::Given(_) => "in the format given",
-            LogFormat::Usual(_) => "in the format of nginx and Apache",
-            LogFormat::Envoy(_) => "in Envoy's format",
-            LogFormat::Json => "in JSON",
-            LogFormat::Haproxy => "in HAProxy's format",
-            LogFormat::Alb => "in the format of AWS's ALB",
-            LogFormat::AlbConnection => "connections of AWS's ALB, without their requests",
-            LogFormat::W3c(_) => "in the W3C extended format",
-        }
-    }
-
-    /// The fields that name the connection of a request, as the end of a sentence; empty if the
-    /// format cannot have any.
-    pub(super) fn connection_fields(&self) -> &'static str {
-        match self {
-            LogFormat::Usual(_) => {
-                ". Add `conn=$connection reqs=$connection_requests` to nginx's log_format, or `port=%{remote}p k=%k X=%X` to Apache's LogFormat"
-            }
-            LogFormat::Envoy(_) => ". Add `conn=%CONNECTION_ID%` to the format",
-            LogFormat::Given(_) | LogFormat::Json => {
-                ". Add $connection and $connection_requests (nginx), %{remote}p and %k (Apache) or %CONNECTION_ID% (Envoy)"
-            }
-            LogFormat::W3c(_) => ". Add the custom field `c-port` for REMOTE_PORT (IIS)",
-            LogFormat::Haproxy | LogFormat::Alb | LogFormat::AlbConnection => "",
-        }
+        let is_head = matches!(&self.reader, Reader::Columns(columns) if columns.is_head(text));
+        is_head || (self.format.is_other)(text)
     }
 
     /// The field for a request's position on its connection, as the end of a sentence; empty if the
     /// server has none. `has_ids`: connections have ids of the server, as in logs of nginx and
     /// Envoy.
     pub(super) fn position_field(&self, has_ids: bool) -> &'static str {
-        match self {
-            LogFormat::Usual(_) => {
-                ". Add `reqs=$connection_requests` to nginx's log_format, or `k=%k` to Apache's LogFormat"
-            }
-            LogFormat::Given(_) => ". Add $connection_requests (nginx) or %k (Apache)",
-            LogFormat::Json if has_ids => ". Add $connection_requests, if it is nginx's",
-            LogFormat::Json
-            | LogFormat::Envoy(_)
-            | LogFormat::Haproxy
-            | LogFormat::Alb
-            | LogFormat::AlbConnection
-            | LogFormat::W3c(_) => "",
-        }
+        self.format.position_field[usize::from(has_ids)]
     }
 
     /// Configuration lines that make the server log the connection of each request.
     pub(super) fn advice(&self) -> Vec<String> {
-        let all: &[&str] = match self {
-            LogFormat::Usual(_) => &[NGINX, APACHE],
-            LogFormat::Given(_) | LogFormat::Json => &[NGINX, APACHE, ENVOY_DIRECTIVE],
-            LogFormat::Envoy(_) => &[ENVOY_DIRECTIVE],
-            LogFormat::W3c(_) => &[IIS],
-            LogFormat::Haproxy | LogFormat::Alb | LogFormat::AlbConnection => &[],
-        };
-        let lines = all.iter().flat_map(|text| text.lines());
+        let lines = self.format.advice.iter().flat_map(|text| text.lines());
         lines.map(str::to_owned).collect()
     }
 }
@@ -213,20 +310,15 @@ mod tests {
     fn formats_are_detected_by_their_lines() {
         let combined =
             "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 5 \"-\" \"curl/8\"\n";
-        assert!(matches!(
-            LogFormat::detect(combined.as_bytes()),
-            Some(LogFormat::Usual(_))
-        ));
+        let is_usual = |text: &str| {
+            let found = LogFormat::detect(text.as_bytes());
+            found.is_some_and(|found| found.format.name == USUAL.name)
+        };
+        assert!(is_usual(combined));
         let common = "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 5\n";
-        assert!(matches!(
-            LogFormat::detect(common.as_bytes()),
-            Some(LogFormat::Usual(_))
-        ));
+        assert!(is_usual(common));
         let hosted = "a.example:80 ::1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 5\n";
-        assert!(matches!(
-            LogFormat::detect(hosted.as_bytes()),
-            Some(LogFormat::Usual(_))
-        ));
+        assert!(is_usual(hosted));
         for text in [
             "",
             "\n\n",
@@ -234,7 +326,7 @@ mod tests {
             "{\"a\":1}\n",
             "a,b,c\n1,2,3\n",
         ] {
-            assert_eq!(LogFormat::detect(text.as_bytes()), None, "{text}");
+            assert!(LogFormat::detect(text.as_bytes()).is_none(), "{text}");
         }
     }
 
@@ -246,7 +338,7 @@ mod tests {
         let line = "::1 - - [21/Nov/2026:08:00:00 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"curl/8\" msec=1795248000.250 \
             rt=0.125 conn=7 reqs=2 scheme=https host=a.example tls=TLSv1.3 resumed=r";
         for dialect in [
-            LogFormat::Given(nginx),
+            LogFormat::given(nginx),
             LogFormat::detect(line.as_bytes()).unwrap(),
         ] {
             let read = dialect.read(line).unwrap();

@@ -7,7 +7,9 @@ mod balancer;
 mod connections;
 mod json;
 mod json_names;
+mod lambda;
 mod line;
+mod line_block;
 pub(crate) mod log_format;
 mod notices;
 mod pattern;
@@ -24,10 +26,11 @@ use crate::error::AuditError;
 use crate::event_writer::EventWriter;
 use crate::input::{Input, LONGEST_LINE};
 use crate::input_summary::{InputSummary, Unit};
-use crate::unread_lines::{LineState, UnreadLines};
+use crate::unread_lines::UnreadLines;
 use connections::Evidence;
 use intact_ledger::{Evidence as Kind, EvidenceSet};
 use intact_units::plural::counted;
+use line_block::{LineBlock, Parsed};
 
 /// The fields with times below a second, as the end of a sentence.
 const TIME_FIELDS: &str =
@@ -87,35 +90,38 @@ pub(crate) fn read(
 ) -> Result<InputSummary, AuditError> {
     pools.begin(begins_at(input.window.available(), dialect));
     let (mut lines, mut skipped, mut early) = (UnreadLines::default(), 0, 0);
-    input.each_line(LONGEST_LINE, go_on, |line| {
-        let whole = line;
-        let text = line.text();
-        let text = text.trim();
-        if text.starts_with('#') {
-            dialect.take_directive(text);
-        }
-        if (text.is_empty() && !line.is_too_long) || text.starts_with('#') {
-            return true;
-        }
-        let line = dialect.read(text);
-        let state = match line {
-            Some(_) => LineState::Read,
-            None if dialect.is_other(text) => LineState::Other,
-            None => LineState::Unread,
-        };
-        lines.count(whole, state);
-        let stamp = line.as_ref().and_then(|line| line.start.or(line.end));
-        early += u64::from(stamp.is_some_and(|stamp| stamp.nanos < writer.run.base));
-        let used = line.is_some_and(|line| pools.take(&line, writer));
+    let base = writer.run.base;
+    let mut take = |(line, state, values): Parsed<'_>| {
+        lines.count(line.is_cut, line.is_too_long, state);
+        let stamp = values.as_ref().and_then(|line| line.start.or(line.end));
+        early += u64::from(stamp.is_some_and(|stamp| stamp.nanos < base));
+        let used = values.is_some_and(|line| pools.take(&line, writer));
         skipped += u64::from(!used);
+    };
+    let mut block = LineBlock::default();
+    input.each_line(LONGEST_LINE, go_on, |line| {
+        let start = line.bytes.trim_ascii_start().first();
+        if start == Some(&b'#') {
+            block.drain(dialect, &mut take);
+            dialect.take_directive(line.text().trim());
+        } else if start.is_some() || line.is_too_long {
+            block.push(line);
+        }
+        if block.is_full() {
+            block.drain(dialect, &mut take);
+        }
         true
     });
+    block.drain(dialect, take);
     if skipped == lines.all {
         return Err(input.broken("no line can be parsed: pass the format from the server's configuration with --log-format"));
     }
     let prefix = input.prefix();
-    lines.record(&prefix, dialect.remedy(), writer);
+    lines.record(&prefix, dialect.format.remedy, writer);
     writer.caveats(&prefix, &[(early, "input-out-of-order", EARLY)]);
+    if let Some(missing) = dialect.format.missing {
+        writer.incomplete("log-without-tls", format!("{prefix}{missing}"));
+    }
     let (evidence, advice) = describe(dialect, pools.evidence, &prefix, writer);
     Ok(InputSummary {
         evidence: Some(evidence),
@@ -147,7 +153,7 @@ fn describe(
         );
     }
     if evidence.none > 0 {
-        let remedy = dialect.connection_fields();
+        let remedy = dialect.format.connection_fields;
         writer.caveat(
             "log-without-connections",
             format!(
@@ -186,7 +192,10 @@ fn describe(
         );
     }
     if evidence.none == requests && requests > 0 {
-        let evidence = format!("{}; nothing in it identifies connections", dialect.name());
+        let evidence = format!(
+            "{}; nothing in it identifies connections",
+            dialect.format.name
+        );
         return (evidence, dialect.advice());
     }
     let by = match (evidence.by_id, evidence.by_port) {
@@ -200,5 +209,8 @@ fn describe(
     } else {
         ""
     };
-    (format!("{}; {by}{position}", dialect.name()), Vec::new())
+    (
+        format!("{}; {by}{position}", dialect.format.name),
+        Vec::new(),
+    )
 }

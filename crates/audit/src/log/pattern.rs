@@ -10,6 +10,8 @@ pub struct Pattern {
     items: Vec<Item>,
     /// `key=value` pairs may follow the named values.
     tail: bool,
+    /// The keys of these pairs in their usual order: most lines have the same ones.
+    keys: Vec<(Box<str>, Field)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +65,11 @@ impl Pattern {
                 return Err(PatternError::Touching(text.chars().take(60).collect()));
             }
         }
-        Ok(Pattern { items, tail: false })
+        Ok(Pattern {
+            items,
+            tail: false,
+            keys: Vec::new(),
+        })
     }
 
     /// A built-in format.
@@ -73,8 +79,39 @@ impl Pattern {
         pattern
     }
 
+    /// Learns the keys of the pairs in a line, so that they are known faster in the next ones.
+    pub(super) fn learn(&mut self, text: &str) {
+        self.keys.clear();
+        let Some((_, rest)) = self.read_items(text).filter(|_| self.tail) else {
+            return;
+        };
+        let mut keys = Vec::new();
+        each_pair(rest, |key, _| keys.push((key.into(), Field::named(key))));
+        self.keys = keys;
+    }
+
     /// Parses a line; `None` if it does not match.
     pub(super) fn read<'a>(&self, text: &'a str) -> Option<Line<'a>> {
+        let (mut line, rest) = self.read_items(text)?;
+        if self.tail {
+            let mut known = self.keys.iter();
+            each_pair(rest, |key, value| {
+                let field = match known.next() {
+                    Some((name, field)) if **name == *key => *field,
+                    _ => Field::named(key),
+                };
+                line.set(field, Cow::Borrowed(value));
+            });
+        } else if !rest.trim().is_empty() {
+            return None;
+        }
+        // Envoy's DURATION is the only name without a unit
+        line.settle(1e6);
+        Some(line)
+    }
+
+    /// The named values of a line, and the text after them.
+    fn read_items<'a>(&self, text: &'a str) -> Option<(Line<'a>, &'a str)> {
         let mut line = Line::default();
         let mut rest = text;
         let mut items = self.items.iter().peekable();
@@ -84,7 +121,7 @@ impl Pattern {
                 Item::Value(field) => {
                     let end = match items.peek() {
                         Some(Item::Literal(next)) => find(rest, next)?,
-                        _ if self.tail => rest.find(' ').unwrap_or(rest.len()),
+                        _ if self.tail => find(rest, " ").unwrap_or(rest.len()),
                         _ => rest.len(),
                     };
                     line.set(*field, Cow::Borrowed(&rest[..end]));
@@ -92,25 +129,18 @@ impl Pattern {
                 }
             }
         }
-        if self.tail {
-            read_pairs(rest, &mut line);
-        } else if !rest.trim().is_empty() {
-            return None;
-        }
-        // Envoy's DURATION is the only name without a unit
-        line.settle(1e6);
-        Some(line)
+        Some((line, rest))
     }
 }
 
-/// Reads `key=value` pairs, also with quoted values; other words are skipped.
-fn read_pairs<'a>(mut rest: &'a str, line: &mut Line<'a>) {
+/// Passes on `key=value` pairs, also with quoted values; other words are skipped.
+fn each_pair<'a>(mut rest: &'a str, mut take: impl FnMut(&'a str, &'a str)) {
     loop {
         rest = rest.trim_start();
         if rest.is_empty() {
             return;
         }
-        let word_end = rest.find([' ', '=']).unwrap_or(rest.len());
+        let word_end = memchr::memchr2(b' ', b'=', rest.as_bytes()).unwrap_or(rest.len());
         let Some(value) = rest[word_end..].strip_prefix('=') else {
             rest = match rest.strip_prefix('"') {
                 Some(quoted) => &quoted[find(quoted, "\"").map_or(quoted.len(), |end| end + 1)..],
@@ -118,27 +148,27 @@ fn read_pairs<'a>(mut rest: &'a str, line: &mut Line<'a>) {
             };
             continue;
         };
-        let field = Field::named(&rest[..word_end]);
+        let key = &rest[..word_end];
         let (value, after) = match value.strip_prefix('"') {
             Some(quoted) => {
                 let end = find(quoted, "\"").unwrap_or(quoted.len());
                 (&quoted[..end], quoted.get(end + 1..).unwrap_or_default())
             }
-            None => value.split_at(value.find(' ').unwrap_or(value.len())),
+            None => value.split_at(find(value, " ").unwrap_or(value.len())),
         };
-        line.set(field, Cow::Borrowed(value));
+        take(key, value);
         rest = after;
     }
 }
 
 /// The offset of the next literal. A quote after a backslash belongs to the value.
 fn find(text: &str, literal: &str) -> Option<usize> {
-    let finder = memchr::memmem::find_iter(text.as_bytes(), literal.as_bytes());
-    let is_quote = literal.starts_with('"');
-    finder.into_iter().find(|&at| {
-        let before = &text.as_bytes()[..at];
-        let slashes = before.iter().rev().take_while(|&&byte| byte == b'\\');
-        !is_quote || slashes.count() % 2 == 0
+    let (bytes, literal) = (text.as_bytes(), literal.as_bytes());
+    let (&first, others) = literal.split_first()?;
+    // literals are a few bytes, so that preparing a search costs more than it saves
+    memchr::memchr_iter(first, bytes).find(|&at| {
+        let slashes = || bytes[..at].iter().rev().take_while(|&&byte| byte == b'\\');
+        bytes[at + 1..].starts_with(others) && (first != b'"' || slashes().count() % 2 == 0)
     })
 }
 

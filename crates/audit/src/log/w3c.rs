@@ -1,15 +1,26 @@
-//! The W3C extended log format of IIS and CloudFront: a `#Fields` directive names the columns. Must
-//! not guess a column that no directive names.
+//! Logs with named columns: the W3C extended log format of IIS and CloudFront, where a `#Fields`
+//! directive names them, and tables of times and durations, where the first line does. Must not
+//! guess a column that nothing names.
 
 use super::line::{Field, Line};
+use crate::csv_row::cells;
 use crate::timestamp;
 use std::borrow::Cow;
 
 const FIELDS: &str = "#Fields:";
 
+/// The columns of CloudFront's standard log, for files without their directives.
+const CLOUDFRONT: &str = "date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query cs(Cookie) x-edge-result-type x-edge-request-id x-host-header cs-protocol cs-bytes time-taken x-forwarded-for ssl-protocol ssl-cipher x-edge-response-result-type cs-protocol-version fle-status fle-encrypted-fields c-port time-to-first-byte x-edge-detailed-result-type sc-content-type sc-content-len sc-range-start sc-range-end";
+/// Smallest number of columns that CloudFront ever wrote.
+const CLOUDFRONT_LEAST: usize = 19;
+
 /// The columns, in the order of the last directive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Columns(Vec<Column>);
+pub(crate) struct Columns {
+    columns: Vec<Column>,
+    /// What separates the values of a table, and its first line; `None` for the W3C format.
+    table: Option<(char, Box<str>)>,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
@@ -45,14 +56,81 @@ impl Column {
             _ => Field::Other,
         })
     }
+
+    /// The column of a table. The unit of a duration must be in its name: a guess would be wrong
+    /// by a factor of 1,000.
+    fn of_table(name: &str) -> Column {
+        // a query of CloudWatch Logs names its columns so
+        let name = name.trim().to_ascii_lowercase().replace([' ', '-'], "_");
+        let unit = name.rsplit(['_', '(']).next().unwrap_or_default();
+        let is_duration = ["duration", "latency", "elapsed", "took", "response_time"]
+            .iter()
+            .any(|word| name.starts_with(word));
+        Column::Value(match (name.as_str(), unit.trim_end_matches(')')) {
+            ("@duration", _) => Field::Millis,
+            ("time" | "timestamp" | "@timestamp" | "ts" | "date" | "datetime" | "end", _) => {
+                Field::End
+            }
+            ("start" | "started" | "start_time" | "started_at", _) => Field::Start,
+            (_, "ms" | "millis" | "milliseconds") if is_duration => Field::Millis,
+            (_, "s" | "sec" | "seconds") if is_duration => Field::Seconds,
+            (_, "us" | "usec" | "micros" | "microseconds") if is_duration => Field::Micros,
+            (_, "ns" | "nanos" | "nanoseconds") if is_duration => Field::Nanos,
+            ("ms" | "millis" | "milliseconds", _) => Field::Millis,
+            ("seconds", _) => Field::Seconds,
+            ("duration", _) => Field::Other,
+            (name, _) => Field::named(name),
+        })
+    }
+
+    fn is_duration(self) -> bool {
+        use Field::{Micros, Millis, Nanos, Seconds};
+        matches!(self, Column::Value(Millis | Seconds | Micros | Nanos))
+    }
 }
 
 impl Columns {
-    /// Reads the first directive of the prefix; `None` if there is none.
+    /// Reads the first directive of the prefix, or detects CloudFront's columns without one; `None`
+    /// for other texts.
     pub(super) fn find(prefix: &str) -> Option<Columns> {
         let mut columns = Columns::default();
         let is_found = prefix.lines().any(|line| columns.take(line));
-        is_found.then_some(columns)
+        is_found.then_some(columns).or_else(|| {
+            let line = prefix.lines().find(|line| !line.starts_with('#'))?;
+            let count = line.split('\t').count();
+            let columns = Columns {
+                columns: CLOUDFRONT
+                    .split(' ')
+                    .take(count)
+                    .map(Column::named)
+                    .collect(),
+                table: None,
+            };
+            let is_read = columns.read(line).is_some_and(|line| line.status.is_some());
+            (count >= CLOUDFRONT_LEAST && is_read).then_some(columns)
+        })
+    }
+
+    /// Reads the columns of a table by its first line; `None` without a time and a duration.
+    pub(super) fn of_table(prefix: &str) -> Option<Columns> {
+        let first = prefix.lines().next()?.trim();
+        let separator = [',', '\t', ';']
+            .into_iter()
+            .find(|mark| first.contains(*mark))?;
+        let names = values(first, separator);
+        let columns: Vec<Column> = names.iter().map(|name| Column::of_table(name)).collect();
+        let has_time = [Field::Start, Field::End].map(Column::Value);
+        let is_timed = columns.iter().any(|column| has_time.contains(column));
+        let is_table = is_timed && columns.iter().any(|column| column.is_duration());
+        is_table.then(|| Columns {
+            columns,
+            table: Some((separator, first.into())),
+        })
+    }
+
+    /// Whether the line names the columns of the table.
+    pub(super) fn is_head(&self, line: &str) -> bool {
+        self.table.as_ref().is_some_and(|(_, head)| **head == *line)
     }
 
     /// Reads the columns of a directive. Returns whether the line is one.
@@ -60,16 +138,41 @@ impl Columns {
         let Some(names) = line.strip_prefix(FIELDS) else {
             return false;
         };
-        self.0 = names.split_whitespace().map(Column::named).collect();
-        self.0.contains(&Column::Time)
+        self.columns = names.split_whitespace().map(Column::named).collect();
+        self.columns.contains(&Column::Time)
     }
 
     /// Parses a line; `None` if it has another number of columns, or no time.
     pub(super) fn read<'a>(&self, text: &'a str) -> Option<Line<'a>> {
+        match &self.table {
+            Some((separator, _)) => self.read_row(text, *separator),
+            None => self.read_values(text),
+        }
+    }
+
+    /// Parses a row of a table: a request with a time and a duration.
+    fn read_row<'a>(&self, text: &'a str, separator: char) -> Option<Line<'a>> {
+        let values = values(text, separator);
+        if values.len() != self.columns.len() {
+            return None;
+        }
+        let mut line = Line {
+            is_row: true,
+            ..Line::default()
+        };
+        for (column, value) in self.columns.iter().zip(values) {
+            if let Column::Value(field) = column {
+                line.set(*field, value);
+            }
+        }
+        line.took.map(|_| line)
+    }
+
+    fn read_values<'a>(&self, text: &'a str) -> Option<Line<'a>> {
         let mut line = Line::default();
         let mut values = text.split_ascii_whitespace();
         let (mut date, mut time) = ("", "");
-        for column in &self.0 {
+        for column in &self.columns {
             let value = values.next()?;
             match column {
                 Column::Date => date = value,
@@ -87,6 +190,17 @@ impl Columns {
         }
         line.end = Some(timestamp::read(&format!("{date}T{time}Z"))?);
         Some(line)
+    }
+}
+
+/// The values of a row, without their quotes.
+fn values(text: &str, separator: char) -> Vec<Cow<'_, str>> {
+    match text.contains('"') && separator == ',' {
+        true => cells(text).into_iter().map(Cow::Owned).collect(),
+        false => text
+            .split(separator)
+            .map(|value| Cow::Borrowed(value.trim()))
+            .collect(),
     }
 }
 
@@ -128,6 +242,42 @@ mod tests {
     }
 
     #[test]
+    fn cloudfront_is_known_without_its_head() {
+        let line = "2026-11-21\t08:00:01\tFRA2\t392\t192.0.2.1\tGET\td.cloudfront.net\t/a\t200\t-\tcurl/8\t-\t-\tHit\tSOX4==\td.example\thttps\t23\t0.046\t-\tTLSv1.3\tTLS_AES_128_GCM_SHA256\tHit\tHTTP/2.0\t-\t-\t11040\t0.001\tHit\ttext/html\t78\t-\t-";
+        for count in [19, 26, 33] {
+            let line: Vec<&str> = line.split('\t').take(count).collect();
+            let line = line.join("\t");
+            let columns = Columns::find(&line).unwrap();
+            let read = columns.read(&line).unwrap();
+            assert_eq!((read.took, read.status), (Some(46_000_000), Some(200)));
+            assert_eq!(read.port, (count == 33).then_some(11040));
+        }
+        assert_eq!(Columns::find(&line.replace('\t', " ")), None);
+    }
+
+    #[test]
+    fn a_table_needs_a_time_and_a_duration_with_its_unit() {
+        for (head, row) in [
+            ("time,duration_ms", "2026-11-21T08:00:00.250Z,412.5"),
+            ("@timestamp,@duration", "2026-11-21 08:00:00.250,412.5"),
+            ("Timestamp;Latency (s);status", "1795248000250;0.4125;200"),
+            (
+                "url,timestamp,elapsed_us",
+                "\"http://a/x,y\",1795248000.25,412500",
+            ),
+        ] {
+            let columns = Columns::of_table(head).unwrap_or_else(|| panic!("{head}"));
+            let line = columns.read(row).unwrap_or_else(|| panic!("{row}"));
+            assert_eq!(line.took, Some(412_500_000), "{head}");
+            assert_eq!(line.end.unwrap().nanos, 1_795_248_000_250_000_000, "{head}");
+            assert!(columns.is_head(head) && !columns.is_head(row));
+        }
+        for other in ["time,duration", "duration_ms,status", "a,b,c", ""] {
+            assert_eq!(Columns::of_table(other), None, "{other}");
+        }
+    }
+
+    #[test]
     fn a_line_with_other_columns_is_not_read() {
         let columns = Columns::find("#Fields: date time c-ip\n").unwrap();
         assert!(columns.read("2026-11-21 08:00:01 ::1").is_some());
@@ -141,6 +291,8 @@ mod tests {
         #[test]
         fn no_line_is_trouble(text in ".{0,200}") {
             Columns::find(&format!("#Fields: date time {text}\n")).map(|columns| columns.read(&text));
+            Columns::find(&text);
+            Columns::of_table(&format!("time,duration_ms,{text}\n")).map(|columns| columns.read(&text));
         }
     }
 }

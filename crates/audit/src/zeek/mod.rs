@@ -63,7 +63,8 @@ pub(crate) fn read(
         let record = layout.read(text);
         let is_read = record.as_ref().is_some_and(|record| record.is_whole(log));
         lines.count(
-            whole,
+            whole.is_cut,
+            whole.is_too_long,
             if is_read {
                 LineState::Read
             } else {

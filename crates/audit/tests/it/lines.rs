@@ -12,7 +12,7 @@ struct Log {
     message: Option<&'static str>,
 }
 
-const LOGS: [Log; 11] = [
+const LOGS: [Log; 16] = [
     Log {
         name: "combined",
         head: "",
@@ -129,6 +129,46 @@ const LOGS: [Log; 11] = [
             ]
             .join("\n")
         },
+        message: None,
+    },
+    Log {
+        name: "classic load balancer",
+        head: "",
+        line: |at| {
+            format!(
+                "2026-11-21T08:00:{at:02}.137000Z lb 192.0.2.1:48160 10.0.0.1:80 0.000073 0.048048 0.000057 200 200 0 29 \"GET http://a.example:80/{at} HTTP/1.1\" \"curl/8\" - -"
+            )
+        },
+        message: None,
+    },
+    Log {
+        name: "Suricata",
+        head: "",
+        line: |at| {
+            format!(
+                "{{\"timestamp\":\"2026-11-21T08:00:{at:02}.250000+0000\",\"flow_id\":18,\"event_type\":\"http\",\"src_ip\":\"192.0.2.1\",\"src_port\":41342,\"tx_id\":{at},\"http\":{{\"hostname\":\"a.example\",\"url\":\"/{at}\",\"http_method\":\"GET\",\"protocol\":\"HTTP/1.1\",\"status\":200}}}}"
+            )
+        },
+        message: Some(
+            "{\"timestamp\":\"2026-11-21T08:00:00.1+0000\",\"flow_id\":7,\"event_type\":\"tls\",\"tls\":{}}",
+        ),
+    },
+    Log {
+        name: "table",
+        head: "time,duration_ms,status\n",
+        line: |at| format!("2026-11-21T08:00:{at:02}.250Z,412.5,200"),
+        message: None,
+    },
+    Log {
+        name: "JMeter",
+        head: "timeStamp,elapsed,label,responseCode,responseMessage,success,URL,Latency,Connect\n",
+        line: |at| format!("17952480{at:02}250,9,a,200,OK,true,http://a.example/{at},8,0"),
+        message: None,
+    },
+    Log {
+        name: "Gatling",
+        head: "RUN\ta.B\tb\t1795248000000\t \t3.10.3\n",
+        line: |at| format!("REQUEST\t\thome\t17952480{at:02}250\t17952480{at:02}284\tOK\t "),
         message: None,
     },
 ];

@@ -5,6 +5,7 @@ mod clients;
 mod copies;
 mod coverage;
 mod encapsulations;
+mod formats;
 mod har_entries;
 mod hars;
 mod hostile;

@@ -2,6 +2,7 @@
 
 use super::conclusion::{Conclusion, Output, exit_code, print};
 use super::config::Config;
+use super::event_thread;
 use super::gates::Gates;
 use super::ladder;
 use super::observing::{Audited, Observing};
@@ -23,7 +24,7 @@ use intact_ledger::{Caveat, Event, Producer, Rows, Run, Sink, Vantage, input_fil
 use intact_report::documents::{self, LadderFacts};
 use intact_report::page::Page;
 use intact_report::terminal::Length;
-use intact_traffic::{InputFacts, TrafficAnalysis};
+use intact_traffic::{InputFacts, TrafficAnalysis, UpstreamFacts};
 use intact_units::plural::counted;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,8 +36,8 @@ const LONGEST_KEY_LOG: u64 = 512 << 20;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Captures, HAR files, NetLogs, access logs, Zeek's logs, rows of load generators, ledgers,
-    /// or folders of them; gzip and zstd are decompressed; - is standard input
+    /// Captures, HAR files, NetLogs, access logs, Zeek's logs, rows of load generators, counters of
+    /// proxies, ledgers, or folders of them; gzip and zstd are decompressed; - is standard input
     #[arg(required = true, value_name = "FILE")]
     inputs: Vec<PathBuf>,
     /// TLS secrets as SSLKEYLOGFILE writes them, may be repeated (those inside a pcapng are used
@@ -148,10 +149,23 @@ pub(super) fn analysis(paths: &[PathBuf], words: &[String]) -> Result<TrafficAna
 /// Reads all inputs until a signal comes. Returns what was read, and the packets that `--ladder`
 /// asks for.
 fn read_all(
+    opened: Opened,
+    keys: KeyLog,
+    ladder: Option<LadderSelection>,
+    sink: &mut (impl Sink + Send),
+    interrupt: &Interrupt,
+) -> Result<(Vec<InputFacts>, Option<LadderFacts>), Failed> {
+    event_thread::record(sink, |sink| {
+        read_into(opened, keys, ladder, sink, interrupt)
+    })
+}
+
+/// Reads all inputs on this thread.
+fn read_into(
     (inputs, mut unread): Opened,
     keys: KeyLog,
     ladder: Option<LadderSelection>,
-    sink: &mut impl Sink,
+    sink: &mut dyn Sink,
     interrupt: &Interrupt,
 ) -> Result<(Vec<InputFacts>, Option<LadderFacts>), Failed> {
     let mut reading = Audit::new(Options {
@@ -272,6 +286,9 @@ fn head(inputs: &[Input], words: &[String]) -> Result<Run, Failed> {
 }
 
 fn input_facts(account: &InputSummary) -> InputFacts {
+    let upstreams = account.upstreams.iter().cloned();
+    let upstreams =
+        upstreams.map(|one| UpstreamFacts::new(one.upstream, one.connections, one.requests));
     InputFacts {
         name: account.name(),
         format: account.format.as_str().to_owned(),
@@ -281,6 +298,7 @@ fn input_facts(account: &InputSummary) -> InputFacts {
         bytes: account.bytes,
         evidence: account.evidence.clone(),
         advice: account.advice.clone(),
+        upstreams: upstreams.collect(),
     }
 }
 

@@ -23,6 +23,7 @@ mod builtin;
 mod conclusion;
 mod config;
 mod connect_options;
+mod event_thread;
 mod expect;
 mod fault_options;
 mod gates;

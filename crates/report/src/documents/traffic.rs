@@ -14,7 +14,7 @@ use super::common::{caveats_beyond, findings, method, page as start, program};
 use super::populations;
 use crate::page::*;
 use destinations::{connections, destinations};
-use inputs::inputs;
+use inputs::{inputs, upstreams};
 use intact_document::{Facts, Severity};
 use intact_findings::ObservedParts;
 use intact_ledger::{Producer, Run, Vantage};
@@ -42,6 +42,8 @@ pub(super) fn page<'a>(run: &'a Run, parts: &'a ObservedParts) -> Page<'a> {
     page.facts(totals(run, facts));
     page.section(findings(&facts.findings, ""));
     page.section(next(&facts.next));
+    let counted = audit.as_ref().and_then(|audit| upstreams(&audit.inputs));
+    page.section(counted);
     page.section(
         Section::new("destinations", "Destinations")
             .summary(destinations(&facts.destinations).brief(DESTINATIONS)),

@@ -30,11 +30,15 @@ const LONGEST: usize = 128;
 /// for one another. A response to another request may take longer for any reason.
 #[derive(Default)]
 struct SlowerWhenReused {
-    kinds: BTreeMap<(usize, String), Cell>,
+    /// By destination and name.
+    kinds: BTreeMap<usize, BTreeMap<String, Cell>>,
+    count: usize,
+    /// Holds the name of a request: there is one per exchange.
+    name: String,
 }
 
-/// The name of a request by its method and target, with `0` for each number.
-fn kind(exchange: &Exchange) -> String {
+/// Writes the name of a request by its method and target, with `0` for each number.
+fn write_kind(name: &mut String, exchange: &Exchange) {
     let method = exchange
         .method
         .as_ref()
@@ -43,7 +47,9 @@ fn kind(exchange: &Exchange) -> String {
         .target
         .as_ref()
         .map_or("", |target| target.as_str());
-    let mut name = format!("{method} ");
+    name.clear();
+    name.push_str(method);
+    name.push(' ');
     let mut was_digit = false;
     let mut letters = target.chars().take(LONGEST).peekable();
     while let Some(letter) = letters.next() {
@@ -57,7 +63,6 @@ fn kind(exchange: &Exchange) -> String {
         }
         was_digit = is_digit;
     }
-    name
 }
 
 impl Fold for SlowerWhenReused {
@@ -68,9 +73,14 @@ impl Fold for SlowerWhenReused {
         if exchange.warmup || !exchange.outcome.is_ok() || exchange.measured_latency().is_none() {
             return;
         }
-        let key = (destination, kind(exchange));
-        if self.kinds.len() < TARGETS || self.kinds.contains_key(&key) {
-            self.kinds.entry(key).or_default().exchange(exchange);
+        write_kind(&mut self.name, exchange);
+        let kinds = self.kinds.entry(destination).or_default();
+        if let Some(cell) = kinds.get_mut(&self.name) {
+            cell.exchange(exchange);
+        } else if self.count < TARGETS {
+            self.count += 1;
+            let cell = kinds.entry(self.name.clone()).or_default();
+            cell.exchange(exchange);
         }
     }
 
@@ -80,11 +90,8 @@ impl Fold for SlowerWhenReused {
                 true => Arrivals::Several,
                 false => Arrivals::OneByOne,
             };
-            let kinds = self
-                .kinds
-                .iter()
-                .filter(|((destination, _), _)| *destination == at);
-            let delays = kinds.filter_map(|(_, cell)| delay(cell, arrivals));
+            let kinds = self.kinds.get(&at)?;
+            let delays = kinds.values().filter_map(|cell| delay(cell, arrivals));
             // the one that most requests show
             let delay = delays
                 .max_by_key(|(reused, _)| *reused)

@@ -3,7 +3,7 @@
 use csv_core::{ReadRecordResult, ReaderBuilder, Terminator};
 
 /// The cells of a row. A quoted cell without an end holds the rest of the row.
-pub(super) fn cells(row: &str) -> Vec<String> {
+pub(crate) fn cells(row: &str) -> Vec<String> {
     let mut reader = ReaderBuilder::new()
         .terminator(Terminator::Any(b'\n'))
         .build();
@@ -28,7 +28,7 @@ pub(super) fn cells(row: &str) -> Vec<String> {
 }
 
 /// Converts a time in seconds to nanoseconds.
-pub(super) fn seconds(text: &str) -> Option<u64> {
+pub(crate) fn seconds(text: &str) -> Option<u64> {
     crate::fields::nanos_of_seconds(text.trim().parse().ok()?)
 }
 

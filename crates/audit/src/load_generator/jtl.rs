@@ -1,0 +1,275 @@
+//! JMeter: results as CSV or XML (JTL). Times are in milliseconds, and `Connect` is within the time
+//! to the first byte. A request on an open connection has the connect time 0, and so has a connect
+//! of less than a millisecond.
+//!
+//! A sample with samples inside is their sum, and no request of its own: redirects, and resources
+//! of a page. CSV has the sum only.
+
+use super::{EACH, NotARow, RowFormat, Rows};
+use crate::client::{Entry, Timings};
+use crate::csv_row::cells;
+use crate::failure_words::in_words;
+use intact_ledger::{Evidence, Outcome};
+
+const COARSE: &str =
+    "JMeter writes times to 1 ms only: a connection that took less to open counts as reused";
+
+pub(super) const CSV: RowFormat = RowFormat {
+    name: "JMeter's CSV (JTL)",
+    program: "JMeter",
+    is_first: |line| Columns::of(line).is_some(),
+    rows: || Box::<Table>::default(),
+    shows: &[Evidence::Attempts, Evidence::Durations],
+    coarse_connects: Some(COARSE),
+    ..EACH
+};
+
+pub(super) const XML: RowFormat = RowFormat {
+    name: "JMeter's XML (JTL)",
+    is_first: |line| line.starts_with("<testResults"),
+    rows: || Box::<Document>::default(),
+    ..CSV
+};
+
+const MS: u64 = 1_000_000;
+/// Beginning of the code of a request without a response.
+const NO_RESPONSE: &str = "Non HTTP response code";
+
+/// Values of a sample.
+#[derive(Default)]
+struct Sample<'a> {
+    at: &'a str,
+    elapsed: &'a str,
+    latency: &'a str,
+    connect: &'a str,
+    code: &'a str,
+    message: &'a str,
+    url: &'a str,
+    received: &'a str,
+    sent: &'a str,
+}
+
+impl Sample<'_> {
+    /// The request; `Ok(None)` if the sample is not one of HTTP.
+    fn entry(&self) -> Result<Option<Entry>, NotARow> {
+        let ms = |text: &str| text.parse::<u64>().ok().and_then(|ms| ms.checked_mul(MS));
+        let (Some(at), Some(elapsed)) = (ms(self.at), ms(self.elapsed)) else {
+            return Err(NotARow::default());
+        };
+        let status = self.code.parse::<u64>().ok();
+        let status = status.filter(|status| (100..1000).contains(status));
+        let is_transaction = self.message.starts_with("Number of samples in transaction");
+        let failed = self.code.starts_with(NO_RESPONSE);
+        if is_transaction || (status.is_none() && !failed) {
+            return Ok(None);
+        }
+        let mut entry = Entry::begun(at);
+        entry.time = elapsed;
+        let first_byte = ms(self.latency).unwrap_or(elapsed).min(elapsed);
+        let connect = ms(self.connect).unwrap_or(0).min(elapsed);
+        entry.timings = Timings {
+            connect: (connect > 0).then_some(connect),
+            wait: Some(first_byte.saturating_sub(connect)),
+            receive: Some(elapsed - first_byte.max(connect)),
+            ..Timings::default()
+        };
+        entry.set_status(status);
+        if failed {
+            let message = format!("{} {}", self.code, self.message);
+            entry.outcome = Outcome::Failed(in_words(&message));
+        }
+        entry.set_request((!self.url.is_empty()).then(|| self.url.to_owned()), None);
+        entry.body = self.received.parse().ok();
+        entry.request_body = self.sent.parse().ok();
+        Ok(Some(entry))
+    }
+}
+
+/// Index of each column that is used.
+#[derive(Default)]
+struct Columns(Vec<String>);
+
+impl Columns {
+    /// The columns of a head; `None` for another line.
+    fn of(line: &str) -> Option<Columns> {
+        let is_head = line.starts_with("timeStamp,") && line.contains(",responseCode");
+        (is_head && line.contains("elapsed")).then(|| Columns(cells(line)))
+    }
+}
+
+/// Rows after a head, which names the columns: JMeter's properties select them.
+#[derive(Default)]
+struct Table(Columns);
+
+impl Rows for Table {
+    fn take(&mut self, line: &str) -> Result<Option<Entry>, NotARow> {
+        if line.is_empty() {
+            return Ok(None);
+        }
+        if let Some(columns) = Columns::of(line) {
+            self.0 = columns;
+            return Ok(None);
+        }
+        let names = &self.0.0;
+        let row = cells(line);
+        if row.len() != names.len() {
+            return Err(NotARow::default());
+        }
+        let value = |name: &str| {
+            let at = names.iter().position(|known| known == name);
+            at.map_or("", |at| row[at].as_str())
+        };
+        let url = value("URL");
+        // a sample of another protocol
+        if url == "null" {
+            return Ok(None);
+        }
+        Sample {
+            at: value("timeStamp"),
+            elapsed: value("elapsed"),
+            latency: value("Latency"),
+            connect: value("Connect"),
+            code: value("responseCode"),
+            message: value("responseMessage"),
+            url,
+            received: value("bytes"),
+            sent: value("sentBytes"),
+        }
+        .entry()
+    }
+}
+
+/// Elements of XML, each tag on a line of its own, as JMeter writes them.
+#[derive(Default)]
+struct Document {
+    /// The sample that is open, and its URL if that was read: it is a request unless it has samples
+    /// inside.
+    open: Option<(String, String)>,
+}
+
+impl Document {
+    /// Ends the open sample.
+    fn end(&mut self) -> Result<Option<Entry>, NotARow> {
+        match self.open.take() {
+            Some((tag, url)) => sample(&tag, &url),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Rows for Document {
+    fn take(&mut self, line: &str) -> Result<Option<Entry>, NotARow> {
+        let line = line.trim();
+        if line.starts_with("<httpSample") || line.starts_with("<sample") {
+            // the sample around it is a sum
+            self.open = None;
+            if !line.ends_with('>') {
+                return Err(NotARow::default());
+            }
+            if line.starts_with("<sample") {
+                return Ok(None);
+            }
+            if line.ends_with("/>") || line.ends_with("</httpSample>") {
+                return sample(line, "");
+            }
+            self.open = Some((line.to_owned(), String::new()));
+        } else if line.starts_with("</httpSample>") || line.starts_with("</sample>") {
+            return self.end();
+        } else if let Some(url) = line.strip_prefix("<java.net.URL>") {
+            let url = url.strip_suffix("</java.net.URL>").unwrap_or_default();
+            if let Some((_, known)) = &mut self.open {
+                *known = url.to_owned();
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The request of a tag.
+fn sample(tag: &str, url: &str) -> Result<Option<Entry>, NotARow> {
+    let value = |name: &str| {
+        let start = tag.find(&format!(" {name}=\""));
+        let rest = start.map_or("", |at| &tag[at + name.len() + 3..]);
+        rest.split('"').next().unwrap_or_default()
+    };
+    let (label, url) = (value("lb"), url.replace("&amp;", "&"));
+    Sample {
+        at: value("ts"),
+        elapsed: value("t"),
+        latency: value("lt"),
+        connect: value("ct"),
+        code: value("rc"),
+        message: value("rm"),
+        url: if url.is_empty() { label } else { &url },
+        received: value("by"),
+        sent: value("sby"),
+    }
+    .entry()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use intact_ledger::Failure;
+
+    fn entries(mut rows: impl Rows, text: &str) -> Vec<Entry> {
+        let taken = text.lines().map(|line| rows.take(line).unwrap());
+        taken.flatten().collect()
+    }
+
+    #[test]
+    fn columns_are_named_by_the_head() {
+        let entries = entries(
+            Table::default(),
+            "timeStamp,elapsed,label,responseCode,responseMessage,success,bytes,URL,Latency,Connect\n\
+             1795248000250,30,home,200,OK,true,100,http://a.example/x,25,10\n\
+             1795248000290,9,home,200,\"OK, fine\",true,100,http://a.example/x,8,0\n\
+             1795248000300,3,home,Non HTTP response code: java.net.ConnectException,Non HTTP response message: Connection refused,false,100,http://a.example/x,0,3\n\
+             1795248000300,39,all,200,\"Number of samples in transaction : 2, number of failing samples : 0\",true,200,null,0,10\n\
+             1795248000300,3,sql,200,OK,true,100,null,0,0\n",
+        );
+        assert_eq!(entries.len(), 3);
+        assert_eq!(entries[0].timings.connect, Some(10 * MS));
+        assert_eq!(entries[0].ended_at() - entries[0].at, 30 * MS);
+        assert!(!entries[1].timings.has_setup());
+        assert_eq!(entries[1].status, Some(200));
+        assert_eq!(entries[2].outcome, Outcome::Failed(Failure::Refused));
+    }
+
+    #[test]
+    fn a_sample_with_samples_inside_is_no_request() {
+        let entries = entries(
+            Document::default(),
+            r#"<?xml version="1.0" encoding="UTF-8"?>
+<testResults version="1.2">
+<httpSample t="50" it="0" lt="20" ct="5" ts="1795248000250" s="true" lb="page" rc="200" rm="OK" by="9">
+  <httpSample t="30" it="0" lt="20" ct="5" ts="1795248000250" s="true" lb="http://a.example/" rc="302" rm="Found" by="9"/>
+  <httpSample t="20" it="0" lt="20" ct="0" ts="1795248000280" s="true" lb="http://a.example/x" rc="200" rm="OK" by="9">
+    <java.net.URL>http://a.example/x?a=1&amp;b=2</java.net.URL>
+  </httpSample>
+</httpSample>
+<sample t="5" lt="0" ts="1795248000290" s="true" lb="sql" rc="" rm=""/>
+</testResults>"#,
+        );
+        let targets: Vec<_> = entries
+            .iter()
+            .map(|one| one.full_target.as_deref())
+            .collect();
+        assert_eq!(targets, [Some("/"), Some("/x?a=1&b=2")]);
+        assert_eq!(entries[0].timings.connect, Some(5 * MS));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_line_is_trouble(text in ".{0,120}", value in "[0-9,]{0,60}") {
+            let mut table = Table::default();
+            let _ = table.take(&format!("timeStamp,elapsed,responseCode,{text}"));
+            let _ = table.take(&text);
+            let _ = table.take(&value);
+            let mut document = Document::default();
+            let _ = document.take(&format!("<httpSample ts=\"{value}\" {text}>"));
+            let _ = document.take(&text);
+            let _ = document.end();
+        }
+    }
+}
