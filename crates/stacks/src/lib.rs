@@ -9,6 +9,8 @@
 mod code_root;
 mod elf;
 #[cfg(target_arch = "x86_64")]
+mod go;
+#[cfg(target_arch = "x86_64")]
 mod native;
 mod process;
 mod python;
@@ -66,6 +68,10 @@ pub enum NotKnown {
 pub(crate) enum CodeKind {
     /// The user's or a library's, by its path.
     Other,
+    /// The user's: its path is cut already.
+    Own,
+    /// A library's: its path is cut already.
+    Library,
     /// The loop that runs tasks: what is outside of it did not make this call.
     Loop,
 }
@@ -79,5 +85,8 @@ const MAX_FRAMES: usize = 256;
 pub fn fuzz(bytes: &[u8], first: u32, at: u64) {
     python::fuzz(bytes, first, at);
     #[cfg(target_arch = "x86_64")]
-    native::fuzz(bytes);
+    {
+        native::fuzz(bytes);
+        go::fuzz(bytes, at);
+    }
 }
