@@ -344,3 +344,147 @@ impl<M: ReadBytes> Numbers<'_, M> {
         self.read.get(self.at - 1).copied()
     }
 }
+
+/// For the fuzzer: any bytes as the rest of the tables, and an address.
+#[cfg(fuzzing)]
+pub(super) fn fuzz(bytes: &[u8], address: u64) {
+    read_all(&[&MAGIC, bytes].concat(), address);
+}
+
+/// Reads what there is of an address in tables of these bytes, and of the library.
+#[cfg(any(test, fuzzing))]
+fn read_all(bytes: &[u8], address: u64) {
+    let memory = crate::process::Copied {
+        start: 0x1000,
+        bytes: bytes.to_vec(),
+    };
+    let end = 0x1000 + bytes.len() as u64;
+    if let Some(tables) = Tables::new(&memory, 0x1000, end, (0x8000, 0x9000), 0x1000) {
+        let _ = tables.library(&memory);
+        let _ = tables.site(&memory, address);
+        let _ = tables.site(&memory, 0x8000 + address % 0x1000);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::Copied;
+    use proptest::prelude::*;
+
+    const NAMES: &[u8] = b"\0main.outer\0main.Get[go.shape.int]\0internal/cpu.Init\0";
+    const FILES: &[u8] = b"/a/main.go\0/go/src/internal/cpu/cpu.go\0";
+
+    /// Tables of two functions. The second one starts at 0x8010 and has an inlined call from 0x8020
+    /// on, in line 7; the call of it is at 0x8014, in line 4.
+    fn example() -> Vec<u8> {
+        let mut values = vec![0];
+        let mut table = |pairs: &[(i32, u32)]| {
+            let start = values.len() as u32;
+            for (change, bytes) in pairs {
+                values.extend([((change << 1) ^ (change >> 31)) as u8, *bytes as u8]);
+            }
+            values.push(0);
+            start
+        };
+        let flat = table(&[(1, 16)]);
+        let size = table(&[(1, 4), (0x18, 60)]);
+        let line = table(&[(5, 16), (3, 48)]);
+        let inlined = table(&[(0, 16), (1, 16), (-1, 32)]);
+        let other = table(&[(2, 16)]);
+        let file = table(&[(1, 64)]);
+        let row = |entry: u32, name: u32, tables: [u32; 3], lists: &[u32], counts: (u32, u8)| {
+            let [size, file, line] = tables;
+            let mut row = Vec::new();
+            for field in [entry, name, 0, 0, size, file, line, counts.0, 0, 0] {
+                row.extend(field.to_le_bytes());
+            }
+            row.extend([0, 0, 0, counts.1]);
+            row.extend(lists.iter().flat_map(|one| one.to_le_bytes()));
+            row
+        };
+        let cpu = row(0, 35, [flat, other, flat], &[], (0, 0));
+        // the fourth list of the function: its inlined calls
+        let none = u32::MAX;
+        let lists = [0, 0, inlined, none, none, none, 0];
+        let outer = row(16, 1, [size, file, line], &lists, (3, 4));
+        assemble(&values, &cpu, &outer)
+    }
+
+    fn assemble(values: &[u8], cpu: &[u8], outer: &[u8]) -> Vec<u8> {
+        let word = |number: u32| number.to_le_bytes();
+        let mut rows: Vec<u8> = Vec::new();
+        let first = 3 * 8;
+        for one in [0, first, 16, first + cpu.len() as u32, 80, 0] {
+            rows.extend(word(one));
+        }
+        rows.extend([cpu, outer].concat());
+        let units = [word(0), word(11), word(11)].concat();
+        let inlined = [word(0), word(12), word(4), word(0)].concat();
+        let mut bytes = MAGIC.to_vec();
+        let mut rest = inlined;
+        bytes.extend(2u64.to_le_bytes());
+        bytes.extend([0; 16]);
+        for part in [NAMES, &units, FILES, values, &rows] {
+            bytes.extend(((HEAD + rest.len()) as u64).to_le_bytes());
+            rest.extend(part);
+        }
+        [bytes, rest].concat()
+    }
+
+    fn tables(bytes: &[u8]) -> (Tables, Copied) {
+        let memory = Copied {
+            start: 0x1000,
+            bytes: bytes.to_vec(),
+        };
+        let end = 0x1000 + bytes.len() as u64;
+        let lists = 0x1000 + HEAD as u64;
+        let tables = Tables::new(&memory, 0x1000, end, (0x8000, 0x8050), lists);
+        (tables.unwrap(), memory)
+    }
+
+    #[test]
+    fn an_address_has_its_frame_and_its_calls() {
+        let (tables, memory) = tables(&example());
+        assert_eq!(tables.library(&memory).as_deref(), Some("/go/src/"));
+        let calls = |site: &Site| -> Vec<(String, Option<u32>)> {
+            let calls = site.calls.iter();
+            calls
+                .map(|call| {
+                    assert_eq!(call.path.as_deref(), Some("/a/main.go"));
+                    (call.function.to_string(), call.line)
+                })
+                .collect()
+        };
+        let named = |name: &str, line| (name.to_owned(), Some(line));
+        let site = tables.site(&memory, 0x8012).unwrap();
+        assert_eq!((site.size, calls(&site)), (0, vec![named("main.outer", 4)]));
+        let site = tables.site(&memory, 0x8020).unwrap();
+        let both = vec![named("main.Get[...]", 7), named("main.outer", 4)];
+        assert_eq!((site.size, calls(&site)), (0x18, both));
+        // before the code, after it, and where the table of values ends
+        for address in [0, 0x7fff, 0x8050, u64::MAX] {
+            assert!(tables.site(&memory, address).is_none());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_end(bytes in prop::collection::vec(any::<u8>(), 0..400), at in any::<u64>()) {
+            read_all(&[&MAGIC, &*bytes].concat(), at);
+        }
+
+        #[test]
+        fn changed_tables_end(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+            at in 0x8000u64..0x8060,
+        ) {
+            let mut bytes = example();
+            for (place, byte) in changes {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            read_all(&bytes, at);
+        }
+    }
+}

@@ -180,9 +180,9 @@ fn tables(memory: Memory, all: &Range<u64>, bytes: &[u8]) -> Option<(Tables, Ran
         let end = field(13)?.checked_add(field(14)?)?;
         let (text, types, lists) = (field(22)?..field(23)?, field(37)?..field(38)?, field(40)?);
         let are_inside = [
-            end - 1,
+            end.saturating_sub(1),
             text.start,
-            text.end - 1,
+            text.end.saturating_sub(1),
             types.start,
             types.end,
             lists,

@@ -3,6 +3,7 @@
 //!
 //! A place may be not known. A wrong one fails the test.
 
+mod go;
 mod native;
 mod node;
 mod python;
