@@ -4,6 +4,7 @@ use crate::code_root::RawFrame;
 use crate::elf;
 #[cfg(target_arch = "x86_64")]
 use crate::go::Go;
+use crate::java::Java;
 #[cfg(target_arch = "x86_64")]
 use crate::native::Native;
 use crate::process::{Mapping, ProgramIdentity, mappings};
@@ -23,6 +24,7 @@ pub struct StackReader {
 
 enum Runtime {
     Python(Box<Python>),
+    Java(Box<Java>),
     #[cfg(target_arch = "x86_64")]
     Go(Box<Go>),
     #[cfg(target_arch = "x86_64")]
@@ -36,7 +38,6 @@ const OTHERS: &[(&str, &str)] = &[
     ("libnode", "Node"),
     ("bun", "Bun"),
     ("deno", "Deno"),
-    ("libjvm.", "Java"),
     ("libruby", "Ruby"),
     ("ruby", "Ruby"),
     ("php", "PHP"),
@@ -90,6 +91,7 @@ impl StackReader {
         };
         let frames = match runtime {
             Runtime::Python(python) => python.stack(process, thread)?,
+            Runtime::Java(java) => java.stack(thread)?,
             #[cfg(target_arch = "x86_64")]
             Runtime::Go(go) => go.stack(thread)?,
             #[cfg(target_arch = "x86_64")]
@@ -110,6 +112,13 @@ impl Runtime {
             Some(Ok(python)) => return Runtime::Python(Box::new(python)),
             Some(Err(why)) => return Runtime::NotRead(why),
             None => {}
+        }
+        let is_java = |map: &Mapping| map.path.ends_with("/libjvm.so");
+        if maps.iter().any(is_java) {
+            return match Java::new(process, root) {
+                Ok(java) => Runtime::Java(Box::new(java)),
+                Err(why) => Runtime::NotRead(why),
+            };
         }
         // a program of Go may have any name
         #[cfg(target_arch = "x86_64")]
