@@ -38,7 +38,7 @@ pub(super) fn calls(dump: &str, thread: u32) -> Option<Vec<Call>> {
     Some(calls.take(MAX_CALLS).collect())
 }
 
-/// Whether a line is the head of a thread: `"name" #1 ... nid=0x12 ...`, or in decimal.
+/// Whether a line is the head of a thread: `"name" #1 ... nid=0x12 ...`, or `"name" #1 [18] ...`.
 fn is_thread(line: &str, thread: u32) -> bool {
     // the name may have any letters
     let Some((_, head)) = line
@@ -47,11 +47,15 @@ fn is_thread(line: &str, thread: u32) -> bool {
     else {
         return false;
     };
-    let mut words = head.split(' ');
-    let number = words.find_map(|word| word.strip_prefix("nid="));
-    let number = number.and_then(|number| match number.strip_prefix("0x") {
-        Some(number) => u32::from_str_radix(number, 16).ok(),
-        None => number.parse().ok(),
+    let number = head.split(' ').find_map(|word| {
+        let decimal = word
+            .strip_prefix('[')
+            .and_then(|word| word.strip_suffix(']'));
+        let number = word.strip_prefix("nid=").or(decimal)?;
+        match number.strip_prefix("0x") {
+            Some(number) => u32::from_str_radix(number, 16).ok(),
+            None => number.parse().ok(),
+        }
     });
     number == Some(thread)
 }
@@ -91,7 +95,7 @@ mod tests {
         \tat com.acme.App.none(Unknown Source)\n\n\
         \"nid=0x7 \" #30 [20047] daemon nid=20047 runnable [0x]\n   \
         Carrying virtual thread #29\n\tat jdk.internal.vm.Continuation.run(java.base/C.java:1)\n\n\
-        \"c\" #31 daemon nid=31 runnable [0x]\n   Carrying virtual thread #32\n\
+        \"c\" #31 [31] daemon prio=5 [0x00007fa6b4127000]\n   Carrying virtual thread #32\n\
         \tat jdk.internal.vm.Continuation.run(java.base/C.java:1)\n   \
         Mounted virtual thread #32\n\tat App.main(App.java:3)\n";
 

@@ -16,8 +16,9 @@ use sources::{Origin, Sources};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long dumps may take: at first, and of the time since, one part in this number.
-const AT_FIRST: Duration = Duration::from_millis(50);
+/// Dumps that are made in any case.
+const AT_FIRST: u32 = 16;
+/// How long later ones may take: one part in this number of the time.
 const ONE_PART_IN: u32 = 100;
 /// What runs tasks of others in the thread of the caller: the beginning of the method.
 const LOOPS: [&str; 5] = [
@@ -33,6 +34,7 @@ pub(crate) struct Java {
     socket: PathBuf,
     sources: Sources,
     begun: Instant,
+    dumps: u32,
     taken: Duration,
 }
 
@@ -44,6 +46,7 @@ impl Java {
             sources: Sources::find(root).ok_or(unclear("the many files of its code root"))?,
             socket: attach::open(process).ok_or(unclear("its thread dump"))?,
             begun: Instant::now(),
+            dumps: 0,
             taken: Duration::ZERO,
         })
     }
@@ -51,9 +54,11 @@ impl Java {
     /// The calls in which a thread stands.
     pub(crate) fn stack(&mut self, thread: u32) -> Result<Vec<RawFrame>, NotKnown> {
         let begun = Instant::now();
-        if self.taken > AT_FIRST + (begun - self.begun) / ONE_PART_IN {
+        let is_early = self.dumps < AT_FIRST;
+        if !is_early && self.taken > (begun - self.begun) / ONE_PART_IN {
             return Err(NotKnown::LeftOut);
         }
+        self.dumps = self.dumps.saturating_add(1);
         let inner = inner_id(thread).ok_or(NotKnown::Unreadable)?;
         let dump = attach::dump(&self.socket);
         self.taken += begun.elapsed();
