@@ -100,8 +100,8 @@ pub(crate) fn on_monotonic(start: Instant) -> Duration {
 }
 
 /// Runs as the watcher: runs the command of an environment until it ends. Sends its rows to the
-/// platform over standard input, which is a socket. `node_options` is what `NODE_OPTIONS` is so far.
-/// Returns the exit code. The process must have a single thread.
+/// platform over standard input, which is a socket. `node_options` is what `NODE_OPTIONS` is so
+/// far. Returns the exit code. The process must have a single thread.
 ///
 /// # Errors
 /// If standard input is not a socket to a platform.
