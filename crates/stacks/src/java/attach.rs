@@ -32,8 +32,11 @@ pub(super) fn open(process: u32) -> Option<PathBuf> {
     let inner = inner_id(process)?;
     let folder = file_of(process, "/tmp");
     let socket = folder.join(format!(".java_pid{inner}"));
-    if socket.exists() {
-        return Some(socket);
+    // whose file it is, the JVM checks too; another user may have made one with this name
+    let user = status(process, "Uid:", 2, 10)?;
+    let is_own = |made: fs::Metadata| u64::from(made.uid()) == user;
+    if let Ok(made) = fs::symlink_metadata(&socket) {
+        return is_own(made).then_some(socket);
     }
     is_safe(process, &folder, inner).then_some(())?;
     let file = folder.join(format!(".attach_pid{inner}"));
@@ -43,14 +46,12 @@ pub(super) fn open(process: u32) -> Option<PathBuf> {
         .mode(0o600)
         .open(&file)
         .ok()?;
-    let is_ours = made
-        .metadata()
-        .is_ok_and(|made| status(process, "Uid:", 2, 10) == Some(made.uid().into()));
+    let is_ours = made.metadata().is_ok_and(is_own);
     let sent = is_ours && send_quit(process).is_ok();
     let is_open = sent
         && (0..TRIES).any(|_| {
             std::thread::sleep(BETWEEN);
-            socket.exists()
+            fs::symlink_metadata(&socket).is_ok_and(is_own)
         });
     let _ = fs::remove_file(&file);
     is_open.then_some(socket)
