@@ -1,5 +1,5 @@
 //! Bytes of a watched program as the readers of its stacks take them: tables of lines of CPython,
-//! the beginning of a function, the call before a return address.
+//! the beginning of a function, the call before a return address, the tables of Go.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

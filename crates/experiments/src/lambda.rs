@@ -164,6 +164,9 @@ impl Invocations {
     fn caveats(&self, variants: &[VariantFacts]) -> Vec<Caveat> {
         let mut caveats = self.caveats.clone();
         let observed = variants.iter().filter_map(|one| one.observed.as_deref());
+        // only a finding has places
+        let has_finding = observed.clone().any(|facts| !facts.findings.is_empty());
+        caveats.retain(|caveat| has_finding || !caveat.is_about_places());
         for caveat in observed.flat_map(|facts| &facts.caveats) {
             if !caveats.contains(caveat) {
                 caveats.push(caveat.clone());
@@ -205,8 +208,17 @@ impl Sink for Invocations {
                 one.variant
             }
             Event::Caveat(caveat) => {
-                if self.caveats.len() < 64 && !self.caveats.contains(caveat) {
+                // each environment has its own of places: the first is enough
+                let is_known =
+                    |one: &Caveat| one == caveat || one.id == caveat.id && caveat.is_about_places();
+                if self.caveats.len() < 64 && !self.caveats.iter().any(is_known) {
                     self.caveats.push(caveat.clone());
+                }
+                None
+            }
+            Event::Stack(_) => {
+                for observed in &mut self.observed {
+                    observed.record(event);
                 }
                 None
             }

@@ -3,6 +3,7 @@
 use crate::{Event, system};
 use intact_watch::FaultConfig;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A function.
@@ -55,6 +56,8 @@ pub struct Watcher {
     pub command: Vec<OsString>,
     /// The key of the run's fingerprints.
     pub fingerprint_key: [u8; 32],
+    /// The folder of the function's code, whose lines that open connections are named.
+    pub code_root: Option<PathBuf>,
     /// A fault that strikes the connections of each environment.
     pub fault: Option<FaultConfig>,
 }

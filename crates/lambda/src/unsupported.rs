@@ -31,7 +31,11 @@ impl Platform {
 }
 
 /// Always an error: there is no function to follow.
-pub fn follow(_command: Vec<OsString>, _keys: Option<KeyLogging>) -> io::Result<u8> {
+pub fn follow(
+    _command: Vec<OsString>,
+    _keys: Option<KeyLogging>,
+    _node_options: OsString,
+) -> io::Result<u8> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

@@ -46,6 +46,11 @@ impl CodeRoot {
         }
     }
 
+    /// The folder.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Names the files of a stack, and chooses the innermost call in the user's code.
     pub(crate) fn apply(&mut self, raw: Vec<RawFrame>) -> ThreadStack {
         // the first call of the user's decides: an outer one is another line
@@ -53,7 +58,11 @@ impl CodeRoot {
         let mut is_inside = true;
         let mut frames = Vec::with_capacity(raw.len());
         for (nth, frame) in raw.into_iter().enumerate() {
-            let file = frame.path.map(|path| self.file(&path));
+            let file = frame.path.map(|path| match frame.kind {
+                CodeKind::Own => (path, true),
+                CodeKind::Library => (path, false),
+                CodeKind::Other | CodeKind::Loop => self.file(&path),
+            });
             is_inside &= frame.kind != CodeKind::Loop;
             let is_own = file.as_ref().is_some_and(|(_, is_own)| *is_own);
             if first_own.is_none() && is_inside && is_own {

@@ -45,6 +45,7 @@ pub(crate) fn addresses<const N: usize>(
 }
 
 /// Whether the program of a process is built by Go: its frames are not those of `.eh_frame`.
+#[cfg(target_arch = "x86_64")]
 pub(crate) fn is_go(process: u32) -> bool {
     let Ok(file) = File::open(format!("/proc/{process}/exe")) else {
         return false;

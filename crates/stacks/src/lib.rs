@@ -1,13 +1,17 @@
 //! Reads where in the code a thread of another process stands, while the thread waits in a system
 //! call.
 //!
-//! The process is read from outside: nothing runs in it, and it is not stopped. Frames have names
+//! The process is read from outside: nothing runs in it, and it is not stopped. Java is the
+//! exception: HotSpot makes a thread dump when it is asked for one. Frames have names
 //! and lines. Arguments, variables and source text are never read. What cannot be read for certain
 //! is not known: a wrong line is worse than none. Must not decide when to look.
 #![cfg(target_os = "linux")]
 
 mod code_root;
 mod elf;
+#[cfg(target_arch = "x86_64")]
+mod go;
+mod java;
 #[cfg(target_arch = "x86_64")]
 mod native;
 mod process;
@@ -53,6 +57,8 @@ pub struct NotedCall {
 /// Why the stack of a thread is not known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NotKnown {
+    /// This opening was left out: reading it would have taken too long.
+    LeftOut,
     /// The process may not be read, or has ended.
     Unreadable,
     /// Stacks of this runtime, or of this version of it, are not read.
@@ -66,6 +72,10 @@ pub enum NotKnown {
 pub(crate) enum CodeKind {
     /// The user's or a library's, by its path.
     Other,
+    /// The user's: its path is cut already.
+    Own,
+    /// A library's: its path is cut already.
+    Library,
     /// The loop that runs tasks: what is outside of it did not make this call.
     Loop,
 }
@@ -78,6 +88,10 @@ const MAX_FRAMES: usize = 256;
 #[doc(hidden)]
 pub fn fuzz(bytes: &[u8], first: u32, at: u64) {
     python::fuzz(bytes, first, at);
+    java::fuzz(bytes, first);
     #[cfg(target_arch = "x86_64")]
-    native::fuzz(bytes);
+    {
+        native::fuzz(bytes);
+        go::fuzz(bytes, at);
+    }
 }

@@ -77,6 +77,36 @@ pub(crate) fn inner_id(thread: u32) -> Option<u32> {
     })
 }
 
+/// Memory that is read: of a process, or a copy of a part of it.
+pub(crate) trait ReadBytes {
+    /// Copies bytes; `None` if one of them cannot be read, or if they are too many.
+    fn bytes(&self, address: u64, count: usize) -> Option<Vec<u8>>;
+
+    fn word(&self, address: u64) -> Option<u64> {
+        word(&self.bytes(address, 8)?, 0)
+    }
+}
+
+impl ReadBytes for Memory {
+    fn bytes(&self, address: u64, count: usize) -> Option<Vec<u8>> {
+        Memory::bytes(*self, address, count)
+    }
+}
+
+/// A copy of the memory from an address on.
+pub(crate) struct Copied {
+    pub(crate) start: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl ReadBytes for Copied {
+    fn bytes(&self, address: u64, count: usize) -> Option<Vec<u8>> {
+        let start = usize::try_from(address.checked_sub(self.start)?).ok()?;
+        let bytes = self.bytes.get(start..start.checked_add(count)?)?;
+        Some(bytes.to_vec())
+    }
+}
+
 /// The memory of a process.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {

@@ -3,11 +3,15 @@
 use crate::code_root::RawFrame;
 use crate::elf;
 #[cfg(target_arch = "x86_64")]
+use crate::go::Go;
+use crate::java::Java;
+#[cfg(target_arch = "x86_64")]
 use crate::native::Native;
 use crate::process::{Mapping, ProgramIdentity, mappings};
 use crate::python::Python;
 use crate::{CodeKind, CodeRoot, MAX_FRAMES, NotKnown, NotedCall, ThreadStack};
 use std::collections::HashMap;
+use std::path::Path;
 
 /// Processes that are remembered; beyond this number all are forgotten.
 const KNOWN: usize = 512;
@@ -20,6 +24,9 @@ pub struct StackReader {
 
 enum Runtime {
     Python(Box<Python>),
+    Java(Box<Java>),
+    #[cfg(target_arch = "x86_64")]
+    Go(Box<Go>),
     #[cfg(target_arch = "x86_64")]
     Native(Box<Native>),
     NotRead(NotKnown),
@@ -31,7 +38,6 @@ const OTHERS: &[(&str, &str)] = &[
     ("libnode", "Node"),
     ("bun", "Bun"),
     ("deno", "Deno"),
-    ("libjvm.", "Java"),
     ("libruby", "Ruby"),
     ("ruby", "Ruby"),
     ("php", "PHP"),
@@ -77,7 +83,7 @@ impl StackReader {
             if self.known.len() >= KNOWN {
                 self.known.clear();
             }
-            let runtime = Runtime::of(process);
+            let runtime = Runtime::of(process, self.root.folder());
             self.known.insert(process, (identity, runtime));
         }
         let Some((_, runtime)) = self.known.get_mut(&process) else {
@@ -85,6 +91,9 @@ impl StackReader {
         };
         let frames = match runtime {
             Runtime::Python(python) => python.stack(process, thread)?,
+            Runtime::Java(java) => java.stack(thread)?,
+            #[cfg(target_arch = "x86_64")]
+            Runtime::Go(go) => go.stack(thread)?,
             #[cfg(target_arch = "x86_64")]
             Runtime::Native(native) => native.stack(thread)?,
             Runtime::NotRead(why) => return Err(why.clone()),
@@ -94,7 +103,7 @@ impl StackReader {
 }
 
 impl Runtime {
-    fn of(process: u32) -> Runtime {
+    fn of(process: u32, root: &Path) -> Runtime {
         let maps = mappings(process);
         if maps.is_empty() {
             return Runtime::NotRead(NotKnown::Unreadable);
@@ -104,11 +113,23 @@ impl Runtime {
             Some(Err(why)) => return Runtime::NotRead(why),
             None => {}
         }
+        let is_java = |map: &Mapping| map.path.ends_with("/libjvm.so");
+        if maps.iter().any(is_java) {
+            return match Java::new(process, root) {
+                Ok(java) => Runtime::Java(Box::new(java)),
+                Err(why) => Runtime::NotRead(why),
+            };
+        }
+        // a program of Go may have any name
+        #[cfg(target_arch = "x86_64")]
+        if elf::is_go(process) {
+            return match Go::new(process, &maps, root) {
+                Ok(go) => Runtime::Go(Box::new(go)),
+                Err(why) => Runtime::NotRead(why),
+            };
+        }
         if let Some(name) = maps.iter().find_map(other) {
             return Runtime::NotRead(NotKnown::Runtime(name.to_owned()));
-        }
-        if elf::is_go(process) {
-            return Runtime::NotRead(NotKnown::Runtime("Go".to_owned()));
         }
         #[cfg(target_arch = "x86_64")]
         return Runtime::Native(Box::new(Native::new(process, maps)));

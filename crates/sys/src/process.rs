@@ -10,7 +10,9 @@ pub use descriptors::{
 pub(crate) use memory::write_memory;
 pub use memory::{page_size, read_memory, try_read_memory};
 
-use rustix::process::{Pid, Resource, Rlimit, getpid, getrlimit, set_child_subreaper, setrlimit};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, getpid, getrlimit, kill_process, set_child_subreaper, setrlimit,
+};
 use std::fmt::Display;
 use std::fs;
 use std::io;
@@ -29,6 +31,16 @@ pub fn raise_descriptor_limit() -> u64 {
     };
     let limit = setrlimit(Resource::Nofile, raised).map_or(before.current, |()| before.maximum);
     limit.unwrap_or(u64::MAX)
+}
+
+/// Sends SIGQUIT to a process, which should have a handler for it.
+///
+/// # Errors
+/// Those of kill(2).
+pub fn send_quit(process: u32) -> io::Result<()> {
+    let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+    let process = process.ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(kill_process(process, Signal::QUIT)?)
 }
 
 /// The process that [`fork`] returns in.

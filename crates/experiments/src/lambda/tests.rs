@@ -4,9 +4,9 @@ use super::*;
 use intact_document::Facts;
 use intact_document::requirement::Requirement;
 use intact_ledger::{
-    Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Evidence,
-    Exchange, Failure, Fingerprint, InvocationOutcome, Nanos, Origin, Outcome, Producer, Reuse,
-    Scheme, Side, Span, Vantage, Variant,
+    Close, CloseKind, ClosePoint, Closed, CodeStack, Connection, ConnectionBytes, ConnectionId,
+    Evidence, Exchange, Failure, Fingerprint, InvocationOutcome, Nanos, Origin, Outcome, Producer,
+    Reuse, Scheme, Side, Span, StackFrame, StackId, Vantage, Variant,
 };
 
 const MS: u64 = 1_000_000;
@@ -466,5 +466,50 @@ fn the_same_request_in_the_next_invocation_is_no_retry() {
         retries(5500, 2),
         0,
         "another environment is another process"
+    );
+}
+
+#[test]
+fn a_finding_names_the_places_of_all_environments() {
+    let mut invoked = Invocations::new(&run(&["it"]));
+    for environment in 1..=2 {
+        let id = StackId(environment);
+        invoked.record(Event::Stack(&CodeStack {
+            id,
+            frames: vec![StackFrame {
+                function: "handler".into(),
+                file: Some("function.js".into()),
+                line: Some(7),
+            }],
+            own: Some(0),
+        }));
+        for call in 0..5 {
+            let from = environment * 10_000 + call * 1000;
+            let mut one = connection(from, from + 1);
+            (one.variant, one.environment) = (Some(0), Some(environment));
+            one.stack = Some(id);
+            let mut sent = exchange(from, from + 1, from + 2, Outcome::Ok);
+            sent.variant = Some(0);
+            invoked.record(Event::Opened(&one));
+            invoked.record(Event::Exchange(&sent));
+            invoked.record(Event::Invocation(&invocation(
+                0,
+                environment,
+                from,
+                from + 9,
+            )));
+        }
+    }
+    let facts = invoked.facts();
+    let findings = facts.variants[0]
+        .observed
+        .iter()
+        .flat_map(|one| &one.findings);
+    let places: Vec<_> = findings.flat_map(|one| &one.places).collect();
+    assert!(!places.is_empty(), "{:?}", facts.variants[0].observed);
+    assert!(
+        places
+            .iter()
+            .all(|one| (&*one.file, one.line) == ("function.js", 7))
     );
 }

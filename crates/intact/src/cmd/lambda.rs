@@ -34,7 +34,7 @@ use on_link::LinkFreeze;
 use recording::Recording;
 use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -120,7 +120,8 @@ pub(crate) struct WatcherArgs {
 /// Runs a function for the platform that started us.
 pub(crate) fn follow(args: WatcherArgs) -> Result<ExitCode, Failed> {
     let keys = key_logging(Keys::Auto);
-    let code = intact_lambda::follow(args.command, keys)
+    let node_options = std::env::var_os("NODE_OPTIONS").unwrap_or_default();
+    let code = intact_lambda::follow(args.command, keys, node_options)
         .context("no platform has started this")
         .map_err(Failed::usage)?;
     Ok(ExitCode::from(code))
@@ -252,18 +253,19 @@ fn plan(args: &Args) -> Result<Plan, Failed> {
         concurrency: args.concurrency,
         watcher: match args.watch {
             false => None,
-            true => Some(watcher()?),
+            true => Some(watcher(args.places.root())?),
         },
     })
 }
 
 /// Ourselves, to be started again above each environment.
-fn watcher() -> anyhow::Result<Watcher> {
+fn watcher(code_root: Option<PathBuf>) -> anyhow::Result<Watcher> {
     let program = super::builtin::ourselves()?.get_program().to_owned();
     let words = ["lambda-watcher", "--"].map(OsString::from);
     Ok(Watcher {
         command: std::iter::once(program).chain(words).collect(),
         fingerprint_key: fingerprint_key()?,
+        code_root,
         fault: None,
     })
 }

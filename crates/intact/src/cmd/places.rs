@@ -1,10 +1,11 @@
 //! `--places`, `--code-root`: where in the code connections are opened.
 
 use intact_watch::CodeReading;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// The options.
-#[derive(clap::Args, Clone)]
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Watching")]
 pub(crate) struct PlaceOptions {
     /// Name the lines of code that opened connections. Each new connection then waits until the
@@ -17,22 +18,25 @@ pub(crate) struct PlaceOptions {
     code_root: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 enum Places {
     On,
     Off,
 }
 
 impl PlaceOptions {
+    /// The folder of the user's code; `None` where places are not asked for, or there is no working
+    /// folder.
+    pub(crate) fn root(&self) -> Option<PathBuf> {
+        let root = self.code_root.clone();
+        let root = root.or_else(|| std::env::current_dir().ok());
+        root.filter(|_| self.places == Places::On)
+    }
+
     /// How places are found; `None` where they are not asked for, or there is no working folder.
     pub(crate) fn reading(&self) -> Option<CodeReading> {
-        let root = self
-            .code_root
-            .clone()
-            .or_else(|| std::env::current_dir().ok());
-        let root = root.filter(|_| self.places == Places::On)?;
         Some(CodeReading {
-            root,
+            root: self.root()?,
             node_options: Some(std::env::var_os("NODE_OPTIONS").unwrap_or_default()),
         })
     }

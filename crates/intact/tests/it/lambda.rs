@@ -225,6 +225,42 @@ fn connections_and_requests_belong_to_the_invocation_that_made_them() {
 }
 
 #[test]
+fn a_finding_names_the_line_of_the_function_that_opened() {
+    let (port, _) = server();
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("function.py");
+    std::fs::write(&script, CALLER).unwrap();
+    let root = folder.path().to_str().unwrap();
+    let variant = format!("KEEP=0 SERVER={port}");
+    let script = script.to_str().unwrap();
+    for (places, is_named) in [("on", true), ("off", false)] {
+        let out = lambda(&[
+            "-n",
+            "4",
+            "--rounds",
+            "1",
+            "--json",
+            "--places",
+            places,
+            "--code-root",
+            root,
+            "--variants",
+            &variant,
+            "--",
+            "python3",
+            script,
+        ]);
+        assert_eq!(out.status.code(), Some(0), "{out:?}");
+        let document: Value = serde_json::from_slice(&out.stdout).unwrap();
+        let findings = document["findings"].as_array().unwrap();
+        let places = findings.iter().filter_map(|one| one["places"].as_array());
+        let files: Vec<&Value> = places.flatten().map(|place| &place["file"]).collect();
+        assert_eq!(!files.is_empty(), is_named, "{document}");
+        assert!(files.iter().all(|file| *file == "function.py"), "{files:?}");
+    }
+}
+
+#[test]
 fn a_requirement_that_fails_has_its_exit_code() {
     let out = lambda(&[
         "-n",

@@ -235,6 +235,7 @@ fn spawn_watched(
         round: start.place.round,
         apart: address,
         fingerprint_key: watcher.fingerprint_key,
+        code_root: watcher.code_root.clone(),
         fault: watcher.fault.clone(),
     };
     let line = serde_json::to_string(&given).map_err(|error| failed(error.into()))?;

@@ -9,8 +9,8 @@ use super::freezer;
 use intact_ledger::{Caveat, Event, Row, Sink};
 use intact_sys::timer;
 use intact_watch::{
-    Clock, Config, Ended, FaultConfig, KeyLogging, Mode, Numbers, RunPosition, WatchError,
-    WatchSink,
+    Clock, CodeReading, Config, Ended, FaultConfig, KeyLogging, Mode, Numbers, RunPosition,
+    WatchError, WatchSink,
 };
 use rustix::process::getpid;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,7 @@ pub(crate) struct WatcherConfig {
     /// The Runtime API: only our own connection.
     pub(crate) apart: SocketAddr,
     pub(crate) fingerprint_key: [u8; 32],
+    pub(crate) code_root: Option<PathBuf>,
     pub(crate) fault: Option<FaultConfig>,
 }
 
@@ -98,12 +100,16 @@ pub(crate) fn on_monotonic(start: Instant) -> Duration {
 }
 
 /// Runs as the watcher: runs the command of an environment until it ends. Sends its rows to the
-/// platform over standard input, which is a socket. Returns the exit code. The process must have a
-/// single thread.
+/// platform over standard input, which is a socket. `node_options` is what `NODE_OPTIONS` is so
+/// far. Returns the exit code. The process must have a single thread.
 ///
 /// # Errors
 /// If standard input is not a socket to a platform.
-pub fn follow(command: Vec<OsString>, keys: Option<KeyLogging>) -> io::Result<u8> {
+pub fn follow(
+    command: Vec<OsString>,
+    keys: Option<KeyLogging>,
+    node_options: OsString,
+) -> io::Result<u8> {
     let platform = io::stdin().as_fd().try_clone_to_owned()?;
     rustix::stdio::dup2_stdin(OwnedFd::from(std::fs::File::open("/dev/null")?))?;
     let stream = UnixStream::from(platform);
@@ -112,6 +118,10 @@ pub fn follow(command: Vec<OsString>, keys: Option<KeyLogging>) -> io::Result<u8
     let given: WatcherConfig = serde_json::from_str(&line)?;
     let mut config = Config::new(command, given.fingerprint_key);
     config.keys = keys;
+    config.code = given.code_root.map(|root| CodeReading {
+        root,
+        node_options: Some(node_options),
+    });
     config.apart = Some(given.apart);
     if given.fault.is_some() {
         // a fault needs the relay, which is otherwise only preferred

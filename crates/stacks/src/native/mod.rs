@@ -219,7 +219,7 @@ fn kind(function: &str) -> CodeKind {
 }
 
 /// Stack pointer and program counter of a thread in a system call.
-fn registers(thread: u32) -> Option<(u64, u64)> {
+pub(crate) fn registers(thread: u32) -> Option<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/{thread}/syscall")).ok()?;
     let mut words = text.split_ascii_whitespace().rev();
     let mut number = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();

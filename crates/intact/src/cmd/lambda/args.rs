@@ -4,6 +4,7 @@ use crate::cmd::conclusion::Output;
 use crate::cmd::fault_options::FaultOptions;
 use crate::cmd::gates::Gates;
 use crate::cmd::options;
+use crate::cmd::places::PlaceOptions;
 use clap::ArgAction;
 use intact_link::Spec;
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,8 @@ pub(crate) struct Args {
     /// The port on which --server listens, and which is waited for [default: 80 or 443]
     #[arg(long, value_name = "PORT", requires = "server", help_heading = "Link")]
     pub(super) port: Option<u16>,
+    #[command(flatten)]
+    pub(super) places: PlaceOptions,
     #[command(flatten)]
     pub(super) faults: FaultOptions,
     /// Variants by their environment variables, each a word: --variants 'KEEPALIVE=0' 'KEEPALIVE=1

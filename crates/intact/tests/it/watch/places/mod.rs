@@ -3,6 +3,8 @@
 //!
 //! A place may be not known. A wrong one fails the test.
 
+mod go;
+mod java;
 mod native;
 mod node;
 mod python;
@@ -38,6 +40,8 @@ struct Seen {
     lines: Lines,
     /// Connections without a place.
     not_known: u64,
+    /// What the program printed.
+    output: String,
 }
 
 /// Runs a program in a folder against a server; `{port}` in its words is filled in. What it opened
@@ -69,6 +73,7 @@ fn seen(folder: &Path, file: &str, words: &[&str]) -> Seen {
     let mut seen = Seen {
         lines: Lines::new(),
         not_known: 0,
+        output: String::from_utf8_lossy(&out.stdout).into_owned(),
     };
     for row in reader.events().unwrap() {
         match row {
