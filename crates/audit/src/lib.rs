@@ -11,7 +11,6 @@ mod audit;
 mod capture;
 mod client;
 mod error;
-mod event_writer;
 mod evidence;
 mod fields;
 mod format;
@@ -31,12 +30,13 @@ mod timestamp;
 mod unread_lines;
 mod zeek;
 
-pub use audit::{Audit, LadderSelection, NO_CONNECTIONS, Options};
-pub use capture::{Ladder, LadderStep};
+pub use audit::{Audit, NO_CONNECTIONS, Options};
 pub use error::AuditError;
 pub use format::{Format, LoadGenerator, Log as ZeekLog};
 pub use input::Input;
 pub use input_summary::{InputSummary, Unit};
+use intact_packets::event_writer;
+pub use intact_packets::{Ladder, LadderSelection, LadderStep};
 pub use intact_wire::tls::decrypt::KeyLog;
 
 pub use log::{Pattern, PatternError};

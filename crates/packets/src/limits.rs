@@ -4,7 +4,8 @@
 use super::quic::Quic;
 use super::tcp_connection::EndedConnection;
 use crate::event_writer::{EventWriter, agreeing};
-use intact_observe::{Opaque, Sealed};
+use intact_ledger::Event;
+use intact_observe::{Opaque, Sealed, requests_not_counted};
 use intact_wire::tls::suite_name;
 use std::collections::BTreeMap;
 
@@ -39,6 +40,8 @@ pub(super) struct CaptureLimits {
     pub(super) lookups_cut: u64,
     /// Connections that were captured under two pairs of addresses.
     pub(super) translated: u64,
+    /// Connections of HTTP/2 whose inferred requests may be more.
+    pub(super) lower_bounds: u64,
     /// Largest number of bytes kept of a packet that was cut off: the snap length.
     pub(super) snap_len: usize,
 }
@@ -217,6 +220,9 @@ impl CaptureLimits {
                 "connections are in the capture in one direction only: what the other side sent is not counted. Capture where both directions pass",
             );
             writer.incomplete_requests("one-direction", words);
+        }
+        if self.lower_bounds > 0 {
+            writer.record(Event::Caveat(&requests_not_counted(self.lower_bounds)));
         }
         if self.broken_off > 0 {
             let words = agreeing(
