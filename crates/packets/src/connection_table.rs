@@ -189,11 +189,15 @@ impl<S: Selection> ConnectionTable<S> {
         self.admissions.undecided
     }
 
-    /// The process of a connection has become known: keys may be searched in its memory.
-    pub fn note_process(&mut self, one: SocketAddr, other: SocketAddr, process: u32) {
-        if let Some(Slot::Live(live)) = self.slots.get_mut(&pair(one, other)) {
-            live.note_process(process);
-        }
+    /// The process of a connection has become known: keys may be searched in its memory. Returns
+    /// whether the connection is followed by now.
+    pub fn note_process(&mut self, one: SocketAddr, other: SocketAddr, process: u32) -> bool {
+        let live = self.slots.get_mut(&pair(one, other));
+        let Some(Slot::Live(live)) = live else {
+            return false;
+        };
+        live.note_process(process);
+        true
     }
 
     /// Whether any packet of TCP or QUIC was read.

@@ -146,9 +146,10 @@ pub fn follow(command: Vec<OsString>, keys: Option<KeyLogging>) -> io::Result<u8
                 WatchError::Unsupported | WatchError::Refused(_) | WatchError::Closed(..) => {
                     NotRun::Refused
                 }
-                WatchError::Nested | WatchError::Setup(..) | WatchError::NoProcess(_) => {
-                    NotRun::Failed
-                }
+                WatchError::Nested
+                | WatchError::Setup(..)
+                | WatchError::NoProcess(_)
+                | WatchError::NoSuch(_) => NotRun::Failed,
             };
             (WatcherMessage::NotRun(why, error.to_string()), 125)
         }
