@@ -362,3 +362,16 @@ fn without_the_rights_the_page_has_the_commands_that_show_requests() {
         assert!(page.contains(words), "{words}: {page}");
     }
 }
+
+#[test]
+fn a_program_that_opens_nothing_is_said_to_be_a_server_perhaps() {
+    let out = intact(&["watch", "--", "true"]);
+    let page = String::from_utf8_lossy(&out.stderr);
+    for words in [
+        "the program opened no connection",
+        "--side server",
+        "intact check URL",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+}

@@ -86,8 +86,10 @@ impl Ownership {
             self.others.clear();
         }
         for (ends, process) in others {
-            self.opened.remove(&ends);
-            self.others.insert(ends, process);
+            // the trace covers all network namespaces, and addresses of loopback are in each
+            if !self.opened.contains_key(&ends) {
+                self.others.insert(ends, process);
+            }
         }
     }
 
@@ -351,6 +353,16 @@ mod tests {
         assert_eq!(client.choose(at(4), remote(80), &data), Choice::Later);
         client.note_trace();
         assert_eq!(client.choose(at(4), remote(80), &data), Choice::Skip);
+    }
+
+    #[test]
+    fn the_same_addresses_in_another_namespace_hide_nothing() {
+        let ends = (at(40_000), at(80));
+        let mut ownership = of(Sides::Client);
+        ownership.open(ends, owner(1));
+        ownership.trace(std::iter::empty(), std::iter::once((ends, 7)));
+        let choice = ownership.choose(ends.0, ends.1, &syn(5));
+        assert_eq!(client(&choice), Some(ends.0));
     }
 
     #[test]
