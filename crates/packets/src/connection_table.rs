@@ -31,6 +31,8 @@ const MAX_LIVE: usize = 32_768;
 const MAX_WAITING: usize = 64 << 20;
 /// How long an ended connection is kept while packets of it are missing, in nanoseconds.
 const GRACE: u64 = 1_000_000_000;
+/// How long an ended connection is kept at most while secrets are searched for it, in nanoseconds.
+const SEARCHED: u64 = 5_000_000_000;
 /// How long the ports of an ended connection are remembered, in nanoseconds.
 const MEMORY: u64 = 60_000_000_000;
 /// Limit of connections whose packets are kept at the same time.
@@ -435,8 +437,13 @@ impl<S: Selection> ConnectionTable<S> {
         {
             self.leaving.pop_front();
             // another connection may use the slot by now
-            let over = matches!(self.slots.get(&pair), Some(Slot::Live(live)) if live.is_over());
-            if over {
+            let Some(Slot::Live(live)) = self.slots.get(&pair) else {
+                continue;
+            };
+            let is_searched = self.now.saturating_sub(live.seen_at()) < SEARCHED;
+            if live.is_over() && is_searched && live.awaits_secrets(writer) {
+                self.leaving.push_back((self.now + GRACE, pair));
+            } else if live.is_over() {
                 self.let_go(pair, true, writer);
             }
         }
@@ -528,6 +535,7 @@ impl<S: Selection> ConnectionTable<S> {
         self.limits.lookups_without_response = self.names.without_response;
         self.limits.lookups_cut = self.names.cut;
         self.limits.translated = self.translations.found;
+        self.limits.is_live = !S::READS_ALL;
         self.limits.has_keys = !writer.run.keys.is_empty();
         self.limits.lower_bounds = writer.run.lower_bounds;
         self.limits.record(&self.quic, writer);

@@ -95,7 +95,10 @@ enum Admission {
         start: Option<u32>,
     },
     Skipped,
-    Held(Vec<HeldSegment>),
+    Held {
+        segments: Vec<HeldSegment>,
+        bytes: usize,
+    },
 }
 
 /// What is to be done with a segment.
@@ -132,16 +135,16 @@ impl Admissions {
             Some(Admission::Skipped) if opens => {}
             Some(Admission::Read { .. }) => return Admitted::Read,
             Some(Admission::Skipped) => return Admitted::No,
-            Some(Admission::Held(held)) => {
+            Some(Admission::Held { segments, bytes }) => {
                 let size = segment.payload.len() + OVERHEAD;
-                let of_one: usize = held.iter().map(|held| held.payload.len() + OVERHEAD).sum();
-                if of_one + size > MAX_BYTES_OF_ONE || self.held_bytes + size > MAX_BYTES {
-                    self.held_bytes -= of_one;
+                if *bytes + size > MAX_BYTES_OF_ONE || self.held_bytes + size > MAX_BYTES {
+                    self.held_bytes -= *bytes;
                     self.undecided += 1;
                     self.known.insert(pair, Admission::Skipped);
                 } else {
                     self.held_bytes += size;
-                    held.push(hold(source, target, segment));
+                    *bytes += size;
+                    segments.push(hold(source, target, segment));
                 }
                 return Admitted::No;
             }
@@ -149,7 +152,7 @@ impl Admissions {
         }
         if self.known.len() >= MAX_KNOWN {
             self.known
-                .retain(|_, admission| matches!(admission, Admission::Held(_)));
+                .retain(|_, admission| matches!(admission, Admission::Held { .. }));
         }
         match selection.choose(source, target, segment) {
             Choice::Read(chosen) => {
@@ -162,9 +165,10 @@ impl Admissions {
                 Admitted::No
             }
             Choice::Later => {
-                self.held_bytes += segment.payload.len() + OVERHEAD;
-                let held = Admission::Held(vec![hold(source, target, segment)]);
-                self.known.insert(pair, held);
+                let bytes = segment.payload.len() + OVERHEAD;
+                self.held_bytes += bytes;
+                let segments = vec![hold(source, target, segment)];
+                self.known.insert(pair, Admission::Held { segments, bytes });
                 Admitted::No
             }
         }
@@ -181,10 +185,12 @@ impl Admissions {
             return decided;
         }
         for admission in self.known.values_mut() {
-            let Admission::Held(held) = admission else {
+            let Admission::Held { segments, bytes } = admission else {
                 continue;
             };
-            let Some(first) = held.first() else { continue };
+            let Some(first) = segments.first() else {
+                continue;
+            };
             let choice = selection.choose(first.source, first.target, &first.segment());
             let next = match &choice {
                 Choice::Later => continue,
@@ -193,12 +199,10 @@ impl Admissions {
                     start: first.head.syn.then_some(first.head.seq),
                 },
             };
-            let sizes = held.iter().map(|held| held.payload.len() + OVERHEAD);
-            self.held_bytes -= sizes.sum::<usize>();
-            if let (Choice::Read(chosen), Admission::Held(held)) =
-                (choice, std::mem::replace(admission, next))
-            {
-                decided.push((chosen, held));
+            self.held_bytes -= *bytes;
+            let held = std::mem::replace(admission, next);
+            if let (Choice::Read(chosen), Admission::Held { segments, .. }) = (choice, held) {
+                decided.push((chosen, segments));
             }
         }
         decided.sort_by_key(|(_, held)| held.first().map(|first| first.head.at));

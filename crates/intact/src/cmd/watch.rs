@@ -164,7 +164,9 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     };
     let observed = recording.finish();
     let mut facts = observed.facts();
-    if !args.command.is_empty() && facts.totals.counted.is_empty() {
+    let counted = &facts.totals.counted;
+    let has_nothing = counted.is_empty() && counted.unobserved.missing().is_none();
+    if !args.command.is_empty() && has_nothing {
         facts.caveats.push(opened_nothing());
     }
     if let Some(measuring) = measuring {
@@ -194,7 +196,7 @@ fn service(args: &Args) -> Result<Option<AttachConfig>, Failed> {
 
 /// What else to do about a program that opened no connection: it may be a server.
 fn opened_nothing() -> Caveat {
-    let words = "the program opened no connection. If it is a server: `intact watch --pid PID --side server` shows what its clients do while it runs, `intact check URL` whether it keeps connections";
+    let words = "the program opened no TCP connection. If it is a server: `intact watch --pid PID --side server` shows what its clients do while it runs, `intact check URL` whether it keeps connections";
     Caveat::new("opened-nothing", words)
 }
 

@@ -368,7 +368,7 @@ fn a_program_that_opens_nothing_is_said_to_be_a_server_perhaps() {
     let out = intact(&["watch", "--", "true"]);
     let page = String::from_utf8_lossy(&out.stderr);
     for words in [
-        "the program opened no connection",
+        "the program opened no TCP connection",
         "--side server",
         "intact check URL",
     ] {

@@ -61,7 +61,12 @@ impl Subjects {
 /// Whether the name of a control group of the process has this text: a whole component such as
 /// `nginx.service`, or the id of a container within one.
 fn is_in_group(pid: u32, text: &str) -> bool {
-    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup"));
+    has_group(&groups.unwrap_or_default(), text)
+}
+
+/// The same for the lines of `/proc/PID/cgroup`.
+fn has_group(groups: &str, text: &str) -> bool {
     let is_id = text.len() >= 12 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     groups.lines().any(|line| {
         let path = line.splitn(3, ':').nth(2).unwrap_or_default();
@@ -73,6 +78,16 @@ fn is_in_group(pid: u32, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_unit_is_a_whole_component_and_an_id_of_a_container_a_part_of_one() {
+        let id = "3f2a91c04d5e";
+        let groups = format!("1:name=systemd:/\n0::/system.slice/docker-{id}77aa.scope\n");
+        assert!(has_group(&groups, id) && !has_group(&groups, "docker"));
+        assert!(!has_group(&groups, "3f2a"));
+        let groups = "0::/system.slice/nginx.service\n";
+        assert!(has_group(groups, "nginx.service") && !has_group(groups, "nginx"));
+    }
 
     #[test]
     fn a_process_is_found_by_its_name_and_intact_itself_is_not() {
