@@ -1,6 +1,6 @@
 //! Reads the inputs of one audit, in order, into one stream of events.
 
-use crate::capture::{self, ConnectionTable, Ladder};
+use crate::capture;
 use crate::client;
 use crate::counters;
 use crate::error::AuditError;
@@ -15,6 +15,7 @@ use crate::replay;
 use crate::zeek::{self, Joiner};
 use intact_ledger::{FingerprintKey, Sink};
 use intact_observe::KnownServers;
+use intact_packets::{ConnectionTable, Ladder, LadderSelection};
 use intact_wire::tls::decrypt::KeyLog;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -31,15 +32,6 @@ pub struct Options {
     pub ladder: Option<LadderSelection>,
     /// Nanosecond 0 of the run, in nanoseconds since 1970.
     pub base: u64,
-}
-
-/// Selects one connection of a capture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LadderSelection {
-    /// The first connection that carries a request.
-    First,
-    /// The connection with this number in the ledger.
-    Number(u64),
 }
 
 /// Reads inputs into ledger events. All captures are read as one, because a connection may continue
@@ -67,6 +59,8 @@ impl Audit {
                 servers: KnownServers::default(),
                 key: FingerprintKey::new(&options.random),
                 keys: options.keys,
+                secrets: None,
+                lower_bounds: 0,
                 base: options.base,
             },
             network: ConnectionTable::new(options.ladder),

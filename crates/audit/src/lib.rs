@@ -15,7 +15,6 @@ mod csv_row;
 mod devtools;
 mod envelope;
 mod error;
-mod event_writer;
 mod evidence;
 mod failure_words;
 mod fields;
@@ -38,14 +37,15 @@ mod timestamp;
 mod unread_lines;
 mod zeek;
 
-pub use audit::{Audit, LadderSelection, NO_CONNECTIONS, Options};
-pub use capture::{Ladder, LadderStep};
+pub use audit::{Audit, NO_CONNECTIONS, Options};
 pub use client::DocumentFormat;
 pub use counters::{CounterSyntax, UpstreamCounts};
 pub use error::AuditError;
 pub use format::{Format, Log as ZeekLog};
 pub use input::Input;
 pub use input_summary::{InputSummary, Unit};
+use intact_packets::event_writer;
+pub use intact_packets::{Ladder, LadderSelection, LadderStep};
 pub use intact_wire::tls::decrypt::KeyLog;
 
 pub use load_generator::RowFormat;

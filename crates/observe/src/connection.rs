@@ -71,6 +71,16 @@ impl ObservedConnection {
         self.max_waiting = max_waiting.max(MAX_WAITING);
     }
 
+    /// Records the process in whose memory secrets may be searched, if none was known.
+    pub fn note_process(&mut self, process: u32) {
+        if self.reading.process.is_none() {
+            self.reading.process = Some(process);
+            if let Some(tls) = &mut self.tls {
+                tls.note_process(process);
+            }
+        }
+    }
+
     /// Records that the transport is established.
     pub fn establish(&mut self, connect: Span) {
         let row = &mut self.rows.connection.row;

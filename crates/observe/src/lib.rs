@@ -94,7 +94,7 @@ pub use run_context::RunContext;
 pub use server_product::{KnownServers, server_product};
 pub use tls_connection::Sealed;
 
-use intact_ledger::{CloseKind, Evidence, EvidenceSet, Nanos};
+use intact_ledger::{Caveat, CloseKind, Evidence, EvidenceSet, Nanos};
 
 /// What the bytes of a connection show. Lookups, and dials that fail, are the producer's.
 pub const EVIDENCE: EvidenceSet = EvidenceSet::of(&[
@@ -150,6 +150,14 @@ pub(crate) struct FirstEnd {
     /// Absent where packets of the other side are missing.
     pub(crate) by: Option<intact_ledger::Side>,
     pub(crate) how: CloseKind,
+}
+
+/// The caveat on `connections` of HTTP/2 whose requests were inferred, and may be more.
+pub fn requests_not_counted(connections: u64) -> Caveat {
+    let words = format!(
+        "HTTP/2 connections whose keys were not found: {connections}. Concurrent requests cannot be distinguished there, so the number of requests is a lower bound"
+    );
+    Caveat::incomplete_requests("requests-not-counted", words)
 }
 
 /// The side as the ledger names it.

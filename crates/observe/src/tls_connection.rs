@@ -196,6 +196,13 @@ impl TlsConnection {
         !was_read || self.decryptor.inner().undecryptable == undecryptable
     }
 
+    /// The process has become known whose memory may be searched for secrets.
+    pub(crate) fn note_process(&mut self, process: u32) {
+        if self.reading.expects_secrets && self.keys.is_empty() {
+            self.searchable = Some(process);
+        }
+    }
+
     /// Records missing bytes: records cannot be found after them.
     pub(crate) fn lose(&mut self, from: Side) {
         self.is_lost[from as usize] = true;
@@ -203,6 +210,10 @@ impl TlsConnection {
 
     /// Looks for late secrets.
     pub(crate) fn look_again(&mut self, run: &mut dyn RunContext) {
+        // its process may have become known after its last record
+        if self.access == Access::Hoped && self.plain.is_empty() {
+            self.search_secrets(run);
+        }
         if self.fetch_secrets(run) {
             let plain = &mut self.plain;
             self.decryptor.retry(&self.keys, |text| {

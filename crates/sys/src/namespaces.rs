@@ -11,6 +11,8 @@ use rustix::process::{getegid, geteuid};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use std::fs;
 use std::io;
+use std::marker::PhantomData;
+use std::os::unix::fs::MetadataExt;
 
 /// The kind of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +103,47 @@ pub fn enter_network(handle: &OwnedFd) -> io::Result<()> {
         handle.as_fd(),
         Some(LinkNameSpaceType::Network),
     )?)
+}
+
+/// The inode of the calling thread's network namespace; `None` where /proc does not show it.
+pub fn network_of_thread() -> Option<u64> {
+    let namespace = fs::metadata("/proc/thread-self/ns/net").ok()?;
+    Some(namespace.ino())
+}
+
+/// The calling thread is in the network namespace of a process until this is dropped. Sockets that
+/// it opens belong there.
+pub struct NetworkVisit {
+    before: OwnedFd,
+    /// Another thread has not moved.
+    _thread: PhantomData<*const ()>,
+}
+
+impl NetworkVisit {
+    /// Moves the calling thread; `None` if it is there already.
+    ///
+    /// # Errors
+    /// The process is gone or cannot be inspected; those of setns(2), which needs CAP_SYS_ADMIN.
+    pub fn of_process(process: u32) -> io::Result<Option<NetworkVisit>> {
+        let path = format!("/proc/{process}/ns/net");
+        if Some(fs::metadata(&path)?.ino()) == network_of_thread() {
+            return Ok(None);
+        }
+        let there = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let before = handle(NamespaceKind::Network)?;
+        enter_network(&there)?;
+        Ok(Some(NetworkVisit {
+            before,
+            _thread: PhantomData,
+        }))
+    }
+}
+
+impl Drop for NetworkVisit {
+    fn drop(&mut self) {
+        // what permitted to leave permits to return
+        let _ = enter_network(&self.before);
+    }
 }
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {

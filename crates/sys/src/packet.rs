@@ -1,11 +1,15 @@
 //! Packet sockets (packet(7)). A socket opens without a protocol, so that options, a filter or a
 //! ring are set before the first packet. Then it listens. This module does not interpret packets.
 
+mod block_ring;
 mod port_filter;
 mod ring;
+mod tcp_filter;
 
+pub use block_ring::{BlockPacket, BlockRing};
 pub use port_filter::{PortProtocol, port_filter};
 pub use ring::{BATCH, MOST_FRAMES, PacketRing, RingFrame, VIRTIO_NET_HEADER};
+pub use tcp_filter::tcp_filter;
 
 use crate::bpf::Instruction;
 use crate::{checked, socket_option, timestamps};

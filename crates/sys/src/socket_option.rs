@@ -20,6 +20,8 @@ unsafe impl Plain for u32 {}
 unsafe impl Plain for u64 {}
 // SAFETY: four numbers.
 unsafe impl Plain for libc::tpacket_req {}
+// SAFETY: as above.
+unsafe impl Plain for libc::tpacket_req3 {}
 // SAFETY: bytes.
 unsafe impl<const LEN: usize> Plain for [u8; LEN] {}
 

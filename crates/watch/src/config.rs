@@ -1,6 +1,6 @@
 //! What to run and how closely to look.
 
-use crate::Marker;
+use crate::{Marker, Subjects};
 use intact_ledger::{ConnectionId, Evidence, EvidenceSet, FaultKind, StackId};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -58,8 +58,70 @@ impl Mode {
     }
 }
 
-/// What [`crate::follow`] observes: the kernel reports connections, but not what a running program
-/// looks up.
+/// Which connections of running programs are followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sides {
+    /// Those that they open.
+    #[default]
+    Client,
+    /// Those that they accept.
+    Server,
+    /// All.
+    Both,
+}
+
+impl Sides {
+    /// Whether those are followed that they open.
+    pub fn has_client(self) -> bool {
+        self != Sides::Server
+    }
+
+    /// Whether those are followed that they accept.
+    pub fn has_server(self) -> bool {
+        self != Sides::Client
+    }
+}
+
+/// Which running programs to follow, and how closely.
+#[derive(Clone, Debug)]
+pub struct AttachConfig {
+    /// The programs.
+    pub subjects: Subjects,
+    /// Which of their connections.
+    pub sides: Sides,
+    /// How long at most.
+    pub at_most: Option<Duration>,
+    /// With [`Mode::Passthrough`] no packets are read.
+    pub mode: Mode,
+    /// Where keys of TLS come from, in addition to the memory of the programs; `None`: none are
+    /// looked for.
+    pub keys: Option<KeyLogging>,
+    /// Bytes of the ring of packets.
+    pub buffer: usize,
+    /// 32 random bytes: the key of this run's fingerprints. Kept in memory only.
+    pub fingerprint_key: [u8; 32],
+}
+
+impl AttachConfig {
+    /// Bytes of the ring, unless another size is chosen.
+    pub const BUFFER: usize = 64 << 20;
+
+    /// Follows these, with everything else as it is by default.
+    pub fn new(subjects: Subjects, fingerprint_key: [u8; 32]) -> AttachConfig {
+        AttachConfig {
+            subjects,
+            sides: Sides::default(),
+            at_most: None,
+            mode: Mode::default(),
+            keys: Some(KeyLogging::default()),
+            buffer: AttachConfig::BUFFER,
+            fingerprint_key,
+        }
+    }
+}
+
+/// What [`crate::Attached`] observes without packets: the kernel reports connections, but not what
+/// a running program looks up.
 pub fn followed_evidence() -> EvidenceSet {
     Mode::Passthrough.evidence().without(Evidence::Lookups)
 }

@@ -30,6 +30,9 @@ pub enum WatchError {
     /// There is no such process to follow.
     #[error("there is no process {0}: `pgrep NAME` finds its number")]
     NoProcess(u32),
+    /// There is no such program to follow.
+    #[error("no process of {0} runs: `ps -e` and `cat /proc/PID/cgroup` show names and groups")]
+    NoSuch(String),
     /// A process cannot be inspected.
     #[error(
         "process {0} does not let us look at its sockets ({1}): follow it as its user, or as root"

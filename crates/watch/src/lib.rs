@@ -33,14 +33,14 @@ mod platform;
 mod platform;
 
 pub use config::{
-    CodeReading, Config, FaultConfig, FaultHost, KeyLogging, Mode, Numbers, RunPosition, Streams,
-    Terminal, followed_evidence,
+    AttachConfig, CodeReading, Config, FaultConfig, FaultHost, KeyLogging, Mode, Numbers,
+    RunPosition, Sides, Streams, Terminal, followed_evidence,
 };
 pub use error::WatchError;
 pub use intact_client::Clock;
 pub use mark::{Mark, Marker, Unfinished};
 pub use outcome::{Cpu, Ended, Outcome, Unwatched};
-pub use platform::{Subjects, follow, run, without_signals};
+pub use platform::{Attached, Subjects, attach, run, without_signals};
 
 /// The names of the processes that wait for our end, however we end: one removes the key log, one
 /// answers calls from then on. They are no part of the program.

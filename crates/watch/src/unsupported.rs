@@ -1,13 +1,17 @@
 //! Systems on which no program can be watched.
 
-use crate::{Clock, Config, Outcome, WatchError, WatchSink};
-use std::time::Duration;
+use crate::{AttachConfig, Clock, Config, Outcome, WatchError, WatchSink};
+use intact_ledger::EvidenceSet;
 
 /// Whose connections would be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subjects {
     /// Those of these processes and of their descendants.
     Processes(Vec<u32>),
+    /// Those of processes with this name, and of their descendants.
+    Named(String),
+    /// Those of processes in a control group that has this text in its name.
+    Group(String),
     /// Those of every process that we may look at.
     All,
 }
@@ -21,14 +25,24 @@ pub fn run(
     Err(WatchError::Unsupported)
 }
 
+/// Programs that would be followed.
+pub enum Attached {}
+
 /// An error: it cannot be done here, and the remedy.
-pub fn follow(
-    _subjects: &Subjects,
-    _at_most: Option<Duration>,
-    _clock: Clock,
-    _observer: &mut dyn WatchSink,
-) -> Result<Option<i32>, WatchError> {
+pub fn attach(_config: AttachConfig, _clock: Clock) -> Result<Attached, WatchError> {
     Err(WatchError::Unsupported)
+}
+
+impl Attached {
+    /// What would be observed.
+    pub fn evidence(&self) -> EvidenceSet {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn follow(self, _observer: &mut dyn WatchSink) -> Option<i32> {
+        match self {}
+    }
 }
 
 /// Runs a function: without a program to watch no signals are to be kept for anybody.

@@ -1,34 +1,11 @@
-//! Captures: packets to connections and exchanges.
+//! Captures: files of packets, which `packets` turns into connections and exchanges.
 //!
-//! [`pcap`], [`pcapng`] and [`snoop`] return packets. [`link`], [`ether`], [`ip`] and [`tunnel`]
-//! strip the headers around them. [`ConnectionTable`] finds the connection, [`tcp_connection`]
-//! orders its bytes, and `observe` reads them. Content that cannot be decoded is reported, never
-//! guessed.
+//! [`pcap`], [`pcapng`] and [`snoop`] return packets, and [`reorder`] sorts them by their times.
 
-mod connection_table;
-mod coverage;
-mod dns_lookups;
-mod ether;
-mod fragments;
-mod ip;
-mod ladder;
-mod limits;
-mod link;
-mod opaque;
-mod opening;
 mod pcap;
 mod pcapng;
-mod ppp;
-mod quic;
 mod reorder;
 mod snoop;
-mod tcp_connection;
-mod translation;
-mod tunnel;
-mod udp_tunnel;
-
-pub(crate) use connection_table::ConnectionTable;
-pub use ladder::{Ladder, LadderStep};
 
 use crate::error::AuditError;
 use crate::event_writer::EventWriter;
@@ -36,7 +13,7 @@ use crate::format::Format;
 use crate::input::{Input, name};
 use crate::input_summary::{InputSummary, Unit};
 use crate::read_buffer::ReadBuffer;
-use connection_table::PacketCounts;
+use intact_packets::{ConnectionTable, Packet, PacketCounts};
 use intact_units::number::long_time;
 use intact_units::plural::counted;
 use intact_wire::pcapng::Reader;
@@ -86,19 +63,6 @@ impl StepsBack {
             ),
         );
     }
-}
-
-/// One packet of a capture.
-#[derive(Clone, Copy, Debug)]
-struct Packet<'a> {
-    /// Nanoseconds since 1970.
-    at: u64,
-    /// The link type, as tcpdump numbers them.
-    link: u32,
-    /// The captured bytes.
-    bytes: &'a [u8],
-    /// The packet was longer on the wire.
-    is_cut: bool,
 }
 
 /// Why the reading of a capture ended.

@@ -8,8 +8,10 @@ mod live;
 mod live;
 pub(super) mod processor;
 pub(super) mod sampler;
+mod service;
 mod windows;
 
+use service::ServiceOptions;
 use windows::{Control, Windows};
 
 use super::conclusion::{Conclusion, FileOutput};
@@ -25,9 +27,9 @@ use crate::console;
 use crate::exit::{self, Failed};
 use intact_document::requirement::DocumentKind;
 use intact_findings::Document;
-use intact_ledger::{Producer, Rows, Run, Vantage};
+use intact_ledger::{Caveat, Producer, Rows, Run, Vantage};
 use intact_traffic::TrafficAnalysis;
-use intact_watch::{Clock, Ended, KeyLogging, Mode, Outcome, Subjects, WatchError};
+use intact_watch::{AttachConfig, Clock, Ended, KeyLogging, Mode, Outcome, WatchError};
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -49,6 +51,7 @@ use std::time::Duration;
   intact watch --fault each --fault-host api.example.com -- ./client
   intact watch --windows -- pytest
   intact watch --pid $(pgrep -d, gunicorn) --for 30s
+  intact watch --name nginx --side server --for 60s
   intact watch -- sh -c 'for i in 1 2; do curl -s http://localhost:8080/; done'
 
 The program runs unchanged. The page is printed at the end, on standard error. Exit code: the program's own,
@@ -71,25 +74,17 @@ pub(crate) struct Args {
     rtt: Option<Duration>,
     /// Have the program look names up at this name server, port 53, by a private resolv.conf; see
     /// `intact serve --dns`
-    #[arg(long, value_name = "ADDRESS", value_parser = super::resolver::address, conflicts_with_all = ["pid", "all"], help_heading = "Watching")]
+    #[arg(long, value_name = "ADDRESS", value_parser = super::resolver::address, conflicts_with = "running", help_heading = "Watching")]
     resolver: Option<IpAddr>,
-    /// Follow programs that run already, with their descendants, from outside: connections and
-    /// bytes, no requests
-    #[arg(long, value_name = "PID,..", value_delimiter = ',', conflicts_with_all = ["command", "all", "rtt", "fault"], help_heading = "Watching")]
-    pid: Vec<u32>,
-    /// Watch every process that you may inspect
-    #[arg(long, conflicts_with_all = ["command", "rtt", "cpu", "flamegraph", "fault"], help_heading = "Watching")]
-    all: bool,
-    /// Follow for this long; without it until the programs end, or Ctrl-C
-    #[arg(long = "for", value_name = "TIME", value_parser = super::bench::time, conflicts_with = "command", help_heading = "Watching")]
-    at_most: Option<Duration>,
+    #[command(flatten)]
+    service: ServiceOptions,
     /// Show the program in a pane of its own, and next to it what its connections do; all keys are
     /// the program's
-    #[arg(long, conflicts_with_all = ["pid", "all", "fault"], help_heading = "Watching")]
+    #[arg(long, conflicts_with_all = ["running", "fault"], help_heading = "Watching")]
     live: bool,
     /// Let tests of the program judge the part of the run that they cause. Kits for pytest,
     /// node:test, JUnit 5 and Go find the socket in INTACT_CONTROL
-    #[arg(long, conflicts_with_all = ["pid", "all", "fault"], help_heading = "Watching")]
+    #[arg(long, conflicts_with_all = ["running", "fault"], help_heading = "Watching")]
     windows: bool,
     #[command(flatten)]
     faults: faults::FaultArgs,
@@ -107,7 +102,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     gates: Gates,
     /// The program and its arguments; all words from the program on are its own
-    #[arg(required_unless_present_any = ["require", "pid", "all"], trailing_var_arg = true, value_name = "CMD")]
+    #[arg(required_unless_present_any = ["require", "running"], trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -132,20 +127,22 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         false => DocumentKind::Watch,
     };
     let conclusion = Conclusion::begin(args.output.clone(), &args.gates, document)?;
-    let subjects = subjects(args)?;
+    let service = service(args)?;
     resolver::enter(args.resolver)?;
     if args.faults.is_any() {
         return faults::run(config, &conclusion);
     }
     let clock = Clock::start();
+    let service = service.map(|config| intact_watch::attach(config, clock));
+    let service = service.transpose().map_err(not_run)?;
     let mut head = head(config);
-    head.add_evidence(match &subjects {
+    head.add_evidence(match &service {
         None => args.mode.evidence(),
-        Some(_) => intact_watch::followed_evidence(),
+        Some(service) => service.evidence(),
     });
     let mut recording = Observing::start(TrafficAnalysis::new(&head), &head, &args.files)?;
-    let measuring = args.processor.start(&args.pid)?;
-    let (code, cpu) = match &subjects {
+    let measuring = args.processor.start(&args.service.pid)?;
+    let (code, cpu) = match service {
         None => {
             let (outcome, missing) = run_command(args, clock, &mut recording)?;
             let code = match (outcome.ended, missing) {
@@ -159,15 +156,19 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
             };
             (code, Some(outcome.cpu))
         }
-        Some(subjects) => {
-            let signal = intact_watch::follow(subjects, args.at_most, clock, &mut recording);
-            let signal = signal.map_err(not_run)?;
+        Some(service) => {
+            let signal = service.follow(&mut recording);
             let code = signal.map_or(exit::FINE, |number| exit::by_signal(number as usize));
             (code, None)
         }
     };
     let observed = recording.finish();
     let mut facts = observed.facts();
+    let counted = &facts.totals.counted;
+    let has_nothing = counted.is_empty() && counted.unobserved.missing().is_none();
+    if !args.command.is_empty() && has_nothing {
+        facts.caveats.push(opened_nothing());
+    }
     if let Some(measuring) = measuring {
         let title = head.subject.as_deref().unwrap_or_default();
         let cpu = measuring.finish(cpu, title);
@@ -180,13 +181,9 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
 }
 
 /// What is followed instead of a command, if anything is.
-fn subjects(args: &Args) -> Result<Option<Subjects>, Failed> {
-    let subjects = match (args.all, args.pid.is_empty()) {
-        (true, _) => Some(Subjects::All),
-        (false, false) => Some(Subjects::Processes(args.pid.clone())),
-        (false, true) => None,
-    };
-    if args.command.is_empty() && subjects.is_none() {
+fn service(args: &Args) -> Result<Option<AttachConfig>, Failed> {
+    let service = args.service.config(args.keys, args.mode)?;
+    if args.command.is_empty() && service.is_none() {
         let missing = anyhow::anyhow!("name the program to run: intact watch -- CMD");
         return Err(Failed::usage(missing));
     }
@@ -194,7 +191,13 @@ fn subjects(args: &Args) -> Result<Option<Subjects>, Failed> {
         let clash = anyhow::anyhow!("--rtt needs the relay: leave --mode passthrough out");
         return Err(Failed::usage(clash));
     }
-    Ok(subjects)
+    Ok(service)
+}
+
+/// What else to do about a program that opened no connection: it may be a server.
+fn opened_nothing() -> Caveat {
+    let words = "the program opened no TCP connection. If it is a server: `intact watch --pid PID --side server` shows what its clients do while it runs, `intact check URL` whether it keeps connections";
+    Caveat::new("opened-nothing", words)
 }
 
 fn head(config: &Config<Args>) -> Run {
@@ -263,12 +266,8 @@ pub(super) fn key_logging(keys: Keys) -> Option<KeyLogging> {
 /// What is watched, on one line and without secrets.
 fn subject(args: &Args) -> String {
     const LONGEST: usize = 120;
-    if args.all {
-        return "all processes".to_owned();
-    }
-    if !args.pid.is_empty() {
-        let pids: Vec<String> = args.pid.iter().map(ToString::to_string).collect();
-        return format!("process {}", pids.join(", "));
+    if let Some(service) = args.service.subject() {
+        return service;
     }
     let words: Vec<String> = args
         .command
@@ -291,7 +290,7 @@ pub(super) fn not_run(error: WatchError) -> Failed {
         WatchError::Unsupported | WatchError::Refused(_) | WatchError::Closed(..) => {
             exit::NOT_PERMITTED
         }
-        WatchError::NoProcess(_) => exit::UNREACHABLE,
+        WatchError::NoProcess(_) | WatchError::NoSuch(_) => exit::UNREACHABLE,
         WatchError::Nested | WatchError::Setup(..) => exit::WRAPPER_FAILURE,
     };
     Failed::with_code(code, error)

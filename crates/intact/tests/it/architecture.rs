@@ -10,7 +10,11 @@ use std::process::Command;
 const LAYERS: [(&str, &str, &[&str]); 8] = [
     ("foundation", "foundations", &["foundation"]),
     ("waist", "the waist", &["foundation", "waist"]),
-    ("connection", "connections", &["foundation", "waist"]),
+    (
+        "connection",
+        "connections",
+        &["foundation", "waist", "connection"],
+    ),
     (
         "instrument",
         "instruments",

@@ -10,7 +10,7 @@ const OPENING: usize = 80;
 
 /// A question, the page that README.md links, the page that this links (or the same), and the
 /// answer.
-const QUESTIONS: [(&str, &str, &str, &str); 13] = [
+const QUESTIONS: [(&str, &str, &str, &str); 14] = [
     (
         "502s at low traffic",
         GUIDE,
@@ -28,6 +28,12 @@ const QUESTIONS: [(&str, &str, &str, &str); 13] = [
         GUIDE,
         "docs/guide/cannot-assign-requested-address.md",
         "Reuse connections",
+    ),
+    (
+        "it runs in production, and may not be restarted",
+        GUIDE,
+        "docs/guide/it-runs-in-production.md",
+        "`intact watch --pid` reads its packets",
     ),
     (
         "ENOTFOUND under load",

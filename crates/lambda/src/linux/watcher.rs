@@ -156,9 +156,10 @@ pub fn follow(
                 WatchError::Unsupported | WatchError::Refused(_) | WatchError::Closed(..) => {
                     NotRun::Refused
                 }
-                WatchError::Nested | WatchError::Setup(..) | WatchError::NoProcess(_) => {
-                    NotRun::Failed
-                }
+                WatchError::Nested
+                | WatchError::Setup(..)
+                | WatchError::NoProcess(_)
+                | WatchError::NoSuch(_) => NotRun::Failed,
             };
             (WatcherMessage::NotRun(why, error.to_string()), 125)
         }

@@ -10,7 +10,7 @@ use intact_sys::process;
 use intact_sys::sock_diag::SocketReport;
 use intact_sys::tcp_trace::{TcpTrace, Traced, TracedEvent};
 use intact_sys::timer;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -55,7 +55,13 @@ impl ConnectTrace {
         Ok(ConnectTrace {
             trace,
             clock,
-            connects: Connects::of(named.collect(), *subjects == Subjects::All),
+            connects: Connects {
+                name: match subjects {
+                    Subjects::Named(name) => Some(name.clone()),
+                    _ => None,
+                },
+                ..Connects::of(named.collect(), *subjects == Subjects::All)
+            },
         })
     }
 
@@ -72,6 +78,28 @@ impl ConnectTrace {
         self.connects.take_owner(report)
     }
 
+    /// Takes all that is known of sockets that were connected: those of followed processes, and
+    /// those of others with their processes.
+    pub(crate) fn take_decided(
+        &mut self,
+    ) -> (
+        impl Iterator<Item = (Addresses, TracedConnect)>,
+        impl Iterator<Item = (Addresses, u32)>,
+    ) {
+        let decided = std::mem::take(&mut self.connects.decided).into_iter();
+        let each = |(ends, connects): (Addresses, Vec<TracedConnect>)| {
+            connects.into_iter().map(move |connect| (ends, connect))
+        };
+        let others = std::mem::take(&mut self.connects.others);
+        (decided.flat_map(each), others.into_iter())
+    }
+
+    /// A process is followed from now on.
+    pub(crate) fn follow(&mut self, owner: &Owner) {
+        let followed = &mut self.connects.followed;
+        followed.insert(owner.pid, owner.command.clone());
+    }
+
     /// Records that are missing.
     pub(crate) fn lost(&self) -> u64 {
         self.connects.lost
@@ -84,10 +112,12 @@ struct Connects {
     /// The followed processes with their names.
     followed: HashMap<u32, Arc<str>>,
     follows_all: bool,
-    /// Sockets that are being connected; `None` for those of other processes.
-    connecting: HashMap<u64, Option<TracedConnect>>,
+    /// Processes with this name are followed, also those that no followed process has started.
+    name: Option<String>,
+    /// Sockets that are being connected; for those of other processes, the process.
+    connecting: HashMap<u64, Result<TracedConnect, u32>>,
     decided: HashMap<Addresses, Vec<TracedConnect>>,
-    others: HashSet<Addresses>,
+    others: HashMap<Addresses, u32>,
     lost: u64,
 }
 
@@ -113,7 +143,8 @@ impl Connects {
                 }
             },
             TracedEvent::Named { process, name } => {
-                if self.follows_all || self.followed.contains_key(&process) {
+                let is_wanted = self.name.as_deref() == Some(&name);
+                if self.follows_all || is_wanted || self.followed.contains_key(&process) {
                     self.followed.insert(process, name);
                 }
             }
@@ -125,7 +156,7 @@ impl Connects {
                         command,
                     },
                 });
-                self.connecting.insert(socket, connect);
+                self.connecting.insert(socket, connect.ok_or(process));
             }
             TracedEvent::Decided {
                 socket,
@@ -134,11 +165,11 @@ impl Connects {
             } => {
                 let addresses = (unmapped(local), unmapped(peer));
                 match self.connecting.remove(&socket) {
-                    Some(Some(connect)) => {
+                    Some(Ok(connect)) => {
                         self.decided.entry(addresses).or_default().push(connect);
                     }
-                    Some(None) => {
-                        self.others.insert(addresses);
+                    Some(Err(process)) => {
+                        self.others.insert(addresses, process);
                     }
                     // it began before the trace
                     None => {}
@@ -170,7 +201,7 @@ impl Connects {
             }
             return Some(TracedOwner::Followed(first));
         }
-        self.others.remove(&addresses).then_some(TracedOwner::Other)
+        self.others.remove(&addresses).map(|_| TracedOwner::Other)
     }
 }
 
@@ -245,6 +276,22 @@ mod tests {
         assert_eq!(&*first.owner.command, "curl");
         let events = [&[forked(9, 7), forked(9, 1)][..], &connect(9, 1, 4000)].concat();
         assert_eq!(owner(after(events).take_owner(&socket(4000))), Some(0));
+    }
+
+    #[test]
+    fn a_process_that_takes_the_name_is_followed_also_if_a_stranger_started_it() {
+        let name = TracedEvent::Named {
+            process: 9,
+            name: "nginx".into(),
+        };
+        let mut connects = Connects {
+            name: Some("nginx".into()),
+            ..Connects::default()
+        };
+        for what in [&[name][..], &connect(9, 1, 4000)].concat() {
+            connects.take(Traced { at: 1, what }, 0);
+        }
+        assert_eq!(owner(connects.take_owner(&socket(4000))), Some(9));
     }
 
     #[test]

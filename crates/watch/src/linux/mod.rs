@@ -17,7 +17,7 @@ mod secrets;
 mod sock_diag_tracker;
 mod supervisor;
 
-pub use attach::{Subjects, follow};
+pub use attach::{Attached, Subjects, attach};
 pub use intact_sys::signals::without_signals;
 pub use run::run;
 

@@ -81,11 +81,7 @@ impl<'a> RunContext<'a> {
             self.record_incomplete(FAULT, words);
         }
         if self.lower_bounds > 0 {
-            let words = format!(
-                "HTTP/2 connections whose keys were not found: {}. Concurrent requests cannot be distinguished there, so the number of requests is a lower bound",
-                self.lower_bounds
-            );
-            let caveat = Caveat::incomplete_requests("requests-not-counted", words);
+            let caveat = intact_observe::requests_not_counted(self.lower_bounds);
             self.observer.record(Event::Caveat(&caveat));
         }
         if self.is_cut {

@@ -26,6 +26,7 @@ mod resolver;
 mod rights;
 mod sampled;
 mod semantics;
+mod service;
 mod tiers;
 mod unread;
 mod unseen;

@@ -141,13 +141,20 @@ fn the_kernels_trace_counts_connections_of_any_length_and_of_children() {
     let quiet = ReadyProgram::start(&["sh", "-c", "echo ready; read line"]);
     // the trace misses nothing, so that none is known to be none
     let none: &[&str] = &["connections == 0", "--allow-empty"];
-    for (followed, gate) in [(true, &["connections == 40"][..]), (false, none)] {
+    let some = &["connections == 40"][..];
+    for (mode, by, followed, gate) in [
+        ("passthrough", "observed-by-trace", true, some),
+        ("passthrough", "observed-by-trace", false, none),
+        ("auto", "observed-by-packets", true, some),
+        ("auto", "observed-by-packets", false, none),
+    ] {
         let mut running = ReadyProgram::start(&[PYTHON, "-c", TRACED, &port]);
         let id = if followed { running.id() } else { quiet.id() };
         let folder = tempfile::tempdir().unwrap();
         let json = folder.path().join("watch.json");
         let option = format!("--json={}", text(&json));
-        let words = [&["watch", "--pid", &id, &option, "--require"], gate].concat();
+        let words = ["watch", "--mode", mode, "--pid", &id, &option, "--require"];
+        let words = [&words, gate].concat();
         // a quiet program is followed until the busy one has ended
         let limit: &[&str] = if followed { &[] } else { &["--for", "2s"] };
         let mut watcher = Command::new(env!("CARGO_BIN_EXE_intact"))
@@ -174,7 +181,7 @@ fn the_kernels_trace_counts_connections_of_any_length_and_of_children() {
         assert_eq!(document["connections"]["opened"], opened, "{page}");
         let all = caveats(&document);
         assert_has_all_connections(&all);
-        assert!(!named(&all, "observed-by-trace").incomplete, "{all:?}");
+        assert!(!named(&all, by).incomplete, "{all:?}");
     }
     drop(other);
 }
@@ -206,7 +213,7 @@ program = subprocess.Popen([sys.executable, '-c', client, str(listener.getsockna
     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 program.stdout.readline()
 words = [intact, 'watch', '-q', '--ledger', folder + '/ledger', '--pid', str(program.pid), '--json=' + folder + '/pid.json',
-    '--require', 'connections <= 3']
+    '--mode', 'passthrough', '--require', 'connections <= 3']
 watcher = subprocess.Popen(words)
 # the ledger is there just before the first look
 while not os.path.exists(folder + '/ledger/run.json'):
@@ -277,8 +284,10 @@ fn a_process_in_another_network_namespace_is_said_to_be_unseen() {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("watch.json");
     let option = format!("--json={}", text(&json));
-    let id = running.id();
-    let out = intact(&["watch", "--pid", &id, "--for", "50ms", &option]);
+    // the first decides where we look
+    let ours = ReadyProgram::start(&["sh", "-c", script]);
+    let ids = format!("{},{}", ours.id(), running.id());
+    let out = intact(&["watch", "--pid", &ids, "--for", "50ms", &option]);
     let document: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     let all = caveats(&document);
     let hidden = named(&all, "unwatched-other-namespace");

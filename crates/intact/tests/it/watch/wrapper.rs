@@ -295,7 +295,8 @@ sys.stdin.read()
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("watch.json");
     let (pid, json) = (running.id(), format!("--json={}", path.display()));
-    let out = intact(&["watch", "-q", "--pid", &pid, "--for", "300ms", &json]);
+    let words = ["watch", "-q", "--mode", "passthrough", "--pid", &pid];
+    let out = intact(&[&words[..], &["--for", "300ms", &json]].concat());
     assert_eq!(out.status.code(), Some(0), "{out:?}");
     let facts: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     // they were open before

@@ -85,6 +85,14 @@ impl Keys {
         prepared
     }
 
+    /// Reads a key log that a program writes already, from its present end on. Other secrets are
+    /// looked for in memory.
+    pub(crate) fn follow(path: Option<PathBuf>, holds: ExitHolds) -> Keys {
+        let mut keys = Keys::of(path, holds);
+        keys.find_end();
+        keys
+    }
+
     fn of(path: Option<PathBuf>, holds: ExitHolds) -> Keys {
         Keys {
             secret_dir: None,

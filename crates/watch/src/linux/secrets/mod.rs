@@ -26,8 +26,10 @@ use std::time::{Duration, Instant};
 
 /// How long a search may take.
 const LONGEST_SEARCH: Duration = Duration::from_secs(1);
-/// A process in whose memory nothing was found this often in a row is not looked at again.
+/// A process in whose memory nothing was found this often in a row is left alone for a while: its
+/// library may keep no keys, or its connections were too short.
 const MOST_MISSES: u32 = 3;
+const LEFT_ALONE: Duration = Duration::from_secs(10);
 /// Connections that wait for one search; more are not looked for.
 const MOST_WAITING: usize = 64;
 
@@ -144,6 +146,21 @@ impl Search {
     }
 }
 
+/// Searches of one process in which nothing was found.
+#[derive(Clone, Copy)]
+struct Misses {
+    in_a_row: u32,
+    /// When the last of them began.
+    at: Instant,
+}
+
+impl Misses {
+    /// Whether they count at that time.
+    fn count(&self, now: Instant) -> bool {
+        self.in_a_row < MOST_MISSES || now.duration_since(self.at) < LEFT_ALONE
+    }
+}
+
 /// Responds until no request is left.
 fn search(asked: &Receiver<Wanted>, answers: &Sender<SearchResult>, holds: &ExitHolds) {
     /// However this ends, no thread waits for it any longer.
@@ -155,7 +172,7 @@ fn search(asked: &Receiver<Wanted>, answers: &Sender<SearchResult>, holds: &Exit
     }
     let _end = End(holds);
     let mut budget = Budget::new(Instant::now());
-    let mut misses: HashMap<u32, u32> = HashMap::new();
+    let mut misses: HashMap<u32, Misses> = HashMap::new();
     let mut waiting: Vec<Wanted> = Vec::new();
     loop {
         if waiting.is_empty() {
@@ -170,7 +187,9 @@ fn search(asked: &Receiver<Wanted>, answers: &Sender<SearchResult>, holds: &Exit
             .partition(|wanted| wanted.process == process);
         waiting = others;
         let began = Instant::now();
-        let before = misses.remove(&process).unwrap_or(0);
+        let before = misses.remove(&process).filter(|misses| misses.count(began));
+        let since = before.map(|misses| misses.at);
+        let before = before.map_or(0, |misses| misses.in_a_row);
         let found = if before < MOST_MISSES && budget.allows(began) {
             look(process, ours, holds)
         } else {
@@ -180,7 +199,12 @@ fn search(asked: &Receiver<Wanted>, answers: &Sender<SearchResult>, holds: &Exit
         let is_in_vain = found.iter().all(|answer| answer.lines.is_empty());
         // numbers of processes that have gone are given to others
         if is_in_vain && process::is_alive(process) {
-            misses.insert(process, (before + 1).min(MOST_MISSES));
+            let at = match before {
+                MOST_MISSES => since.unwrap_or(began),
+                _ => began,
+            };
+            let in_a_row = (before + 1).min(MOST_MISSES);
+            misses.insert(process, Misses { in_a_row, at });
         }
         for answer in found {
             if answers.send(answer).is_err() {
@@ -248,4 +272,17 @@ fn try_all(
         }
     }
     answers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_without_keys_is_left_alone_and_later_searched_again() {
+        let at = Instant::now();
+        let counts = |in_a_row, after| Misses { in_a_row, at }.count(at + after);
+        assert!(counts(1, LEFT_ALONE) && counts(MOST_MISSES, LEFT_ALONE / 2));
+        assert!(!counts(MOST_MISSES, LEFT_ALONE));
+    }
 }

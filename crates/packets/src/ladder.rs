@@ -19,6 +19,15 @@ const ENCRYPTED_MANY: &str = "encrypted records";
 /// Number of packets that a search by time goes back.
 const MAX_BACK: usize = 64;
 
+/// Selects one connection of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LadderSelection {
+    /// The first connection that carries a request.
+    First,
+    /// The connection with this number in the ledger.
+    Number(u64),
+}
+
 /// The packets of one connection.
 #[derive(Clone, Debug)]
 pub struct Ladder {

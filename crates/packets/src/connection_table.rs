@@ -6,16 +6,17 @@ use super::dns_lookups::DnsLookups;
 use super::fragments::Fragments;
 use super::ip::{self, Datagram, Udp, protocol};
 use super::ladder::Ladder;
+use super::ladder::LadderSelection;
 use super::limits::CaptureLimits;
 use super::link::{self, Inside};
 use super::opaque::{Opaque, OpaquePackets};
 use super::opening::opening;
 use super::quic::Quic;
+use super::selection::{Admissions, Admitted, Choice, Chosen, HeldSegment, ReadAll, Selection};
 use super::tcp_connection::{ConnectionState, TcpConnection};
 use super::translation::{Pair, Translations, pair};
 use super::tunnel;
 use super::udp_tunnel;
-use crate::audit::LadderSelection;
 use crate::event_writer::EventWriter;
 use intact_wire::dns;
 use intact_wire::tcp::Segment;
@@ -30,6 +31,8 @@ const MAX_LIVE: usize = 32_768;
 const MAX_WAITING: usize = 64 << 20;
 /// How long an ended connection is kept while packets of it are missing, in nanoseconds.
 const GRACE: u64 = 1_000_000_000;
+/// How long an ended connection is kept at most while secrets are searched for it, in nanoseconds.
+const SEARCHED: u64 = 5_000_000_000;
 /// How long the ports of an ended connection are remembered, in nanoseconds.
 const MEMORY: u64 = 60_000_000_000;
 /// Limit of connections whose packets are kept at the same time.
@@ -39,15 +42,15 @@ const MAX_DEPTH: usize = 4;
 
 /// How the packets of one file were classified.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PacketCounts {
+pub struct PacketCounts {
     /// Packets of TCP or QUIC.
-    pub(super) transport: u64,
+    pub transport: u64,
     /// Packets that are not used: not IP, another protocol, damaged.
-    pub(super) skipped: u64,
+    pub skipped: u64,
     /// Packets that cannot be decoded.
-    pub(super) opaque: OpaquePackets,
+    pub opaque: OpaquePackets,
     /// Datagrams of UDP that belong to no known service or tunnel.
-    pub(super) other_ports: OpaquePackets,
+    pub other_ports: OpaquePackets,
 }
 
 /// How one packet was classified.
@@ -89,12 +92,15 @@ fn is_of_ended(since: u64, start: Option<u32>, segment: &Segment<'_>) -> bool {
     is_copy && segment.at.saturating_sub(since) < MEMORY
 }
 
-/// The connections of a capture.
+/// The connections of a capture; those that the selection chooses.
 #[derive(Default)]
-pub(crate) struct ConnectionTable {
+pub struct ConnectionTable<S = ReadAll> {
+    /// Chooses the connections.
+    pub selection: S,
+    admissions: Admissions,
     wanted: Option<LadderSelection>,
     /// The packets of the selected connection.
-    pub(crate) ladder: Option<Box<Ladder>>,
+    pub ladder: Option<Box<Ladder>>,
     /// Number of connections whose packets are kept until it is known whether they are selected.
     climbing: usize,
     slots: HashMap<Pair, Slot>,
@@ -117,28 +123,99 @@ pub(crate) struct ConnectionTable {
 
 impl ConnectionTable {
     /// A table without connections.
-    pub(crate) fn new(wanted: Option<LadderSelection>) -> ConnectionTable {
+    pub fn new(wanted: Option<LadderSelection>) -> ConnectionTable {
         ConnectionTable {
             quic: Quic::new(wanted),
             wanted,
             ..ConnectionTable::default()
         }
     }
+}
+
+impl<S: Selection> ConnectionTable<S> {
+    /// A table without connections, which reads those of this selection.
+    pub fn of(selection: S) -> ConnectionTable<S>
+    where
+        S: Default,
+    {
+        ConnectionTable {
+            selection,
+            ..ConnectionTable::default()
+        }
+    }
+
+    /// Chooses again for the connections that wait, by what is known by now.
+    pub fn decide(&mut self, writer: &mut EventWriter<'_>) {
+        for (chosen, held) in self.admissions.decide(&mut self.selection) {
+            let mut chosen = Some(chosen);
+            for segment in &held {
+                let HeldSegment { source, target, .. } = *segment;
+                let chosen = chosen.take();
+                self.take_chosen(source, target, &segment.segment(), chosen, writer);
+            }
+        }
+    }
+
+    /// Lets time pass without a packet: looks for late secrets, records silent connections, and
+    /// forgets old ones. Call it about once a second. `now`: nanoseconds since 1970.
+    pub fn tick(&mut self, now: u64, writer: &mut EventWriter<'_>) {
+        self.advance(now, writer);
+        let at = writer.nanos(now);
+        for slot in self.slots.values_mut() {
+            if let Slot::Live(live) = slot {
+                live.tick(at, writer);
+            }
+        }
+        self.forget_old();
+    }
+
+    /// Lets time pass without a packet. `now`: nanoseconds since 1970.
+    pub fn advance(&mut self, now: u64, writer: &mut EventWriter<'_>) {
+        self.now = self.now.max(now);
+        self.release(writer);
+    }
+
+    /// Whether a packet of this connection was read within the last minute.
+    pub fn has_read(&self, one: SocketAddr, other: SocketAddr) -> bool {
+        self.slots.contains_key(&pair(one, other))
+    }
+
+    /// Number of connections that are followed now.
+    pub fn live(&self) -> usize {
+        self.live
+    }
+
+    /// Number of connections that were not read, because too much of them came before their owner
+    /// was known.
+    pub fn undecided(&self) -> u64 {
+        self.admissions.undecided
+    }
+
+    /// The process of a connection has become known: keys may be searched in its memory. Returns
+    /// whether the connection is followed by now.
+    pub fn note_process(&mut self, one: SocketAddr, other: SocketAddr, process: u32) -> bool {
+        let live = self.slots.get_mut(&pair(one, other));
+        let Some(Slot::Live(live)) = live else {
+            return false;
+        };
+        live.note_process(process);
+        true
+    }
 
     /// Whether any packet of TCP or QUIC was read.
-    pub(crate) fn has_transport(&self) -> bool {
+    pub fn has_transport(&self) -> bool {
         self.has_transport
     }
 
     /// The counts of packets since the last call.
-    pub(super) fn take_counts(&mut self) -> PacketCounts {
+    pub fn take_counts(&mut self) -> PacketCounts {
         let counts = std::mem::take(&mut self.counts);
         self.has_transport |= counts.transport > 0;
         counts
     }
 
     /// Takes one packet.
-    pub(super) fn take(&mut self, packet: &Packet<'_>, writer: &mut EventWriter<'_>) {
+    pub fn take(&mut self, packet: &Packet<'_>, writer: &mut EventWriter<'_>) {
         self.now = self.now.max(packet.at);
         self.release(writer);
         if packet.is_cut {
@@ -265,6 +342,27 @@ impl ConnectionTable {
         segment: &Segment<'_>,
         writer: &mut EventWriter<'_>,
     ) {
+        let mut chosen = None;
+        if !S::READS_ALL {
+            let selection = &mut self.selection;
+            match self.admissions.admit(selection, source, target, segment) {
+                Admitted::Read => {}
+                Admitted::Begin(begun) => chosen = Some(begun),
+                Admitted::No => return,
+            }
+        }
+        self.take_chosen(source, target, segment, chosen, writer);
+    }
+
+    /// Takes a segment of a connection that is read. `chosen`: what was chosen with this segment.
+    fn take_chosen(
+        &mut self,
+        source: SocketAddr,
+        target: SocketAddr,
+        segment: &Segment<'_>,
+        chosen: Option<Chosen>,
+        writer: &mut EventWriter<'_>,
+    ) {
         let (source, target) = self.translations.resolve(source, target, segment);
         let pair = pair(source, target);
         let reopened = match self.slots.get(&pair) {
@@ -290,10 +388,20 @@ impl ConnectionTable {
                 let Some(opening) = opening(source, target, segment) else {
                     return;
                 };
+                // the first segment may have shown nothing, or the connection follows another
+                let chosen = chosen.map(Choice::Read);
+                let chosen =
+                    chosen.unwrap_or_else(|| self.selection.choose(source, target, segment));
+                let Choice::Read(chosen) = chosen else { return };
                 self.live += 1;
                 self.limits.joined += u64::from(opening.late);
-                let (client, server) = (opening.client, opening.server);
-                let mut live = TcpConnection::new(client, server, segment.at, opening.late, writer);
+                let (client, server) = match chosen.client {
+                    Some(client) if client == source => (source, target),
+                    Some(_) => (target, source),
+                    None => (opening.client, opening.server),
+                };
+                let ends = (client, server);
+                let mut live = TcpConnection::new(ends, segment.at, opening.late, chosen, writer);
                 let climbs = match self.wanted {
                     Some(LadderSelection::Number(number)) => live.id().0 == number,
                     Some(LadderSelection::First) => {
@@ -314,7 +422,7 @@ impl ConnectionTable {
         live.take(live.side_of(source), segment, writer);
         self.hears_servers |= live.hears_server();
         self.waiting = self.waiting + live.waiting() - waited;
-        if live.is_over() && live.waiting() == 0 {
+        if live.is_over() && live.waiting() == 0 && !live.awaits_secrets(writer) {
             // now, so that a reader of the events sees the end before the next opening
             self.let_go(pair, true, writer);
         } else if live.is_over() && !was_over {
@@ -329,8 +437,13 @@ impl ConnectionTable {
         {
             self.leaving.pop_front();
             // another connection may use the slot by now
-            let over = matches!(self.slots.get(&pair), Some(Slot::Live(live)) if live.is_over());
-            if over {
+            let Some(Slot::Live(live)) = self.slots.get(&pair) else {
+                continue;
+            };
+            let is_searched = self.now.saturating_sub(live.seen_at()) < SEARCHED;
+            if live.is_over() && is_searched && live.awaits_secrets(writer) {
+                self.leaving.push_back((self.now + GRACE, pair));
+            } else if live.is_over() {
                 self.let_go(pair, true, writer);
             }
         }
@@ -383,11 +496,7 @@ impl ConnectionTable {
     /// Drops the quarter of connections that were silent longest, and the remembered ports of old
     /// ones.
     fn make_room(&mut self, writer: &mut EventWriter<'_>) {
-        let now = self.now;
-        self.slots.retain(|_, slot| match slot {
-            Slot::Live(_) => true,
-            Slot::Over { since, .. } => now.saturating_sub(*since) < MEMORY,
-        });
+        self.forget_old();
         let mut silent = self.live_connections();
         let quarter = (silent.len() / 4)
             .max(1)
@@ -400,8 +509,17 @@ impl ConnectionTable {
         }
     }
 
+    /// Forgets the ports of connections that ended long ago.
+    fn forget_old(&mut self) {
+        let now = self.now;
+        self.slots.retain(|_, slot| match slot {
+            Slot::Live(_) => true,
+            Slot::Over { since, .. } => now.saturating_sub(*since) < MEMORY,
+        });
+    }
+
     /// Ends all connections; the captures are complete.
-    pub(crate) fn finish(&mut self, writer: &mut EventWriter<'_>) {
+    pub fn finish(&mut self, writer: &mut EventWriter<'_>) {
         let mut rest = self.live_connections();
         // roughly in the order of their ends, as consumers expect
         rest.sort_unstable();
@@ -417,7 +535,9 @@ impl ConnectionTable {
         self.limits.lookups_without_response = self.names.without_response;
         self.limits.lookups_cut = self.names.cut;
         self.limits.translated = self.translations.found;
+        self.limits.is_live = !S::READS_ALL;
         self.limits.has_keys = !writer.run.keys.is_empty();
+        self.limits.lower_bounds = writer.run.lower_bounds;
         self.limits.record(&self.quic, writer);
     }
 }

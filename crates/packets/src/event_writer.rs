@@ -3,60 +3,84 @@
 use intact_ledger::{Caveat, Close, Closed, ConnectionId, Event, FingerprintKey, Nanos, Sink};
 use intact_observe::KnownServers;
 use intact_units::number;
-use intact_wire::tls::decrypt::KeyLog;
+use intact_wire::tls::decrypt::{KeyLog, SecretCheck};
+use std::time::Instant;
 
 /// A caveat about a limit of the result: the number of cases, its id, and the text after the
 /// number.
-pub(crate) type Limit<'a> = (u64, &'a str, &'a str);
+pub type Limit<'a> = (u64, &'a str, &'a str);
 
 /// What all inputs of an audit share.
-pub(crate) struct RunState {
+pub struct RunState {
     /// The last id of a connection. Ids are unique over all inputs.
-    pub(crate) connections: u64,
+    pub connections: u64,
     /// The last id of an exchange.
-    pub(crate) exchanges: u64,
+    pub exchanges: u64,
     /// Whether a connection or an exchange was recorded. Not every id is used.
-    pub(crate) any_recorded: bool,
-    pub(crate) servers: KnownServers,
-    pub(crate) key: FingerprintKey,
+    pub any_recorded: bool,
+    /// The products of servers that have been named.
+    pub servers: KnownServers,
+    /// The key of the fingerprints.
+    pub key: FingerprintKey,
     /// TLS secrets that are known so far.
-    pub(crate) keys: KeyLog,
+    pub keys: KeyLog,
+    /// Where secrets come from while the connections run; `None`: `keys` has all of them.
+    pub secrets: Option<Box<dyn SecretSource>>,
+    /// Connections whose inferred requests may be more.
+    pub lower_bounds: u64,
     /// Nanosecond 0 of the run, in nanoseconds since 1970.
-    pub(crate) base: u64,
+    pub base: u64,
+}
+
+/// Secrets of TLS that come while the connections run.
+pub trait SecretSource {
+    /// The lines of a key log for a connection that came since the last call.
+    fn take(&mut self, client_random: &[u8; 32]) -> Vec<String>;
+
+    /// Starts a search in the memory of a process.
+    fn search(&mut self, process: u32, checks: Vec<SecretCheck>);
+
+    /// Whether a search for the secrets of a connection is running.
+    fn is_searching(&self, client_random: &[u8; 32]) -> bool;
+
+    /// Waits until then for searches that are running.
+    fn settle(&mut self, until: Instant);
 }
 
 /// Writes events to the sink.
-pub(crate) struct EventWriter<'a> {
-    pub(crate) sink: &'a mut dyn Sink,
-    pub(crate) run: &'a mut RunState,
+pub struct EventWriter<'a> {
+    /// Where rows go.
+    pub sink: &'a mut dyn Sink,
+    /// What all inputs share.
+    pub run: &'a mut RunState,
 }
 
 impl EventWriter<'_> {
     /// Converts nanoseconds since 1970 to the run's clock. A time before the base becomes 0.
-    pub(crate) fn nanos(&self, wall: u64) -> Nanos {
+    pub fn nanos(&self, wall: u64) -> Nanos {
         Nanos(wall.saturating_sub(self.run.base))
     }
 
     /// The id of the next connection, from 1.
-    pub(crate) fn next_connection(&mut self) -> ConnectionId {
+    pub fn next_connection(&mut self) -> ConnectionId {
         self.run.connections += 1;
         ConnectionId(self.run.connections)
     }
 
     /// The id of the next exchange, from 1.
-    pub(crate) fn next_exchange(&mut self) -> u64 {
+    pub fn next_exchange(&mut self) -> u64 {
         self.run.exchanges += 1;
         self.run.exchanges
     }
 
     /// Records one event.
-    pub(crate) fn record(&mut self, event: Event<'_>) {
+    pub fn record(&mut self, event: Event<'_>) {
         self.run.any_recorded |= matches!(event, Event::Opened(_) | Event::Exchange(_));
         self.sink.record(event);
     }
 
     /// Records the end of a connection.
-    pub(crate) fn close(&mut self, connection: ConnectionId, close: Close) {
+    pub fn close(&mut self, connection: ConnectionId, close: Close) {
         let closed = Closed {
             connection,
             variant: None,
@@ -67,7 +91,7 @@ impl EventWriter<'_> {
     }
 
     /// Records each limit that was met with [`EventWriter::caveat`]; `subject` begins its sentence.
-    pub(crate) fn caveats(&mut self, subject: &str, limits: &[Limit<'_>]) {
+    pub fn caveats(&mut self, subject: &str, limits: &[Limit<'_>]) {
         for (count, id, words) in limits.iter().filter(|(count, ..)| *count > 0) {
             self.caveat(id, format!("{subject}{}", agreeing(*count, words)));
         }
@@ -75,31 +99,31 @@ impl EventWriter<'_> {
 
     /// Records each limit that was met with [`EventWriter::incomplete`]; `subject` begins its
     /// sentence.
-    pub(crate) fn incompletes(&mut self, subject: &str, limits: &[Limit<'_>]) {
+    pub fn incompletes(&mut self, subject: &str, limits: &[Limit<'_>]) {
         for (count, id, words) in limits.iter().filter(|(count, ..)| *count > 0) {
             self.incomplete(id, format!("{subject}{}", agreeing(*count, words)));
         }
     }
 
     /// Records that requests are missing from the ledger, while all connections are in it.
-    pub(crate) fn incomplete_requests(&mut self, id: &str, words: String) {
+    pub fn incomplete_requests(&mut self, id: &str, words: String) {
         self.sink
             .record(Event::Caveat(&Caveat::incomplete_requests(id, words)));
     }
 
     /// Records that connections are missing from the ledger, while all requests are in it.
-    pub(crate) fn incomplete_connections(&mut self, id: &str, words: String) {
+    pub fn incomplete_connections(&mut self, id: &str, words: String) {
         self.sink
             .record(Event::Caveat(&Caveat::incomplete_connections(id, words)));
     }
 
     /// Records a limit of the result, while all traffic is in the ledger.
-    pub(crate) fn caveat(&mut self, id: &str, words: String) {
+    pub fn caveat(&mut self, id: &str, words: String) {
         self.sink.record(Event::Caveat(&Caveat::new(id, words)));
     }
 
     /// Records that traffic is missing from the ledger, so counts are lower bounds.
-    pub(crate) fn incomplete(&mut self, id: &str, words: String) {
+    pub fn incomplete(&mut self, id: &str, words: String) {
         self.sink
             .record(Event::Caveat(&Caveat::incomplete(id, words)));
     }
@@ -107,7 +131,7 @@ impl EventWriter<'_> {
 
 /// `count` followed by `words`. The first two words are a noun and a verb in the plural; a count of
 /// 1 makes both singular.
-pub(crate) fn agreeing(count: u64, words: &str) -> String {
+pub fn agreeing(count: u64, words: &str) -> String {
     let mut parts = words.splitn(3, ' ');
     let (Some(noun), Some(verb), Some(rest), 1) = (parts.next(), parts.next(), parts.next(), count)
     else {

@@ -5,18 +5,19 @@
 
 use super::coverage::{Coverage, Lacks};
 use super::ladder::{Ladder, LadderBuilder};
+use super::selection::Chosen;
 use crate::event_writer::EventWriter;
 use intact_ledger::{
     CloseKind, Connection, ConnectionId, DialFailure, Event, Failure, FingerprintKey, Nanos,
     Origin, Protocol, SetupPhase, Span,
 };
-use intact_observe::{Ending, ObservedConnection, Opaque, RunContext, TlsReading};
+use intact_observe::{Ending, ObservedConnection, Opaque, RunContext};
 use intact_wire::Side;
 use intact_wire::exchange::Exchange as Seen;
 use intact_wire::tcp::{
     Close, Flow, Limits, Run, Segment, SegmentDelay, SegmentDelays, TcpCloseKind,
 };
-use intact_wire::tls::decrypt::KeyLog;
+use intact_wire::tls::decrypt::{KeyLog, SecretCheck};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -82,13 +83,6 @@ pub(super) struct EndedConnection {
     pub(super) ladder: Option<Box<Ladder>>,
 }
 
-/// A capture may hold secrets after the packets, so all connections wait for them.
-const TLS: TlsReading = TlsReading {
-    expects_secrets: true,
-    infers_requests: false,
-    process: None,
-};
-
 /// The parts of the capture's state that a connection needs.
 struct CaptureContext<'a, 'b> {
     writer: &'a mut EventWriter<'b>,
@@ -109,7 +103,30 @@ impl RunContext for CaptureContext<'_, '_> {
     }
 
     fn add_secrets(&mut self, client_random: &[u8; 32], into: &mut KeyLog) -> bool {
-        into.copy_from(&self.writer.run.keys, client_random)
+        let lines = match &mut self.writer.run.secrets {
+            Some(secrets) => secrets.take(client_random),
+            None => return into.copy_from(&self.writer.run.keys, client_random),
+        };
+        for line in &lines {
+            // a malformed line is the program's affair
+            let _ = into.add_line(line);
+        }
+        !lines.is_empty()
+    }
+
+    fn search_secrets(&mut self, process: u32, checks: Vec<SecretCheck>) {
+        if let Some(secrets) = &mut self.writer.run.secrets {
+            secrets.search(process, checks);
+        }
+    }
+
+    fn is_searching(&self, client_random: &[u8; 32]) -> bool {
+        let secrets = self.writer.run.secrets.as_ref();
+        secrets.is_some_and(|secrets| secrets.is_searching(client_random))
+    }
+
+    fn note_lower_bound(&mut self) {
+        self.writer.run.lower_bounds += 1;
     }
 
     fn is_new_server(&mut self, origin: Option<&Origin>, product: &Arc<str>) -> bool {
@@ -138,17 +155,18 @@ impl RunContext for CaptureContext<'_, '_> {
 impl TcpConnection {
     /// A connection whose first packet was captured at `at`. `is_late`: that packet was no SYN.
     pub(super) fn new(
-        client: SocketAddr,
-        server: SocketAddr,
+        (client, server): (SocketAddr, SocketAddr),
         at: u64,
         late: bool,
+        chosen: Chosen,
         writer: &mut EventWriter<'_>,
     ) -> TcpConnection {
         let mut connection = Connection::new(writer.next_connection(), writer.nanos(at));
         connection.local = Some(client);
         connection.peer = Some(server);
         connection.open_before = late;
-        let mut observed = ObservedConnection::new(connection, late, TLS);
+        connection.owner = chosen.owner;
+        let mut observed = ObservedConnection::new(connection, late, chosen.tls);
         observed.see_packets();
         TcpConnection {
             flow: Flow::new(LIMITS),
@@ -179,6 +197,29 @@ impl TcpConnection {
     /// Its number.
     pub(super) fn id(&self) -> ConnectionId {
         self.observed.connection().id
+    }
+
+    /// Lets time pass without a packet.
+    pub(super) fn tick(&mut self, now: Nanos, writer: &mut EventWriter<'_>) {
+        let mut context = CaptureContext {
+            writer,
+            ladder: self.ladder.as_deref_mut(),
+        };
+        self.observed.tick(now, &mut context);
+    }
+
+    /// Whether secrets may come soon, though the connection is over.
+    pub(super) fn awaits_secrets(&self, writer: &mut EventWriter<'_>) -> bool {
+        let context = CaptureContext {
+            writer,
+            ladder: None,
+        };
+        self.observed.awaits_secrets(&context)
+    }
+
+    /// The process has become known in whose memory secrets may be searched.
+    pub(super) fn note_process(&mut self, process: u32) {
+        self.observed.note_process(process);
     }
 
     /// When the last packet came, in nanoseconds since 1970.

@@ -3,9 +3,9 @@
 //! Reports that a connection was opened, to which name, the duration of its handshake, and its last
 //! packet. The encrypted content is never read.
 
+use super::ladder::LadderSelection;
 use super::ladder::{Ladder, LadderBuilder};
 use super::translation::{Pair, pair};
-use crate::audit::LadderSelection;
 use crate::event_writer::EventWriter;
 use intact_ledger::{
     Close, Connection, ConnectionBytes, ConnectionId, DialFailure, Event, Failure, Origin, Scheme,

@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Protocol numbers.
 pub(super) mod protocol {
-    pub(in super::super) const TCP: u8 = 6;
-    pub(in super::super) const UDP: u8 = 17;
+    pub(crate) const TCP: u8 = 6;
+    pub(crate) const UDP: u8 = 17;
     pub(super) const AH: u8 = 51;
 }
 

@@ -4,7 +4,8 @@
 use super::quic::Quic;
 use super::tcp_connection::EndedConnection;
 use crate::event_writer::{EventWriter, agreeing};
-use intact_observe::{Opaque, Sealed};
+use intact_ledger::Event;
+use intact_observe::{Opaque, Sealed, requests_not_counted};
 use intact_wire::tls::suite_name;
 use std::collections::BTreeMap;
 
@@ -18,6 +19,8 @@ pub(super) struct CaptureLimits {
     pub(super) unheard: u64,
     /// Connections with TLS that was not decrypted, by reason.
     pub(super) sealed: BTreeMap<Sealed, u64>,
+    /// The packets come from a ring of `intact`, while the connections run.
+    pub(super) is_live: bool,
     /// There is a key log, or the captures hold secrets.
     pub(super) has_keys: bool,
     pub(super) blind_unknown: u64,
@@ -39,6 +42,8 @@ pub(super) struct CaptureLimits {
     pub(super) lookups_cut: u64,
     /// Connections that were captured under two pairs of addresses.
     pub(super) translated: u64,
+    /// Connections of HTTP/2 whose inferred requests may be more.
+    pub(super) lower_bounds: u64,
     /// Largest number of bytes kept of a packet that was cut off: the snap length.
     pub(super) snap_len: usize,
 }
@@ -79,6 +84,10 @@ impl CaptureLimits {
         for (why, &count) in &self.sealed {
             let (id, words) = match why {
                 Sealed::Suite(_) => continue,
+                Sealed::NoSecrets if self.is_live => (
+                    "tls-without-keys",
+                    "connections are encrypted, and their keys were neither logged nor found in the memory of the process: a key log that the service writes shows them (`--keylog FILE`)".to_owned(),
+                ),
                 Sealed::NoSecrets if self.has_keys => (
                     "tls-without-keys",
                     "connections are encrypted, and the key log lacks the secrets: set SSLKEYLOGFILE before the program starts".to_owned(),
@@ -218,6 +227,9 @@ impl CaptureLimits {
             );
             writer.incomplete_requests("one-direction", words);
         }
+        if self.lower_bounds > 0 {
+            writer.record(Event::Caveat(&requests_not_counted(self.lower_bounds)));
+        }
         if self.broken_off > 0 {
             let words = agreeing(
                 self.broken_off,
@@ -233,12 +245,15 @@ impl CaptureLimits {
             let words = agreeing(self.cut_packets, &words);
             writer.incomplete_requests("packets-cut", words);
         }
+        let buffer = match self.is_live {
+            true => "`--buffer` makes room for more",
+            false => "Capture with a larger buffer, e.g. `tcpdump -B 65536`",
+        };
+        let with_missing = format!(
+            "connections lack packets that their receivers acknowledged: requests in these packets are not counted. {buffer}"
+        );
         let limits = [
-            (
-                self.with_missing,
-                "packets-missing",
-                "connections lack packets that their receivers acknowledged: requests in these packets are not counted. Capture with a larger buffer, e.g. `tcpdump -B 65536`",
-            ),
+            (self.with_missing, "packets-missing", &*with_missing),
             (
                 quic.other_versions.len() as u64,
                 "quic-version-not-read",

@@ -70,7 +70,7 @@ fn link_name(link: u32) -> Option<&'static str> {
 
 /// Number of packets that cannot be decoded, by reason.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OpaquePackets(BTreeMap<Opaque, u64>);
+pub struct OpaquePackets(BTreeMap<Opaque, u64>);
 
 impl OpaquePackets {
     pub(super) fn add(&mut self, what: Opaque) {
@@ -78,12 +78,12 @@ impl OpaquePackets {
     }
 
     /// Number of packets over all reasons.
-    pub(super) fn total(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.0.values().sum()
     }
 
     /// Reasons with their counts, the most frequent first; `None` if there are no such packets.
-    pub(super) fn words(&self) -> Option<String> {
+    pub fn words(&self) -> Option<String> {
         let mut kinds: Vec<_> = self.0.iter().collect();
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         let mut words: Vec<String> = kinds
@@ -99,7 +99,7 @@ impl OpaquePackets {
     }
 
     /// How to record a readable capture.
-    pub(super) fn remedy(&self) -> &'static str {
+    pub fn remedy(&self) -> &'static str {
         match self.0.iter().max_by_key(|(_, count)| **count) {
             Some((Opaque::Link(_), _)) => {
                 "capture on one interface of Ethernet or of the loopback, e.g. `tcpdump -i eth0`"
