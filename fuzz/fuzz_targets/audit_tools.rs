@@ -1,5 +1,5 @@
-//! Any bytes after the beginning of each format that one names, so that the fuzzer need not find out
-//! how each begins: the first byte chooses the format.
+//! Any bytes after the beginning of each format that one names, so that the fuzzer need not find
+//! out how each begins: the first byte chooses the format.
 #![no_main]
 
 use intact_audit::{Audit, Input, InputOptions, KeyLog, Options};

@@ -1,6 +1,6 @@
 //! Events of the Chrome DevTools protocol: a list or lines, as puppeteer and Lighthouse keep them,
-//! or inside the messages of chromedriver's performance log. Each response names its connection, and
-//! whether an earlier request used it.
+//! or inside the messages of chromedriver's performance log. Each response names its connection,
+//! and whether an earlier request used it.
 //!
 //! Times are seconds of a monotonic clock; the first event of a request also has the time of day.
 

@@ -1,5 +1,5 @@
-//! Messages of clients about failed requests: Go, Java and Python. One table, because the words of a
-//! system call are the same in all of them. Must not decide whether a request failed.
+//! Messages of clients about failed requests: Go, Java and Python. One table, because the words of
+//! a system call are the same in all of them. Must not decide whether a request failed.
 
 use intact_ledger::Failure;
 

@@ -36,7 +36,7 @@ pub struct UpstreamFacts {
     pub requests: Option<u64>,
     /// Requests for each connection; absent unless both are known.
     pub requests_per_connection: Option<f64>,
-    /// It opens so many connections for its requests that a recording is worth it.
+    /// It opens many connections for few requests, so a recording is worth it.
     pub worth_a_watch: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Logs of load balancers with formats of their own: HAProxy's HTTP log, the access log of AWS's ALB
-//! and classic load balancer, the connection log of an ALB.
+//! Logs of load balancers with formats of their own: HAProxy's HTTP log, the access log of AWS's
+//! ALB and classic load balancer, the connection log of an ALB.
 
 use super::line::{Field, Line, LogFailure};
 use crate::fields::{protocol, tls_version, whole};

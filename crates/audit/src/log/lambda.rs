@@ -1,6 +1,6 @@
-//! Reports of AWS Lambda: `REPORT` lines, alone or in an export of CloudWatch, and `platform.report`
-//! objects. Each is an invocation, which is a request to the function. Its log does not show the
-//! connections that the function opens.
+//! Reports of AWS Lambda: `REPORT` lines, alone or in an export of CloudWatch, and
+//! `platform.report` objects. Each is an invocation, which is a request to the function. Its log
+//! does not show the connections that the function opens.
 
 use super::line::{Line, LogFailure};
 use crate::fields::whole;
