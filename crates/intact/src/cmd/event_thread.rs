@@ -5,8 +5,8 @@ use intact_ledger::{Event, Row, Sink};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Events that cross together.
-const BATCH: usize = 1024;
+/// Events that cross together. An event takes about 1 kB.
+const BATCH: usize = 128;
 /// Batches that wait at most.
 const WAITING: usize = 8;
 
