@@ -98,6 +98,8 @@ enum Admission {
     Held {
         segments: Vec<HeldSegment>,
         bytes: usize,
+        /// Too much waited: only the first segment is left, to learn whose it is.
+        is_cut: bool,
     },
 }
 
@@ -114,7 +116,7 @@ pub(super) enum Admitted {
 pub(super) struct Admissions {
     known: HashMap<Pair, Admission>,
     held_bytes: usize,
-    /// Connections that were skipped because too much of them waited.
+    /// Connections of which too much waited, except those that are another's.
     pub(super) undecided: u64,
 }
 
@@ -135,12 +137,21 @@ impl Admissions {
             Some(Admission::Skipped) if opens => {}
             Some(Admission::Read { .. }) => return Admitted::Read,
             Some(Admission::Skipped) => return Admitted::No,
-            Some(Admission::Held { segments, bytes }) => {
+            Some(Admission::Held { is_cut: true, .. }) => return Admitted::No,
+            Some(Admission::Held {
+                segments,
+                bytes,
+                is_cut,
+            }) => {
                 let size = segment.payload.len() + OVERHEAD;
                 if *bytes + size > MAX_BYTES_OF_ONE || self.held_bytes + size > MAX_BYTES {
-                    self.held_bytes -= *bytes;
+                    self.held_bytes -= std::mem::take(bytes);
                     self.undecided += 1;
-                    self.known.insert(pair, Admission::Skipped);
+                    *is_cut = true;
+                    segments.truncate(1);
+                    segments
+                        .iter_mut()
+                        .for_each(|one| one.payload = Box::default());
                 } else {
                     self.held_bytes += size;
                     *bytes += size;
@@ -168,7 +179,12 @@ impl Admissions {
                 let bytes = segment.payload.len() + OVERHEAD;
                 self.held_bytes += bytes;
                 let segments = vec![hold(source, target, segment)];
-                self.known.insert(pair, Admission::Held { segments, bytes });
+                let held = Admission::Held {
+                    segments,
+                    bytes,
+                    is_cut: false,
+                };
+                self.known.insert(pair, held);
                 Admitted::No
             }
         }
@@ -181,11 +197,16 @@ impl Admissions {
         selection: &mut impl Selection,
     ) -> Vec<(Chosen, Vec<HeldSegment>)> {
         let mut decided = Vec::new();
-        if self.held_bytes == 0 {
+        if self.held_bytes == 0 && self.undecided == 0 {
             return decided;
         }
         for admission in self.known.values_mut() {
-            let Admission::Held { segments, bytes } = admission else {
+            let Admission::Held {
+                segments,
+                bytes,
+                is_cut,
+            } = admission
+            else {
                 continue;
             };
             let Some(first) = segments.first() else {
@@ -194,7 +215,15 @@ impl Admissions {
             let choice = selection.choose(first.source, first.target, &first.segment());
             let next = match &choice {
                 Choice::Later => continue,
-                Choice::Skip => Admission::Skipped,
+                // it stays counted
+                Choice::Read(_) if *is_cut => {
+                    *admission = Admission::Skipped;
+                    continue;
+                }
+                Choice::Skip => {
+                    self.undecided -= u64::from(*is_cut);
+                    Admission::Skipped
+                }
                 Choice::Read(_) => Admission::Read {
                     start: first.head.syn.then_some(first.head.seq),
                 },
@@ -305,5 +334,16 @@ mod tests {
             );
         }
         assert_eq!((admissions.undecided, admissions.held_bytes), (1, 0));
+        // one of the service is missing, another's is not
+        for (choice, undecided) in [(Choice::Later, 1), (Choice::Skip, 0)] {
+            assert!(admissions.decide(&mut Fixed(choice)).is_empty());
+            assert_eq!(admissions.undecided, undecided);
+        }
+        for _ in 0..5 {
+            let (segment, other) = (data(&payload), ([127, 0, 0, 1], 40_001).into());
+            admissions.admit(&mut Fixed(Choice::Later), other, server(), &segment);
+        }
+        assert!(admissions.decide(&mut Fixed(read())).is_empty());
+        assert_eq!(admissions.undecided, 1);
     }
 }
