@@ -66,12 +66,16 @@ impl Bursts {
 
 /// Whether a client closes connections whatever they have carried: a pool without room does not
 /// know. A client per task, which makes some calls, closes few after the first, and all after the
-/// last. Where the client opens none after its first close, its work ends, and nothing differs.
+/// last. Where the client opens next to none after its first close, or closes next to none before
+/// its last opening, its work ends, and nothing differs.
 pub(super) fn ends_at_any_use(lives: &[&Life]) -> bool {
-    let ends = lives.iter().filter_map(|life| life.closed_after_use());
-    let first_close = ends.min().unwrap_or_default();
-    let opened_later = lives.iter().filter(|life| life.at > first_close);
-    if opened_later.count() < SEVERAL {
+    let ends = || lives.iter().filter_map(|life| life.closed_after_use());
+    let openings = || lives.iter().map(|life| life.at);
+    let first_close = ends().min().unwrap_or_default();
+    let last_opening = openings().max().unwrap_or_default();
+    let opened_later = openings().filter(|at| *at > first_close).count();
+    let closed_earlier = ends().filter(|at| *at < last_opening).count();
+    if opened_later < SEVERAL || closed_earlier < SEVERAL {
         return true;
     }
     let (mut first, mut closed, mut connections, mut uses, mut most) = (0, 0, 0, 0, 0);

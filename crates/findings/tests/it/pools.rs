@@ -317,10 +317,19 @@ fn threads_that_end_one_after_another_leave_a_full_pool() {
         let close = if calls >= 16 { at } else { 600_000 };
         rows.push((close, closed(id, close, calls)));
     }
-    rows.sort_by_key(|(at, _)| *at);
-    let rows: Vec<Value> = rows.into_iter().map(|(_, row)| row).collect();
-    let (opened, _, avoidable, warned) = outcome(&rows);
-    assert_eq!((opened, avoidable), (20.0, 0.0));
+    let sorted = |rows: &[(u64, Value)]| -> Vec<Value> {
+        let mut rows = rows.to_vec();
+        rows.sort_by_key(|(at, _)| *at);
+        rows.into_iter().map(|(_, row)| row).collect()
+    };
+    let (opened_all, _, avoidable, warned) = outcome(&sorted(&rows));
+    assert_eq!((opened_all, avoidable), (20.0, 0.0));
+    assert_eq!(warned, ["pool-too-small"]);
+    // one has no room before the last ones are opened
+    rows.push((1_000, opened(20, 1_000, SERVER, "api.example")));
+    rows.push((1_550, sent(20, 1_000, 1_550, 1)));
+    rows.push((1_560, closed(20, 1_560, 1)));
+    let (.., warned) = outcome(&sorted(&rows));
     assert_eq!(warned, ["pool-too-small"]);
 }
 
