@@ -9,7 +9,7 @@ use memchr::memchr;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 /// Bytes at the beginning that show the envelope.
 const LOOKED_AT: u64 = 64 << 10;
@@ -113,15 +113,14 @@ pub(crate) fn opened(mut content: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
     let first = lines.find(|line| !line.trim_ascii().is_empty());
     let first = first.unwrap_or_default().trim_ascii();
     let open = ENVELOPES.into_iter().find(|open| open(first).is_some());
-    let whole = io::Cursor::new(start).chain(Fails(error)).chain(content);
+    let whole = Cursor::new(start).chain(Fails(error)).chain(content);
     Ok(match open {
         Some(open) => Box::new(Lines {
             inner: BufReader::with_capacity(LOOKED_AT as usize, whole),
             open,
             line: Vec::new(),
             parts: HashMap::new(),
-            ready: Vec::new(),
-            taken: 0,
+            ready: Cursor::default(),
             error: None,
         }),
         None => Box::new(whole),
@@ -145,8 +144,7 @@ struct Lines<R> {
     /// Parts of unfinished lines by their stream.
     parts: HashMap<Vec<u8>, Vec<u8>>,
     /// Lines that were taken out and not read.
-    ready: Vec<u8>,
-    taken: usize,
+    ready: Cursor<Vec<u8>>,
     /// The error that ended the input, after its lines.
     error: Option<io::Error>,
 }
@@ -154,8 +152,9 @@ struct Lines<R> {
 impl<R: Read> Lines<R> {
     /// Takes the next line out. Returns whether there was one.
     fn fill(&mut self) -> io::Result<bool> {
-        self.ready.clear();
-        self.taken = 0;
+        self.ready.set_position(0);
+        let ready = self.ready.get_mut();
+        ready.clear();
         if let Some(error) = self.error.take() {
             return Err(error);
         }
@@ -167,19 +166,19 @@ impl<R: Read> Lines<R> {
         if self.line.is_empty() {
             // a part without its end is a line that was cut
             let last = self.parts.drain().map(|(_, part)| part);
-            self.ready = last.collect::<Vec<_>>().join(&b'\n');
+            *ready = last.collect::<Vec<_>>().join(&b'\n');
             return match self.error.take() {
-                Some(error) if self.ready.is_empty() => Err(error),
+                Some(error) if ready.is_empty() => Err(error),
                 error => {
                     self.error = error;
-                    Ok(!self.ready.is_empty())
+                    Ok(!ready.is_empty())
                 }
             };
         }
         let is_whole = self.line.ends_with(b"\n");
         let line = self.line.trim_ascii_end();
         let Some(content) = (self.open)(line).filter(|_| is_whole) else {
-            self.ready.extend(&self.line);
+            ready.extend(&self.line);
             return Ok(true);
         };
         if !content.is_last && self.parts.len() < STREAMS {
@@ -190,26 +189,22 @@ impl<R: Read> Lines<R> {
             return Ok(true);
         }
         if let Some(part) = self.parts.get_mut(content.stream) {
-            self.ready.append(part);
+            ready.append(part);
         }
-        self.ready.extend(&*content.text);
-        self.ready.push(b'\n');
+        ready.extend(&*content.text);
+        ready.push(b'\n');
         Ok(true)
     }
 }
 
 impl<R: Read> Read for Lines<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        while self.taken == self.ready.len() {
-            if !self.fill()? {
-                return Ok(0);
+        loop {
+            let read = self.ready.read(into)?;
+            if read > 0 || into.is_empty() || !self.fill()? {
+                return Ok(read);
             }
         }
-        let left = &self.ready[self.taken..];
-        let len = left.len().min(into.len());
-        into[..len].copy_from_slice(&left[..len]);
-        self.taken += len;
-        Ok(len)
     }
 }
 
@@ -220,7 +215,7 @@ mod tests {
 
     fn lines(text: &str) -> String {
         let mut read = String::new();
-        let content = Box::new(io::Cursor::new(text.to_owned().into_bytes()));
+        let content = Box::new(Cursor::new(text.to_owned().into_bytes()));
         opened(content).unwrap().read_to_string(&mut read).unwrap();
         read
     }
@@ -264,7 +259,7 @@ mod tests {
         fn no_bytes_are_trouble(envelope in 0..5_usize, bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let start = ["", "2026-11-21T08:00:00.1Z stdout P ", "{\"log\":\"", "a | ", "[pod/a/b] "][envelope];
             let content = [start.as_bytes(), &bytes].concat();
-            opened(Box::new(io::Cursor::new(content))).unwrap().read_to_end(&mut Vec::new()).unwrap();
+            opened(Box::new(Cursor::new(content))).unwrap().read_to_end(&mut Vec::new()).unwrap();
         }
     }
 }

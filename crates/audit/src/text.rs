@@ -2,7 +2,7 @@
 //! other programs of Windows write both. Must not touch an input without a mark.
 
 use std::char::{REPLACEMENT_CHARACTER, decode_utf16};
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 
 /// Bytes of UTF-16 that are decoded together.
 const BLOCK: usize = 16 << 10;
@@ -44,8 +44,7 @@ pub(crate) struct Utf16<R> {
     /// Bytes that were read and not decoded: a half of a unit, or of a pair.
     rest: Vec<u8>,
     /// Text that was decoded and not taken.
-    decoded: Vec<u8>,
-    taken: usize,
+    decoded: Cursor<Vec<u8>>,
 }
 
 impl<R: Read> Utf16<R> {
@@ -54,8 +53,7 @@ impl<R: Read> Utf16<R> {
             inner,
             is_big_endian,
             rest: Vec::new(),
-            decoded: Vec::new(),
-            taken: 0,
+            decoded: Cursor::default(),
         }
     }
 
@@ -82,34 +80,30 @@ impl<R: Read> Utf16<R> {
         };
         self.rest.drain(..used);
         let letters = decode_utf16(units).map(|letter| letter.unwrap_or(REPLACEMENT_CHARACTER));
-        self.decoded = letters.collect::<String>().into_bytes();
-        self.taken = 0;
+        self.decoded = Cursor::new(letters.collect::<String>().into_bytes());
         Ok(read > 0)
     }
 }
 
 impl<R: Read> Read for Utf16<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        while self.taken == self.decoded.len() {
-            if !self.fill()? && self.decoded.is_empty() {
-                return Ok(0);
+        loop {
+            let read = self.decoded.read(into)?;
+            let is_served = read > 0 || into.is_empty();
+            if is_served || !self.fill()? && self.decoded.get_ref().is_empty() {
+                return Ok(read);
             }
         }
-        let left = &self.decoded[self.taken..];
-        let len = left.len().min(into.len());
-        into[..len].copy_from_slice(&left[..len]);
-        self.taken += len;
-        Ok(len)
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
     /// Reads at most this number of bytes at a time.
-    struct Slow<'a>(&'a [u8], usize);
+    pub(crate) struct Slow<'a>(pub(crate) &'a [u8], pub(crate) usize);
 
     impl Read for Slow<'_> {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {

@@ -4,9 +4,7 @@
 use super::history::{End, History, Life};
 use super::open_connection::{HAND_BACK, PoolOwner};
 use super::open_reason::OpenReason;
-use super::pool_replay::{
-    Full, Intervals, PoolReplay, Renewal, busy, is_reusing, kept, last_use, peak,
-};
+use super::pool_replay::{Full, Intervals, PoolReplay, Renewal, busy, kept, last_use, peak};
 use intact_ledger::{Nanos, Span, StackId};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -81,7 +79,7 @@ impl Causes {
             }
             let next_to_idle = reasons.get(&OpenReason::IdleExisted).unwrap_or(&0);
             *idle.entry(owner).or_default() += next_to_idle;
-            let is_mixed = !is_reusing(lives) && is_mixed(&reasons);
+            let is_mixed = !replay.is_reusing && is_mixed(&reasons);
             explain_idle(&mut reasons, lives);
             if is_mixed {
                 let of_process = mixed.entry(owner).or_default();
@@ -93,7 +91,7 @@ impl Causes {
         }
         for (pool @ (destination, owner, _), mut reasons, is_mixed) in all_reasons {
             let (lives, replay) = (&pools[&pool], &replays[&pool]);
-            let is_reusing = is_reusing(lives);
+            let is_reusing = replay.is_reusing;
             let of_process = mixed.get(&owner).filter(|_| is_mixed);
             let of_process = of_process.and_then(|all| most_frequent(all, |_| true));
             let is_collected = idle.get(&owner).is_some_and(|idle| *idle >= SEVERAL)
@@ -357,10 +355,8 @@ struct Processes {
 impl Processes {
     fn of(pools: &Pools<'_>, replays: &Replays<'_>) -> Processes {
         let mut ended: HashMap<usize, Vec<(Nanos, PoolOwner)>> = HashMap::new();
-        let held: BTreeMap<PoolKey, Intervals> = pools
-            .iter()
-            .map(|(pool, lives)| (*pool, replays[pool].held(lives)))
-            .collect();
+        let held = replays.iter().map(|(pool, replay)| (*pool, replay.held()));
+        let held: BTreeMap<PoolKey, Intervals> = held.collect();
         let mut each: HashMap<usize, Vec<&Intervals>> = HashMap::new();
         for ((destination, ..), intervals) in &held {
             each.entry(*destination).or_default().push(intervals);

@@ -29,7 +29,7 @@ const RESTS_LONG: u64 = 4;
 const MARGIN_QUANTILE: f64 = 0.9;
 
 /// Intervals of several connections; answers how many contain a moment.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Intervals {
     starts: Vec<Nanos>,
     ends: Vec<Nanos>,
@@ -212,7 +212,7 @@ pub(super) fn busy(lives: &[&Life]) -> Vec<Span> {
 }
 
 /// Whether any connection of a pool carried a second exchange.
-pub(super) fn is_reusing(lives: &[&Life]) -> bool {
+fn is_reusing(lives: &[&Life]) -> bool {
     lives.iter().any(|life| life.carried > 1)
 }
 
@@ -229,7 +229,7 @@ pub(super) struct PoolReplay<'a> {
     lives: &'a [&'a Life],
     margin: u64,
     /// Whether any connection carried a second exchange.
-    is_reusing: bool,
+    pub(super) is_reusing: bool,
     /// When connections could have taken a request, beyond doubt.
     idle: Intervals,
     /// When connections that multiplex could take a stream.
@@ -677,10 +677,10 @@ impl<'a> PoolReplay<'a> {
 
     /// When other processes would need a connection of their own, although this pool has one: it is
     /// idle, or the pool keeps what it opens.
-    pub(super) fn held(&self, lives: &[&Life]) -> Intervals {
+    pub(super) fn held(&self) -> Intervals {
         match self.is_reusing {
-            true => Intervals::new(lives.iter().map(|life| (life.at, life.until()))),
-            false => idle(lives, self.margin),
+            true => Intervals::new(self.lives.iter().map(|life| (life.at, life.until()))),
+            false => self.idle.clone(),
         }
     }
 

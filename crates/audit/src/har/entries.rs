@@ -175,17 +175,8 @@ impl Splitter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::tests::Slow;
     use proptest::prelude::*;
-
-    /// Reads at most this number of bytes at a time.
-    struct Slow<'a>(&'a [u8], usize);
-
-    impl Read for Slow<'_> {
-        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-            let len = self.1.min(into.len());
-            self.0.read(&mut into[..len])
-        }
-    }
 
     fn split(text: &str, step: usize) -> (Vec<String>, serde_json::Result<String>) {
         let mut entries = Vec::new();

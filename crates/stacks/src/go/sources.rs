@@ -129,7 +129,7 @@ mod tests {
                 CodeKind::Library,
             ),
             (
-                "/root/go/pkg/mod/github.com/x/y@v1.2.3/z.go",
+                "/home/someone/go/pkg/mod/github.com/x/y@v1.2.3/z.go",
                 "github.com/x/y@v1.2.3/z.go",
                 CodeKind::Library,
             ),

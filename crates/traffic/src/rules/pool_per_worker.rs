@@ -26,13 +26,12 @@ pub(super) static RULE: RuleRow = RuleRow {
 };
 
 fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
-    let opened = |at: usize, of: &Attribution<'_>| of.openings(at, OpenReason::OtherProcess);
     let destinations = attribution.destinations();
     // where none is used again, that others are idle is no reason
     let reusing = destinations.filter(|(.., counts)| counts.reused > 0);
     let reusing: Vec<usize> = reusing.map(|(at, ..)| at).collect();
     let found = reusing.into_iter().filter_map(|at| {
-        let opened = opened(at, attribution);
+        let opened = attribution.openings(at, OpenReason::OtherProcess);
         let is_several = opened >= MANY || opened.min(attribution.left(at)) >= LEAST;
         let one =
             is_several.then(|| attribution.claim_at(at, &[OpenReason::OtherProcess], 0))??;
