@@ -4,6 +4,7 @@
 //! Must not know why a single connection was opened.
 
 use super::history::Life;
+use super::pool_replay::Intervals;
 use intact_ledger::Nanos;
 
 /// Openings, or closes, that follow each other on average in bursts.
@@ -12,13 +13,20 @@ const CLUSTER: usize = 3;
 const SAME: f64 = 0.7;
 /// Moments between bursts from which on they show a pool.
 const SEVERAL: usize = 3;
-/// The least probability of what happens by chance.
-const BY_CHANCE: f64 = 0.02;
+/// Uses before a close, and as many after it, that it is compared with.
+const NEAR: usize = 10;
+/// Standard deviations that chance exceeds rarely.
+const BEYOND_CHANCE: f64 = 2.0;
+/// And those that it does not exceed, though closes next to each other are not independent.
+const FAR_BEYOND_CHANCE: f64 = 4.0;
+/// How many times greater than by chance the square of ranks is where each close is the last use of
+/// a task of the same number.
+const WIDER: f64 = 2.0;
 
 /// A pool whose connections are opened in bursts, and closed after them.
 #[derive(Clone, Copy)]
 pub(super) struct Bursts {
-    /// Connections that stay open between the closes of one burst and the openings of the next, at
+    /// Connections that stay idle between the closes of one burst and the openings of the next, at
     /// most of these moments.
     pub(super) kept: usize,
     /// Connections that were kept over such a moment, and closed right after a later response.
@@ -42,9 +50,14 @@ impl Bursts {
         let mut ends: Vec<Nanos> = used().map(|life| life.until()).collect();
         openings.sort_unstable();
         ends.sort_unstable();
+        let uses = used().flat_map(|life| &life.uses);
+        let busy = Intervals::new(uses.map(|one| (one.span.start, one.span.end)));
         let until = |times: &[Nanos], at: Nanos| times.partition_point(|time| *time <= at);
-        let open = |at: &Nanos| until(&openings, *at).saturating_sub(until(&ends, *at));
-        let mut kept: Vec<usize> = between.iter().map(open).collect();
+        let idle = |at: &Nanos| {
+            let open = until(&openings, *at).saturating_sub(until(&ends, *at));
+            open.saturating_sub(busy.at(*at))
+        };
+        let mut kept: Vec<usize> = between.iter().map(idle).collect();
         kept.sort_unstable();
         let usual = *kept.get(kept.len() / 2)?;
         let same = kept.iter().filter(|one| **one == usual).count();
@@ -65,42 +78,53 @@ impl Bursts {
 }
 
 /// Whether a client closes connections whatever they have carried: a pool without room does not
-/// know. A client per task, which makes some calls, closes few after the first, and all after the
-/// last. Where the client opens next to none after its first close, or closes next to none before
-/// its last opening, its work ends, and nothing differs.
-pub(super) fn ends_at_any_use(lives: &[&Life]) -> bool {
-    let ends = || lives.iter().filter_map(|life| life.closed_after_use());
-    let openings = || lives.iter().map(|life| life.at);
-    let first_close = ends().min().unwrap_or_default();
-    let last_opening = openings().max().unwrap_or_default();
-    let opened_later = openings().filter(|at| *at > first_close).count();
-    let closed_earlier = ends().filter(|at| *at < last_opening).count();
-    if opened_later < SEVERAL || closed_earlier < SEVERAL {
-        return true;
+/// know. A client per task closes each after the last call of its task, so next to connections that
+/// have carried fewer. What is near in time is compared, before and after each close: the number of
+/// requests grows as long as the program runs. What it closes from `until` on is its end. Where
+/// connections `are_left` at the end, which tasks do not leave, it takes more to show tasks.
+pub(super) fn ends_at_any_use(lives: &[&Life], until: Nanos, are_left: bool) -> bool {
+    let uses = lives.iter().flat_map(|life| {
+        let followed = life.uses.len().saturating_sub(1);
+        let ends = life.uses[..followed].iter().map(|one| one.span.end);
+        ends.zip(1..)
+    });
+    let mut returns: Vec<(Nanos, usize)> = uses.collect();
+    returns.sort_unstable();
+    let is_closed = |life: &&&Life| life.closed_after_use().is_some_and(|at| at < until);
+    let closed = lives.iter().filter(is_closed);
+    let ranks = closed.filter_map(|life| rank(&returns, life.last_end()?, life.uses.len()));
+    let (mut sum, mut squares, mut variance) = (0.0, 0.0, 0.0);
+    for (rank, own) in ranks {
+        sum += rank;
+        squares += rank * rank;
+        variance += own;
     }
-    let (mut first, mut closed, mut connections, mut uses, mut most) = (0, 0, 0, 0, 0);
-    for life in lives.iter().filter(|life| life.carried > 0) {
-        let is_closed = u64::from(life.closed_after_use().is_some());
-        first += if life.carried == 1 { is_closed } else { 0 };
-        closed += is_closed;
-        connections += 1;
-        uses += life.carried;
-        most = most.max(life.carried);
-    }
-    let share = closed as f64 / uses.max(1) as f64;
-    let connections = f64::from(connections);
-    // connections that would carry more than any did, were each use the last one by chance
-    let beyond = connections * (1.0 - share).powf(most as f64);
-    at_most(first, connections * share) >= BY_CHANCE && at_most(0, beyond) >= BY_CHANCE
+    let is_same = squares > WIDER * variance;
+    let limit = if are_left && !is_same {
+        FAR_BEYOND_CHANCE
+    } else {
+        BEYOND_CHANCE
+    };
+    sum <= limit * variance.sqrt()
 }
 
-/// The probability of at most N events where `mean` are expected (Poisson).
-fn at_most(events: u64, mean: f64) -> f64 {
-    let mut term = (-mean).exp();
-    let mut sum = term;
-    for nth in 1..=events {
-        term *= mean / nth as f64;
-        sum += term;
+/// The rank of a close among the uses next to it that another one followed, from -0.5 to 0.5, and
+/// the variance of that rank if it was one of them at random. None at the start and at the end,
+/// where few uses are before or after it: all end with their highest number.
+fn rank(returns: &[(Nanos, usize)], at: Nanos, carried: usize) -> Option<(f64, f64)> {
+    let before = returns.partition_point(|(end, _)| *end <= at);
+    let near = NEAR.min(before).min(returns.len() - before);
+    if 2 * near < NEAR {
+        return None;
     }
-    sum
+    let near = returns[before - near..before + near].iter();
+    let mut near: Vec<usize> = near.map(|(_, nth)| *nth).chain([carried]).collect();
+    near.sort_unstable();
+    let among = |nth: usize| {
+        let below = near.partition_point(|other| *other < nth);
+        let up_to = near.partition_point(|other| *other <= nth);
+        (below + up_to) as f64 / (2 * near.len()) as f64 - 0.5
+    };
+    let squares = near.iter().map(|nth| among(*nth).powi(2));
+    Some((among(carried), squares.sum::<f64>() / near.len() as f64))
 }

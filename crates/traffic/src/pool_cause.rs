@@ -101,6 +101,13 @@ impl Causes {
                 true => Some(OpenReason::IdleExisted),
                 false => of_process,
             };
+            // a thread that does not run holds a connection that looks idle
+            let is_full = || {
+                let others = reasons.iter().filter(|(why, _)| is_of_another(**why));
+                let others: u64 = others.map(|(_, openings)| openings).sum();
+                replay.full().is_some_and(|full| full.is_shared) && others < SEVERAL
+            };
+            let of_process = of_process.or_else(|| is_full().then_some(OpenReason::PoolFull));
             unify(&mut reasons, is_reusing, of_process);
             let is_single = lives.iter().all(|life| life.streams.is_none());
             if let (PoolOwner::Process(_), Some(span), true) = (owner, held(lives), is_single) {
@@ -112,11 +119,14 @@ impl Causes {
                 let growth = reasons.get(&OpenReason::Growth).copied();
                 *causes.growth.entry(destination).or_default() += growth.unwrap_or(0);
             }
+            // a pool has one cause
+            let has_other = reasons.keys().any(|why| is_of_another(*why));
             let all = causes.reasons.entry(destination).or_default();
             for (why, openings) in reasons {
                 *all.entry(why).or_default() += openings;
             }
-            if let Some(full) = replay.full() {
+            if let Some(mut full) = replay.full() {
+                full.is_only_cause = !has_other;
                 let known = causes.full.entry(destination).or_insert(full);
                 if known.closed < full.closed {
                     *known = full;
@@ -408,6 +418,11 @@ fn is_of_client(why: OpenReason) -> bool {
         why,
         IdleExisted | PoolFull | ClientAtOnce | ClientIdle | Evicted | PerCall
     )
+}
+
+/// Whether a client with a full pool did not open for it, nor for its idle limit.
+fn is_of_another(why: OpenReason) -> bool {
+    is_of_client(why) && !matches!(why, OpenReason::PoolFull | OpenReason::ClientIdle)
 }
 
 /// Assigns the openings next to an idle connection to what the client did with others, where that

@@ -256,6 +256,8 @@ pub(super) struct Full {
     /// Whether as many were idle for good when the last one was closed. Workers that end close
     /// their own connections, and keep none.
     pub(super) is_shared: bool,
+    /// Whether nothing else that a client does explains its openings.
+    pub(super) is_only_cause: bool,
 }
 
 /// A connection that the client closed right after a response.
@@ -368,21 +370,35 @@ impl Room {
     }
 }
 
-/// Whether about as many connections as a pool keeps were left: workers that end keep none.
-fn is_shared(lives: &[&Life], dropped: &[Dropped], kept: u64) -> bool {
-    left(lives, dropped) as f64 >= (AS_MANY * kept as f64).max(LEFT)
+impl Full {
+    /// Where about as many connections as a pool seems to keep were left, workers share it: those
+    /// that end keep none. What it left is what it keeps, for those in hand look idle before.
+    fn of(lives: &[&Life], dropped: &[Dropped], kept: u64, closed: u64) -> Full {
+        let left = left(lives, dropped) as u64;
+        let is_shared = left as f64 >= (AS_MANY * kept as f64).max(LEFT);
+        Full {
+            kept: if is_shared { kept.min(left) } else { kept },
+            closed,
+            is_shared,
+            is_only_cause: true,
+        }
+    }
 }
 
-/// How many connections were idle for good when the last one was closed after use, and for longer
-/// than the closed ones.
+/// How many connections were idle for good when the last one was closed after use, or when the
+/// client closed what it had kept, and for longer than the closed ones.
 fn left(lives: &[&Life], dropped: &[Dropped]) -> usize {
     let over = dropped.iter().map(|one| one.at).max().unwrap_or_default();
     // the shortest one is of a connection that no thread had in hand
     let idle = dropped.iter().map(|one| one.at.since(one.span.end));
     let usual = idle.min().unwrap_or_default();
+    let together = closed_together(lives).unwrap_or(Nanos(u64::MAX));
     let is_left = |life: &&&Life| {
-        let end = life.last_end().filter(|end| *end <= over);
-        end.is_some_and(|end| life.until().since(end) > LONGER * usual && life.until() > over)
+        let (end, until) = (life.last_end(), life.until());
+        end.is_some_and(|end| {
+            let is_kept = (end <= over && until > over) || until >= together;
+            is_kept && until.since(end) > LONGER * usual
+        })
     };
     lives.iter().filter(is_left).count()
 }
@@ -411,13 +427,7 @@ fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
         return None;
     }
     if let Some(bursts) = bursts.filter(|bursts| bursts.closed >= CLOSED_LATER) {
-        let kept = bursts.kept as u64;
-        let is_shared = is_shared(lives, &dropped, kept);
-        return Some(Full {
-            kept,
-            closed,
-            is_shared,
-        });
+        return Some(Full::of(lives, &dropped, bursts.kept as u64, closed));
     }
     dropped.sort_unstable_by_key(|one| one.kept);
     // those that a thread has in hand look idle too, so the number may be too high and not too low
@@ -434,17 +444,13 @@ fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
     if (again as f64) < AGAIN * full.len() as f64 && room.ignored > 1.0 - NEARLY {
         return None;
     }
-    if bursts.is_none() && !ends_at_any_use(lives) {
+    let full_pool = Full::of(lives, &dropped, kept, closed);
+    if bursts.is_none() && !ends_at_any_use(lives, closed_together(lives)?, full_pool.is_shared) {
         return None;
     }
     // calls in turn, each with a client, leave the same traces next to a single kept connection
     let is_clear = kept > 1 || closed > 0 || peak(full.iter().map(|one| one.span)) > 1;
-    let is_shared = is_shared(lives, &dropped, kept);
-    is_clear.then_some(Full {
-        kept,
-        closed,
-        is_shared,
-    })
+    is_clear.then_some(full_pool)
 }
 
 /// Within which time, in nanoseconds, a program that ends closes its connections.
@@ -465,7 +471,7 @@ const NEARLY: f64 = 0.7;
 const AGAIN: f64 = 0.3;
 /// The part of the usual number of idle connections that counts as the same number: which of them a
 /// thread has in hand is not seen.
-const AS_MANY: f64 = 0.6;
+const AS_MANY: f64 = 0.5;
 
 /// Most spans at the same time.
 pub(super) fn peak(spans: impl Iterator<Item = Span>) -> u64 {

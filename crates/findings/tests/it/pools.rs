@@ -4,6 +4,7 @@ use super::traffic_rules::{exchange, of_rule};
 use intact_ledger::{Evidence, Producer, Row, Run, Sink, Vantage};
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 const US: u64 = 1_000;
 
@@ -295,9 +296,80 @@ fn tasks(calls_of: impl Fn(u64) -> u64) -> Vec<Value> {
 
 #[test]
 fn a_client_per_task_of_several_calls_is_no_full_pool() {
-    for rows in [tasks(|_| 3), tasks(|id| 1 + id * 3 % 5)] {
+    // a multiplier of each seed spreads the numbers of calls from 1 to 6
+    let random =
+        |seed: u64| move |id: u64| 1 + (id + 1).wrapping_mul(seed * 2_654_435_761) % 97 % 6;
+    let random = (1..30).map(|seed| tasks(random(seed)));
+    for rows in [tasks(|_| 3), tasks(|id| 1 + id * 3 % 5)]
+        .into_iter()
+        .chain(random)
+    {
         let (opened, _, _, warned) = outcome(&rows);
         assert_eq!((opened, warned), (40.0, vec!["new-connection-per-request"]));
+    }
+}
+
+/// Twenty threads of 15 calls share a pool that keeps ten connections, the last that came back
+/// first. On a busy machine each step takes a time of its own.
+fn shared_pool(seed: u64) -> Vec<Value> {
+    let mut random = seed;
+    let mut up_to = |most: u64| {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (random >> 33) % most
+    };
+    let mut rows: Vec<(u64, Value)> = Vec::new();
+    // when a thread does its next step, the calls that are left, and the connection that it has
+    let mut steps: BTreeMap<(u64, u64), (u64, Option<u64>)> = BTreeMap::new();
+    for thread in 0..20 {
+        steps.insert((up_to(30_000), thread), (15, None));
+    }
+    let mut pool: Vec<u64> = Vec::new();
+    let mut carried: Vec<u64> = Vec::new();
+    while let Some(((at, thread), (calls, has))) = steps.pop_first() {
+        if let Some(id) = has {
+            match pool.len() < 10 {
+                true => pool.push(id),
+                false => rows.push((at, closed(id, at, carried[id as usize]))),
+            }
+        }
+        if calls == 0 {
+            continue;
+        }
+        let id = pool.pop().unwrap_or_else(|| {
+            carried.push(0);
+            let id = carried.len() as u64 - 1;
+            rows.push((at, opened(id, at, SERVER, "api.example")));
+            id
+        });
+        carried[id as usize] += 1;
+        let nth = carried[id as usize];
+        let sent_at = if nth == 1 { at } else { at + up_to(3_000) };
+        let end = sent_at + 5_000 + up_to(20_000);
+        rows.push((end, sent(id, sent_at, end, nth)));
+        let late = up_to(10) / 9 * up_to(30_000);
+        let back = (end + 500 + up_to(6_000) + late, thread);
+        steps.insert(back, (calls - 1, Some(id)));
+    }
+    let end = rows.iter().map(|(at, _)| *at).max().unwrap() + 1_000;
+    let left = pool
+        .iter()
+        .map(|id| (end, closed(*id, end, carried[*id as usize])));
+    rows.extend(left.collect::<Vec<_>>());
+    rows.sort_by_key(|(at, _)| *at);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+#[test]
+fn a_shared_pool_without_room_is_found_whatever_the_moments_are() {
+    for seed in 0..50 {
+        eprintln!("SEED {seed}");
+        let (opened, .., warned) = outcome(&shared_pool(seed));
+        assert!(opened >= 20.0, "{seed}");
+        if warned != ["pool-too-small"] {
+            eprintln!("BAD {seed} {opened} {warned:?}");
+        }
     }
 }
 

@@ -51,7 +51,10 @@ fn closed_after_bursts(attribution: &Attribution<'_>) -> Vec<Finding> {
     let found = attribution.destinations().filter_map(|(destination, name, _)| {
         let full = attribution.full_pool(destination)?;
         let needed = attribution.needed(destination);
-        closes_many(full, needed).then(|| {
+        // a pool has one cause; without avoidable openings there is no other
+        let avoidable = attribution.counts(destination).opened - needed;
+        let is_cause = full.is_only_cause || avoidable < CLOSED;
+        (is_cause && closes_many(full, needed)).then(|| {
             let said = "the pool closed connections after use, because it keeps fewer than were in use: the next burst opens them again";
             let evidence = statement!(
                 "up to {at_once} at the same time",
