@@ -373,6 +373,31 @@ fn a_request_is_a_retry_only_of_the_same_process_and_until_it_is_answered() {
 }
 
 #[test]
+fn the_next_request_of_a_loop_that_pauses_is_no_retry() {
+    let broken = Outcome::Failed(Failure::Reset);
+    // 20 ms after each response
+    let next = |at| {
+        [
+            (1, 0, 5, Outcome::Ok),
+            (1, 25, 30, broken),
+            (2, at, at + 5, Outcome::Ok),
+        ]
+    };
+    assert_eq!(retries(&next(50), [7; 3]), 0, "after the usual pause");
+    assert_eq!(retries(&next(31), [7; 3]), 1, "sooner");
+    let without_pause = [
+        (1, 0, 5, Outcome::Ok),
+        (1, 6, 10, broken),
+        (2, 11, 15, Outcome::Ok),
+    ];
+    assert_eq!(
+        retries(&without_pause, [7; 3]),
+        1,
+        "a loop that does not pause shows nothing"
+    );
+}
+
+#[test]
 fn a_heartbeat_is_no_retry_of_the_beat_before_it() {
     let broken = Outcome::Failed(Failure::Reset);
     let beat = |connection, at, outcome| (connection, at, at + 20, outcome);

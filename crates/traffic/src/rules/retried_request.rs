@@ -1,7 +1,7 @@
 //! `retried-request`: the same request was sent again on another connection.
 
 use super::{Attribution, Fold, KEPT, RuleRow, is_unsafe};
-use crate::Context;
+use crate::{Context, HAND_BACK};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Statement, Value, requests, statement, text};
 use intact_ledger::{
@@ -11,10 +11,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// A request that comes so long after the failure of its like, in nanoseconds, is a new one.
 const SOON: u64 = 10_000_000_000;
-/// A request that comes sooner after the failure, in nanoseconds, is a retry whatever the program's
-/// rhythm is.
+/// A request that comes sooner after the failure, in nanoseconds, does not show a heartbeat.
 const AT_ONCE: u64 = 100_000_000;
-/// From this share of the usual interval of equal requests on, the program sends the next one by
+/// From this share of the usual interval or pause of equal requests on, the program sends the next one by
 /// itself.
 const ON_TIME: f64 = 0.75;
 
@@ -22,9 +21,9 @@ pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "retried-request",
         what: "A request failed with its connection and was sent again on another one. The library reports nothing, and the server may process the request twice.",
-        evidence: "Within 10 s of a failure, the same fingerprint (method, full target, body) by the same process to the same destination on another connection. The failure broke the connection before the response was complete, and no equal request got a response in between. A retry that the producer recorded counts, too. Of equal requests at intervals (a heartbeat, a poll), only a sooner one is a retry. In a function: within the same invocation. Needs visible requests.",
+        evidence: "Within 10 s of a failure, the same fingerprint (method, full target, body) by the same process to the same destination on another connection. The failure broke the connection before the response was complete, and no equal request got a response in between. A retry that the producer recorded counts, too. Of equal requests at intervals (a heartbeat, a poll) or in a loop that pauses, only one that comes sooner than the next would is a retry. In a function: within the same invocation. Needs visible requests.",
         threshold: "One is enough. An error where the method is not idempotent (RFC 9110 section 9.2.2), else informational.",
-        false_positives: "A person who presses the button again; the first two beats of a heartbeat.",
+        false_positives: "A person who presses the button again; the first two beats of a heartbeat; a loop without pauses that sends the same request each time and goes on after a failure.",
         fix: "Remove the cause (`stale-reuse`, resets). Let the library retry idempotent requests only, and give the others an idempotency key",
         risk: "Without retries, each connection that ends while idle becomes an error of the program",
         needs: &[Evidence::Repeats],
@@ -95,13 +94,23 @@ struct Rhythm {
     last: Nanos,
     /// The shortest interval between two starts, in nanoseconds.
     interval: Option<u64>,
+    /// The end of the last one, if it got a response.
+    answered: Option<Nanos>,
+    /// The shortest pause between a response and the next one, in nanoseconds.
+    pause: Option<u64>,
 }
 
 impl Rhythm {
-    /// Whether a request at `at` is the program's next one.
-    fn expects(self, at: Nanos) -> bool {
-        let interval = self.interval.map(|interval| interval as f64 * ON_TIME);
-        interval.is_some_and(|least| at.since(self.last) as f64 >= least)
+    /// Whether a request at `at`, after a failure at `failed`, is the program's next one: it keeps
+    /// the interval of a heartbeat, or the pause of a loop.
+    fn expects(self, at: Nanos, failed: Nanos) -> bool {
+        let is_on_time = |time: u64, usual: Option<u64>| {
+            usual.is_some_and(|usual| time as f64 >= usual as f64 * ON_TIME)
+        };
+        let pause = at.since(failed);
+        let has_pause = self.pause.is_some_and(|pause| pause >= HAND_BACK);
+        (has_pause && is_on_time(pause, self.pause))
+            || (is_on_time(at.since(self.last), self.interval) && pause > AT_ONCE)
     }
 }
 
@@ -130,11 +139,8 @@ impl RetriedRequest {
             && exchange.connection != broken.connection
             && sender.may_be(broken.sender)
             && exchange.at.since(broken.end) <= SOON;
-        let is_beat = self
-            .rhythms
-            .get(&request)
-            .is_some_and(|rhythm| rhythm.expects(exchange.at))
-            && exchange.at.since(broken.end) > AT_ONCE;
+        let rhythm = self.rhythms.get(&request);
+        let is_beat = rhythm.is_some_and(|rhythm| rhythm.expects(exchange.at, broken.end));
         let began = (again && !is_beat).then_some(broken.at);
         // what comes after the response is a request of its own
         let is_answered = exchange.outcome == Outcome::Ok && exchange.end >= broken.end;
@@ -146,7 +152,8 @@ impl RetriedRequest {
 
     /// Notes when a request was sent, and drops the doubtful retry before it if that was a beat of
     /// the same rhythm.
-    fn note(&mut self, request: Request, at: Nanos) {
+    fn note(&mut self, request: Request, exchange: &Exchange) {
+        let at = exchange.at;
         let known = self.rhythms.get(&request).copied();
         if known.is_none() && self.rhythms.len() >= KEPT {
             return;
@@ -158,8 +165,17 @@ impl RetriedRequest {
             self.take(retry);
         }
         let shortest = known.and_then(|rhythm| rhythm.interval);
-        let interval = shortest.into_iter().chain(interval).min();
-        self.rhythms.insert(request, Rhythm { last: at, interval });
+        let answered = known.and_then(|rhythm| rhythm.answered);
+        let pause = answered.map(|end| if at < end { 0 } else { at.since(end) });
+        let shortest_pause = known.and_then(|rhythm| rhythm.pause);
+        let is_answered = exchange.outcome == Outcome::Ok;
+        let rhythm = Rhythm {
+            last: at,
+            interval: shortest.into_iter().chain(interval).min(),
+            answered: is_answered.then_some(exchange.end),
+            pause: shortest_pause.into_iter().chain(pause).min(),
+        };
+        self.rhythms.insert(request, rhythm);
     }
 
     fn take(&mut self, retry: Retry) {
@@ -265,7 +281,7 @@ impl Fold for RetriedRequest {
             };
             self.decide(exchange, first, retry);
         } else if let Some(request) = request {
-            self.note(request, exchange.at);
+            self.note(request, exchange);
         }
         if let Some(request) = request {
             self.remember(request, exchange, sender);
