@@ -31,7 +31,7 @@ use intact_document::finding::Finding;
 use intact_document::traffic_readings::TrafficReadings;
 use intact_document::unobserved::Unobserved;
 use intact_ledger::{CONNECTIONS_NOT_FOLLOWED, Caveat, Event, Invocation, Run, Sink};
-use intact_traffic::TrafficAnalysis;
+use intact_traffic::{NextStep, TrafficAnalysis, next_steps};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use traffic::Traffic;
@@ -73,6 +73,8 @@ pub struct LambdaFacts {
     /// What stands out in the traffic of each variant; with several the subject begins with its
     /// name.
     pub findings: Vec<Finding>,
+    /// The commands to run next: the gate of the finding that matters most.
+    pub next: Vec<NextStep>,
     /// What limits the figures.
     pub caveats: Vec<Caveat>,
     /// Every invocation.
@@ -148,9 +150,11 @@ impl Invocations {
         };
         let mut all = ObservedTraffic::of(sent, in_vain, &unobserved, 1.0);
         frozen::add_unsent(&mut all.traffic, invocations.iter());
+        let findings = findings(&variants);
         LambdaFacts {
             verdict: verdict::claims(&variants, &comparisons),
-            findings: findings(&variants),
+            next: next_steps(&self.run, &findings, false),
+            findings,
             caveats: self.caveats(&variants),
             variants,
             comparisons,

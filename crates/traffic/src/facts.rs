@@ -5,7 +5,7 @@ use super::destination::Counts;
 use super::ended;
 use super::figures::Figures;
 use super::level_shift::LevelShift;
-use super::next_steps::{NextStep, next_steps};
+use super::next_steps::{NextStep, is_local, next_steps};
 use super::tracker::{Judged, Need, Tracker};
 use super::verdict;
 use crate::rules::{Attribution, Rule};
@@ -182,7 +182,9 @@ impl ObservedFacts {
             caveats,
         };
         facts.verdict = verdict::claims(tracker, &judged, &facts);
-        facts.next = next_steps(tracker, &facts);
+        let run = tracker.run();
+        let is_near = is_local(&facts) && run.link.is_none();
+        facts.next = next_steps(run, &facts.findings, is_near);
         facts
     }
 

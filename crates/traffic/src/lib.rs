@@ -55,7 +55,7 @@ pub use intact_document::first_calls::{FirstCallTier, FirstCallTiers, TierCause}
 pub use level_shift::{LevelShift, Shifted, StepSide};
 pub use lookups::{LookupCounts, Lookups};
 pub use loss::Loss;
-pub use next_steps::NextStep;
+pub use next_steps::{NextStep, next_steps};
 pub(crate) use open_connection::HAND_BACK;
 pub use open_connection::{Last, OpenConnection, PoolOwner};
 pub use open_reason::OpenReason;

@@ -2,9 +2,8 @@
 //! it. Must not conclude.
 
 use super::facts::ObservedFacts;
-use super::tracker::Tracker;
-use intact_document::finding::Severity;
-use intact_ledger::Producer;
+use intact_document::finding::{Finding, Severity};
+use intact_ledger::{Producer, Run};
 use serde::Serialize;
 
 /// A command to run next.
@@ -16,50 +15,57 @@ pub struct NextStep {
     pub command: String,
 }
 
-/// The commands for a run with a warning; none otherwise.
-pub(super) fn next_steps(tracker: &Tracker, facts: &ObservedFacts) -> Vec<NextStep> {
-    let grave = facts.findings.iter();
-    let mut grave = grave.filter(|finding| finding.severity > Severity::Info);
+/// The commands for a run with a warning; none otherwise. `is_near`: its destinations cost next to
+/// nothing to reach.
+pub fn next_steps(run: &Run, findings: &[Finding], is_near: bool) -> Vec<NextStep> {
+    let mut grave = findings
+        .iter()
+        .filter(|finding| finding.severity > Severity::Info);
     let Some(worst) = grave.next() else {
         return Vec::new();
     };
     // a gate on a count fails for clients that are fixed and open one more, by design
-    let requirement = format!("findings.{} == 0", worst.rule);
+    let requirement = format!("--require 'findings.{} == 0'", worst.rule);
     let step = |purpose, command| NextStep { purpose, command };
-    let argv = &tracker.run().argv;
-    let program = argv.iter().skip_while(|word| *word != "--").skip(1);
-    let program = program
-        .map(|word| quoted(word))
-        .collect::<Vec<_>>()
-        .join(" ");
-    if tracker.run().producer == Producer::Watch && !program.is_empty() {
-        let mut steps = vec![step(
-            "prove the fix",
-            format!("intact compare -- {program} -- FIXED"),
-        )];
-        if is_local(facts) && tracker.run().link.is_none() {
-            steps.push(step(
-                "see what it costs at a distance",
-                format!("intact watch --rtt 30ms -- {program}"),
-            ));
+    let joined = |words: &[String]| -> String {
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        words.join(" ")
+    };
+    let end = run.argv.iter().position(|word| word == "--");
+    let program = end.map(|end| joined(&run.argv[end + 1..]));
+    match (&run.producer, end, program) {
+        (Producer::Watch, _, Some(program)) if !program.is_empty() => {
+            let prove = step(
+                "prove the fix",
+                format!("intact compare -- {program} -- FIXED"),
+            );
+            let far = is_near.then(|| {
+                step(
+                    "see what it costs at a distance",
+                    format!("intact watch --rtt 30ms -- {program}"),
+                )
+            });
+            let keep = step("keep it", format!("intact watch {requirement} -- FIXED"));
+            [Some(prove), far, Some(keep)]
+                .into_iter()
+                .flatten()
+                .collect()
         }
-        steps.push(step(
+        // the freezes are among its options
+        (Producer::Lambda, Some(end), _) if run.variants.len() == 1 => vec![step(
             "keep it",
-            format!("intact watch --require '{requirement}' -- FIXED"),
-        ));
-        return steps;
-    }
-    match tracker.run().producer {
-        Producer::Audit => vec![step(
-            "keep it",
-            format!("intact audit --require '{requirement}' FILE"),
+            format!(
+                "intact {} {requirement} -- FIXED",
+                joined(&run.argv[1..end])
+            ),
         )],
+        (Producer::Audit, ..) => vec![step("keep it", format!("intact audit {requirement} FILE"))],
         _ => Vec::new(),
     }
 }
 
 /// Whether every destination is this machine, where a setup costs next to nothing.
-fn is_local(facts: &ObservedFacts) -> bool {
+pub(super) fn is_local(facts: &ObservedFacts) -> bool {
     let is_loopback = |host: &str| {
         let host = host.strip_prefix('[').unwrap_or(host);
         host.starts_with("localhost") || host.starts_with("127.") || host.starts_with("::1")

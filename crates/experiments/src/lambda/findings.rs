@@ -33,17 +33,32 @@ pub(super) fn states(unobserved: &Unobserved) -> Vec<RuleState> {
 
 /// Those of a variant, the failures first.
 pub(super) fn of_variant(variant: &VariantFacts) -> Vec<Finding> {
-    let has_died = variant.died_in_freeze() > 0;
+    let died = variant.died_in_freeze();
     let observed = variant.observed.iter().flat_map(|facts| &facts.findings);
-    let observed =
-        observed.cloned().map(
-            |finding| match has_died && OF_IDLE_LIMITS.contains(&finding.rule) {
-                true => finding.fix(FIX).risk(RISK),
-                false => finding,
-            },
-        );
+    let observed = observed.cloned().map(|finding| {
+        if died == 0 || !OF_IDLE_LIMITS.contains(&finding.rule) {
+            return finding;
+        }
+        // what a freeze ends is opened again, and that is the remedy
+        let is_recovered = !variant.fails_on_dead() && openings(&finding) <= died;
+        let severity = finding.severity.unless(is_recovered, Severity::Info);
+        Finding {
+            severity,
+            ..finding.fix(FIX).risk(RISK)
+        }
+    });
     let failed = failed_on_dead(variant).into_iter();
     failed.chain(observed).collect()
+}
+
+/// The connections that a finding counts as opened; none where it counts something else.
+fn openings(finding: &Finding) -> u64 {
+    let values = finding.claim.values();
+    let counts = values.filter_map(|(name, value)| match value {
+        Value::Count(openings, _) if name == "openings" => Some(*openings),
+        _ => None,
+    });
+    counts.sum()
 }
 
 /// The invocations that failed because of a connection that had died in a freeze.

@@ -134,6 +134,13 @@ impl VariantFacts {
             .sum()
     }
 
+    /// Whether any invocation failed so.
+    pub(super) fn fails_on_dead(&self) -> bool {
+        [DeadUse::Sent, DeadUse::Unsent]
+            .iter()
+            .any(|dead_use| self.failed_on_dead(*dead_use) > 0)
+    }
+
     /// Requests per invocation, over all kinds; absent where connections were not watched.
     pub(super) fn requests_per_invocation(&self) -> Option<f64> {
         let sums = self.kinds.iter().map(|kind| {

@@ -480,7 +480,8 @@ fn a_frozen_machine_misses_the_fin_and_is_reset() {
     }
 }
 
-/// Reads what a kept connection has before it writes, as Node does, and fails on its end.
+/// Reads what a kept connection has before it writes, as Node does, and fails on its end, or with a
+/// second argument drops it.
 const READS_FIRST: &str = concat!(
     include_str!("runtime.py"),
     r#"
@@ -488,22 +489,51 @@ import select, sys
 kept = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
 def ask(event, id):
     if kept.sock and select.select([kept.sock], [], [], 0)[0]:
-        return {"errorType": "ECONNRESET", "errorMessage": "socket hang up"}
+        kept.close()
+        if not sys.argv[2:]:
+            return {"errorType": "ECONNRESET", "errorMessage": "socket hang up"}
     kept.request("GET", "/")
     kept.getresponse().read()
 run(ask)
 "#
 );
 
-#[test]
-fn a_connection_that_died_in_a_freeze_and_failed_an_invocation_meets_no_gate() {
+/// A server whose connections end 300 ms after their first response.
+fn server_of_one_response() -> String {
     let address = peer(move |mut stream, _| {
         let mut request = [0; 4096];
         let _ = stream.read(&mut request);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
         std::thread::sleep(Duration::from_millis(300));
     });
-    let port = address.port().to_string();
+    address.port().to_string()
+}
+
+#[test]
+fn the_printed_gate_passes_on_the_printed_remedy_for_a_freeze() {
+    let port = server_of_one_response();
+    let program = ["--", "python3", "-c", READS_FIRST, &port];
+    let freezes = ["-n", "2", "--idle", "1s"];
+    let gate = ["--require", "findings.died-in-freeze == 0"];
+    let options = [&freezes[..], &gate, &["--fail-on", "warning"]].concat();
+    let sick = lambda(&[&options[..], &program].concat());
+    let page = String::from_utf8(sick.stdout).unwrap();
+    assert_eq!(sick.status.code(), Some(1), "{page}");
+    assert!(
+        page.contains(&format!("intact lambda {}", freezes.join(" "))),
+        "{page}"
+    );
+    assert!(
+        page.contains(&format!("{} '{}' -- FIXED", gate[0], gate[1])),
+        "{page}"
+    );
+    let fixed = lambda(&[&options[..], &program, &["again"]].concat());
+    assert_eq!(fixed.status.code(), Some(0), "{fixed:?}");
+}
+
+#[test]
+fn a_connection_that_died_in_a_freeze_and_failed_an_invocation_meets_no_gate() {
+    let port = server_of_one_response();
     let gates = [
         ["--require", "stale == 0"],
         ["--require", "failed == 0"],

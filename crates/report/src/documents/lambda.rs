@@ -31,6 +31,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a LambdaFacts) -> Page<'a> {
     page.headline = headline(facts);
     page.facts(totals(facts));
     page.section(findings(&facts.findings, ""));
+    page.section(traffic::next(&facts.next));
     let title = "Invocations: the function's own time";
     page.section(
         Section::new("kinds", title)

@@ -194,7 +194,7 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
 }
 
 /// The commands to run next.
-fn next(steps: &[NextStep]) -> Section {
+pub(super) fn next(steps: &[NextStep]) -> Section {
     let text: String = steps
         .iter()
         .map(|one| format!("# {}\n{}\n", one.purpose, one.command))
