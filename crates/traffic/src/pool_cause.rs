@@ -25,18 +25,44 @@ pub(super) type Reasons = BTreeMap<OpenReason, u64>;
 /// Openings by their stack.
 pub(super) type StackCounts = BTreeMap<StackId, u64>;
 
+/// Why connections were opened, and where in the code.
+#[derive(Debug, Default)]
+struct Explained {
+    reasons: Reasons,
+    places: BTreeMap<OpenReason, StackCounts>,
+}
+
+impl Explained {
+    fn add(&mut self, why: OpenReason, openings: u64, places: StackCounts) {
+        *self.reasons.entry(why).or_default() += openings;
+        if !places.is_empty() {
+            let all = self.places.entry(why).or_default();
+            for (stack, openings) in places {
+                *all.entry(stack).or_default() += openings;
+            }
+        }
+    }
+
+    /// Assigns openings to `cause`, with their places.
+    fn merge(&mut self, cause: OpenReason, is_of: impl Fn(OpenReason, u64) -> bool) {
+        for (why, openings) in std::mem::take(&mut self.reasons) {
+            let is_of = is_of(why, openings);
+            let places = self.places.remove(&why).unwrap_or_default();
+            self.add(if is_of { cause } else { why }, openings, places);
+        }
+    }
+}
+
 /// Why connections were opened, by destination.
 #[derive(Debug, Default)]
 pub(crate) struct Causes {
-    reasons: HashMap<usize, Reasons>,
+    explained: HashMap<usize, Explained>,
     /// The shortest idle time after which the client closed, in nanoseconds.
     client_idle: HashMap<usize, u64>,
     /// The pool that closed most connections because it was full.
     full: HashMap<usize, Full>,
     /// What the clients count that close connections after a number of requests, or at an age.
     renewal: HashMap<usize, Renewal>,
-    /// Where in the code connections were opened, by what each opening alone was for.
-    places: HashMap<usize, BTreeMap<OpenReason, StackCounts>>,
     /// Most connections that were busy at the same time, or that processes held, each for itself.
     busy: HashMap<usize, u64>,
     /// Openings of pools that use connections again, for which no reason is seen.
@@ -60,7 +86,7 @@ impl Causes {
             .map(|(&pool, lives)| (pool, PoolReplay::new(lives)))
             .collect();
         let processes = Processes::of(&pools, &replays);
-        let mut all_reasons = Vec::with_capacity(pools.len());
+        let mut all_explained = Vec::with_capacity(pools.len());
         let mut idle: HashMap<PoolOwner, u64> = HashMap::new();
         let mut held_by_processes: HashMap<usize, Vec<Span>> = HashMap::new();
         let mut mixed: HashMap<PoolOwner, Reasons> = HashMap::new();
@@ -68,28 +94,27 @@ impl Causes {
             let first = processes.first_reason(destination, owner, lives[0]);
             let is_evicted = |life: &Life, end: End| owners.has_evicted(life, end);
             let replay = &replays[&(destination, owner, server)];
-            let mut reasons = Reasons::new();
+            let mut explained = Explained::default();
             let whys = replay.reasons(first, server_limit(destination), is_evicted);
             for (why, life) in whys.into_iter().zip(lives) {
-                *reasons.entry(why).or_default() += 1;
-                if let Some(stack) = life.stack {
-                    let places = causes.places.entry(destination).or_default();
-                    *places.entry(why).or_default().entry(stack).or_default() += 1;
-                }
+                let place = life.stack.map(|stack| (stack, 1));
+                explained.add(why, 1, place.into_iter().collect());
             }
+            let reasons = &explained.reasons;
             let next_to_idle = reasons.get(&OpenReason::IdleExisted).unwrap_or(&0);
             *idle.entry(owner).or_default() += next_to_idle;
-            let is_mixed = !replay.is_reusing && is_mixed(&reasons);
-            explain_idle(&mut reasons, lives);
+            let is_mixed = !replay.is_reusing && is_mixed(reasons);
+            explain_idle(&mut explained, lives);
             if is_mixed {
                 let of_process = mixed.entry(owner).or_default();
-                for (why, openings) in reasons.iter().filter(|(why, _)| is_of_client(**why)) {
+                let reasons = explained.reasons.iter();
+                for (why, openings) in reasons.filter(|(why, _)| is_of_client(**why)) {
                     *of_process.entry(*why).or_default() += openings;
                 }
             }
-            all_reasons.push(((destination, owner, server), reasons, is_mixed));
+            all_explained.push(((destination, owner, server), explained, is_mixed));
         }
-        for (pool @ (destination, owner, _), mut reasons, is_mixed) in all_reasons {
+        for (pool @ (destination, owner, _), mut explained, is_mixed) in all_explained {
             let (lives, replay) = (&pools[&pool], &replays[&pool]);
             let is_reusing = replay.is_reusing;
             let of_process = mixed.get(&owner).filter(|_| is_mixed);
@@ -103,15 +128,17 @@ impl Causes {
             };
             // a thread that does not run holds a connection that looks idle
             let is_full = || {
-                let others = reasons.iter().filter(|(why, _)| is_of_another(**why));
+                let reasons = explained.reasons.iter();
+                let others = reasons.filter(|(why, _)| is_of_another(**why));
                 let others: u64 = others.map(|(_, openings)| openings).sum();
                 replay.full().is_some_and(|full| full.is_shared) && others < SEVERAL
             };
             let of_process = of_process.or_else(|| is_full().then_some(OpenReason::PoolFull));
-            unify(&mut reasons, is_reusing, of_process);
+            unify(&mut explained, is_reusing, of_process);
+            let reasons = &explained.reasons;
             let is_single = lives.iter().all(|life| life.streams.is_none());
             if let (PoolOwner::Process(_), Some(span), true) = (owner, held(lives), is_single) {
-                let needed = own_need(&reasons, is_reusing).max(peak(busy(lives).into_iter()));
+                let needed = own_need(reasons, is_reusing).max(peak(busy(lives).into_iter()));
                 let spans = held_by_processes.entry(destination).or_default();
                 spans.extend(std::iter::repeat_n(span, needed as usize));
             }
@@ -121,9 +148,10 @@ impl Causes {
             }
             // a pool has one cause
             let has_other = reasons.keys().any(|why| is_of_another(*why));
-            let all = causes.reasons.entry(destination).or_default();
-            for (why, openings) in reasons {
-                *all.entry(why).or_default() += openings;
+            let all = causes.explained.entry(destination).or_default();
+            for (why, openings) in explained.reasons {
+                let places = explained.places.remove(&why);
+                all.add(why, openings, places.unwrap_or_default());
             }
             if let Some(mut full) = replay.full() {
                 full.is_only_cause = !has_other;
@@ -145,7 +173,7 @@ impl Causes {
             let busy = causes.busy.entry(destination).or_default();
             *busy = peak(spans.into_iter()).max(*busy);
         }
-        causes.reasons.values_mut().for_each(without_few);
+        causes.explained.values_mut().for_each(without_few);
         let growth: u64 = causes.growth.values().sum();
         let habits = causes.growth.keys().map(|each| causes.habits(*each));
         causes.are_habits_few = FEW * habits.sum::<u64>() <= growth;
@@ -192,14 +220,16 @@ impl Causes {
 
     /// Why the connections to a destination were opened, and how many for each reason.
     pub(super) fn reasons(&self, destination: usize) -> impl Iterator<Item = (OpenReason, u64)> {
-        let reasons = self.reasons.get(&destination).into_iter().flatten();
+        let explained = self.explained.get(&destination).into_iter();
+        let reasons = explained.flat_map(|one| &one.reasons);
         reasons.map(|(why, openings)| (*why, *openings))
     }
 
     /// How many connections were opened for a reason.
     pub(super) fn openings(&self, destination: usize, why: OpenReason) -> u64 {
-        let reasons = self.reasons.get(&destination);
-        reasons.and_then(|all| all.get(&why)).copied().unwrap_or(0)
+        let explained = self.explained.get(&destination);
+        let openings = explained.and_then(|one| one.reasons.get(&why));
+        openings.copied().unwrap_or(0)
     }
 
     /// Where in the code connections to a destination were opened for a reason that `is_asked`.
@@ -209,7 +239,8 @@ impl Causes {
         is_asked: impl Fn(OpenReason) -> bool,
     ) -> StackCounts {
         let mut counts = StackCounts::new();
-        let places = self.places.get(&destination).into_iter().flatten();
+        let explained = self.explained.get(&destination).into_iter();
+        let places = explained.flat_map(|one| &one.places);
         for (_, stacks) in places.filter(|(why, _)| is_asked(**why)) {
             for (stack, openings) in stacks {
                 *counts.entry(*stack).or_default() += openings;
@@ -238,16 +269,17 @@ impl Causes {
     /// Assigns avoidable connections that have no reason of their own to the reason of most others,
     /// `avoidable` being all of them.
     pub(super) fn absorb(&mut self, destination: usize, avoidable: u64) {
-        let Some(reasons) = self.reasons.get_mut(&destination) else {
+        let Some(explained) = self.explained.get_mut(&destination) else {
             return;
         };
-        let explained = |why: &OpenReason| !matches!(why, OpenReason::Growth | OpenReason::Unseen);
-        let known: u64 = (reasons.iter().filter(|(why, _)| explained(why)))
+        let reasons = &mut explained.reasons;
+        let is_seen = |why: &OpenReason| !matches!(why, OpenReason::Growth | OpenReason::Unseen);
+        let known: u64 = (reasons.iter().filter(|(why, _)| is_seen(why)))
             .map(|(_, openings)| *openings)
             .sum();
         let growth = reasons.get(&OpenReason::Growth).copied().unwrap_or(0);
         let rest = avoidable.saturating_sub(known).min(growth);
-        let most = reasons.iter_mut().filter(|(why, _)| explained(why));
+        let most = reasons.iter_mut().filter(|(why, _)| is_seen(why));
         if let Some((_, openings)) = most.max_by_key(|(_, openings)| **openings)
             && 2 * *openings > known
         {
@@ -428,7 +460,7 @@ fn is_of_another(why: OpenReason) -> bool {
 /// Assigns the openings next to an idle connection to what the client did with others, where that
 /// accounts for all of them: it closed them right after a response, or gave requests up. Such a
 /// client may open the next one at any moment.
-fn explain_idle(reasons: &mut Reasons, lives: &[&Life]) {
+fn explain_idle(explained: &mut Explained, lives: &[&Life]) {
     use OpenReason::{ClientAtOnce, GaveUp, IdleExisted};
     let Some((last, _)) = last_use(lives) else {
         return;
@@ -438,7 +470,7 @@ fn explain_idle(reasons: &mut Reasons, lives: &[&Life]) {
         ends.filter(|end| end.why == asked && end.at <= last)
             .count() as u64
     };
-    let openings = |why: OpenReason| reasons.get(&why).copied().unwrap_or(0);
+    let openings = |why: OpenReason| explained.reasons.get(&why).copied().unwrap_or(0);
     let accounts_for_all =
         |why: &OpenReason| ends(*why) + SEVERAL > openings(IdleExisted) + openings(*why);
     let most = [ClientAtOnce, GaveUp]
@@ -448,7 +480,7 @@ fn explain_idle(reasons: &mut Reasons, lives: &[&Life]) {
         && openings(IdleExisted) > 0
         && ends(cause) >= SEVERAL
     {
-        merge(reasons, cause, |why, _| why == IdleExisted);
+        explained.merge(cause, |why, _| why == IdleExisted);
     }
 }
 
@@ -464,7 +496,8 @@ fn is_mixed(reasons: &Reasons) -> bool {
 /// process has at several destinations. An idle limit of a
 /// client that reuses connections is a second one, and so are unread responses, unless they are
 /// most: what comes in time is read to its end.
-fn unify(reasons: &mut Reasons, is_reusing: bool, of_process: Option<OpenReason>) {
+fn unify(explained: &mut Explained, is_reusing: bool, of_process: Option<OpenReason>) {
+    let reasons = &explained.reasons;
     if !reasons.keys().any(|why| is_of_client(*why)) {
         return;
     }
@@ -474,23 +507,21 @@ fn unify(reasons: &mut Reasons, is_reusing: bool, of_process: Option<OpenReason>
     let Some(cause) = of_process.or_else(|| most_frequent(reasons, is_cause)) else {
         return;
     };
-    merge(reasons, cause, |why, _| is_one(why));
+    explained.merge(cause, |why, _| is_one(why));
 }
 
 /// Assigns the few openings at a destination that have another reason of clients to the most
 /// frequent one: a second cause takes evidence of its own.
-fn without_few(reasons: &mut Reasons) {
+fn without_few(explained: &mut Explained) {
     let is_own = |why: OpenReason| {
         use OpenReason::{ClientRenewed, Undrained};
         is_of_client(why) || matches!(why, ClientRenewed | Undrained)
     };
-    let Some(cause) = most_frequent(reasons, is_own) else {
+    let Some(cause) = most_frequent(&explained.reasons, is_own) else {
         return;
     };
-    if reasons[&cause] >= SEVERAL {
-        merge(reasons, cause, |why, openings| {
-            is_own(why) && openings < SEVERAL
-        });
+    if explained.reasons[&cause] >= SEVERAL {
+        explained.merge(cause, |why, openings| is_own(why) && openings < SEVERAL);
     }
 }
 
@@ -498,17 +529,6 @@ fn most_frequent(reasons: &Reasons, is_asked: impl Fn(OpenReason) -> bool) -> Op
     let asked = reasons.iter().filter(|(why, _)| is_asked(**why));
     let most = asked.max_by_key(|(_, openings)| **openings);
     most.map(|(why, _)| *why)
-}
-
-/// Assigns openings to `cause`.
-fn merge(reasons: &mut Reasons, cause: OpenReason, is_of: impl Fn(OpenReason, u64) -> bool) {
-    let mut merged = 0;
-    reasons.retain(|why, openings| {
-        let is_of = *why != cause && is_of(*why, *openings);
-        merged += if is_of { *openings } else { 0 };
-        !is_of
-    });
-    *reasons.entry(cause).or_default() += merged;
 }
 
 /// What the owners of connections did, to all destinations.
