@@ -256,6 +256,9 @@ pub(super) struct Full {
     /// Whether as many were idle for good when the last one was closed. Workers that end close
     /// their own connections, and keep none.
     pub(super) is_shared: bool,
+    /// Whether those were idle for longer than most that it closed, too: otherwise the closes at
+    /// the end of a program may be those of its workers.
+    pub(super) is_left_beyond_doubt: bool,
     /// Whether nothing else that a client does explains its openings.
     pub(super) is_only_cause: bool,
 }
@@ -374,33 +377,45 @@ impl Full {
     /// Where about as many connections as a pool seems to keep were left, workers share it: those
     /// that end keep none. What it left is what it keeps, for those in hand look idle before.
     fn of(lives: &[&Life], dropped: &[Dropped], kept: u64, closed: u64) -> Full {
-        let left = left(lives, dropped) as u64;
-        let is_shared = left as f64 >= (AS_MANY * kept as f64).max(LEFT);
+        let idle = dropped.iter().map(|one| one.at.since(one.span.end));
+        let mut idle: Vec<u64> = idle.collect();
+        idle.sort_unstable();
+        let left = |times: u64, idle: Option<&u64>| {
+            left(lives, dropped, times * idle.copied().unwrap_or_default())
+        };
+        let is_as_many = |left: u64| left as f64 >= (AS_MANY * kept as f64).max(LEFT);
+        // the shortest one is of a connection that no thread had in hand
+        let left_long = left(LONGER, idle.first());
+        let is_shared = is_as_many(left_long);
+        // workers with a connection and a list each, of the same length
+        let is_alike = lives.windows(2).all(|two| two[0].carried == two[1].carried);
+        let left_longer = left(
+            if is_alike { LONGER } else { 1 },
+            idle.get(3 * idle.len() / 4),
+        );
         Full {
-            kept: if is_shared { kept.min(left) } else { kept },
+            kept: if is_shared { kept.min(left_long) } else { kept },
             closed,
             is_shared,
+            is_left_beyond_doubt: is_as_many(left_longer),
             is_only_cause: true,
         }
     }
 }
 
 /// How many connections were idle for good when the last one was closed after use, or when the
-/// client closed what it had kept, and for longer than the closed ones.
-fn left(lives: &[&Life], dropped: &[Dropped]) -> usize {
+/// client closed what it had kept, and for longer than `long` nanoseconds.
+fn left(lives: &[&Life], dropped: &[Dropped], long: u64) -> u64 {
     let over = dropped.iter().map(|one| one.at).max().unwrap_or_default();
-    // the shortest one is of a connection that no thread had in hand
-    let idle = dropped.iter().map(|one| one.at.since(one.span.end));
-    let usual = idle.min().unwrap_or_default();
     let together = closed_together(lives).unwrap_or(Nanos(u64::MAX));
     let is_left = |life: &&&Life| {
         let (end, until) = (life.last_end(), life.until());
         end.is_some_and(|end| {
             let is_kept = (end <= over && until > over) || until >= together;
-            is_kept && until.since(end) > LONGER * usual
+            is_kept && until.since(end) > long
         })
     };
-    lives.iter().filter(is_left).count()
+    lives.iter().filter(is_left).count() as u64
 }
 
 /// When the last request of a pool began, and when its last response ended.

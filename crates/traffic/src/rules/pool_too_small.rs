@@ -54,7 +54,8 @@ fn closed_after_bursts(attribution: &Attribution<'_>) -> Vec<Finding> {
         // a pool has one cause; without avoidable openings there is no other
         let avoidable = attribution.counts(destination).opened - needed;
         let is_cause = full.is_only_cause || avoidable < CLOSED;
-        (is_cause && closes_many(full, needed)).then(|| {
+        let is_clear = is_cause && full.is_left_beyond_doubt;
+        (is_clear && closes_many(full, needed)).then(|| {
             let said = "the pool closed connections after use, because it keeps fewer than were in use: the next burst opens them again";
             let evidence = statement!(
                 "up to {at_once} at the same time",
