@@ -352,15 +352,27 @@ struct Room {
     kept: usize,
     /// The part of the connections that it kept after a use next to as many.
     ignored: f64,
+    /// Whether most closes were next to that number.
+    is_mostly_so: bool,
 }
 
 impl Room {
     /// By the connections that it closed, of which there is one at least.
-    fn of(lives: &[&Life], closed: &[&Dropped], margin: u64, last: Nanos) -> Room {
+    fn of(lives: &[&Life], closed: &[&Dropped], margin: u64, last: Nanos, again: u64) -> Room {
         let idle = kept(lives, |from, to| to.since(from) > margin || to >= last);
         let mut at_close: Vec<usize> = closed.iter().map(|one| idle.at(one.at)).collect();
         at_close.sort_unstable();
-        let kept = at_close[at_close.len() / 10];
+        // many next to the same number, and hardly any next to more: closes that a busy client
+        // makes late, when the next burst has taken what was idle, do not count
+        let most = at_close[at_close.len() * 19 / 20];
+        let at_most = at_close.iter().filter(|idle| **idle == most).count();
+        // a client per call closes next to what another one keeps, too, but uses none again
+        let is_part =
+            |part: f64| again >= SEVERAL && at_most as f64 >= part * at_close.len() as f64;
+        let kept = match is_part(CONCENTRATED) {
+            true => most,
+            false => at_close[at_close.len() / 10],
+        };
         let returns = lives.iter().flat_map(|life| rests(life));
         let returns: Vec<Rest> = returns.filter(|rest| rest.is_followed).collect();
         // with itself
@@ -369,6 +381,7 @@ impl Room {
         Room {
             kept,
             ignored: ignored as f64 / returns.len().max(1) as f64,
+            is_mostly_so: is_part(0.5),
         }
     }
 }
@@ -453,14 +466,16 @@ fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
     if usual == 0 || (full.len() as f64) < NEARLY * dropped.len() as f64 {
         return None;
     }
-    let room = Room::of(lives, &full, margin, last_end);
-    let kept = room.kept.max(1) as u64;
     let again = full.iter().filter(|one| one.is_used_again).count();
+    let room = Room::of(lives, &full, margin, last_end, again as u64);
+    let kept = room.kept.max(1) as u64;
     if (again as f64) < AGAIN * full.len() as f64 && room.ignored > 1.0 - NEARLY {
         return None;
     }
     let full_pool = Full::of(lives, &dropped, kept, closed);
-    if bursts.is_none() && !ends_at_any_use(lives, closed_together(lives)?, full_pool.is_shared) {
+    // some clients close their oldest connections, which have carried most
+    let shows_room = bursts.is_some() || room.is_mostly_so;
+    if !shows_room && !ends_at_any_use(lives, closed_together(lives)?, full_pool.is_shared) {
         return None;
     }
     // calls in turn, each with a client, leave the same traces next to a single kept connection
@@ -481,6 +496,9 @@ const LEFT: f64 = 3.0;
 const LOOKED_AT: usize = 128;
 /// The part of the ends that shows a full pool.
 const NEARLY: f64 = 0.7;
+/// The part of the closes next to the same number of idle connections that shows how many a pool
+/// keeps.
+const CONCENTRATED: f64 = 0.33;
 /// The part of the closed connections, had the client used them again, that shows a pool: a client
 /// per call uses none again.
 const AGAIN: f64 = 0.3;
