@@ -790,18 +790,18 @@ impl<'a> PoolReplay<'a> {
         }
     }
 
-    /// Whether a connection was closed because the client of the next call replaced its client: the
-    /// close is next to the opening, no connection is used twice, and no client has so short an
-    /// idle limit.
+    /// Whether a connection was closed because its client ended, and that of the next call took its
+    /// place: no connection is used twice, and no client has so short an idle limit. Near to one,
+    /// the close is next to the opening, too.
     fn is_of_a_call(&self, life: &Life, at: Nanos) -> bool {
         let idle = life.last_end().map_or(u64::MAX, |end| at.since(end));
         let next = self
             .openings
             .partition_point(|opened| opened.after(self.margin) < at);
         let is_next_to = |opened: &Nanos| *opened <= at.after(self.margin);
-        idle < LEAST_IDLE_LIMIT
-            && !self.is_reusing
-            && self.openings.get(next).is_some_and(is_next_to)
+        let is_replaced = || self.openings.get(next).is_some_and(is_next_to);
+        !self.is_reusing
+            && (idle < LEAST_IDLE_LIMIT / 2 || (idle < LEAST_IDLE_LIMIT && is_replaced()))
     }
 }
 
