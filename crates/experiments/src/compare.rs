@@ -11,22 +11,26 @@
 //! Connections and findings are those of one run each, because every run is a process of its own.
 //! Must not run anything.
 
+mod answer;
 mod count_difference;
 mod finding_change;
+mod finding_keys;
 mod outcome;
 mod subjects;
 mod variant;
 mod verdict;
 
 pub use crate::time_difference::{TimeDifference, TimeStatistic};
+pub use answer::{Answer, Verdict};
 pub use count_difference::{CountDifference, CountStatistic};
-pub use finding_change::{FindingChange, FindingState};
+pub use finding_change::{FindingChange, FindingState, PlaceChange};
 pub(crate) use outcome::is_fewer;
 pub use outcome::{ComparedFigure, FigureChange, Outcome};
 pub use variant::{Handshakes, ProgramFacts, RoundFigures, Spread};
 
 use crate::likeness::{ConnectionBehaviour, Likeness};
 use crate::traffic::ObservedTraffic;
+use finding_keys::FindingKeys;
 use intact_document::cpu::ProgramWork;
 use intact_document::figures::ObservedCounts;
 use intact_document::finding::Finding;
@@ -45,6 +49,9 @@ const NO_ROUND: &str = "no round was completed";
 pub const PROGRAM_FAILED: &str = "program-failed";
 /// The round that warms up: recorded, and left out of every figure.
 pub const WARMUP: u32 = 0;
+/// The axis of variants that are the commits of a repository: a change is asked whether it did what
+/// it is for.
+pub const COMMIT_AXIS: &str = "commit";
 
 /// A fold over the events of interleaved runs.
 pub struct Comparison {
@@ -60,6 +67,9 @@ pub struct Comparison {
 pub struct CompareFacts {
     /// What was found out, the claim that matters most first.
     pub verdict: Claims,
+    /// Of commits: whether the change did what it is for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Answer>,
     /// The programs, the baseline first.
     pub variants: Vec<ProgramFacts>,
     /// Whether the programs ran in interleaved rounds. Otherwise they are ledgers recorded
@@ -158,8 +168,9 @@ impl Comparison {
             ));
         }
         let missing = self.missing.clone();
+        let keys = FindingKeys::of_programs(&self.run, &self.programs);
         let programs = self.programs.iter();
-        let variants: Vec<ProgramFacts> = programs.map(|one| one.facts(&missing)).collect();
+        let variants: Vec<ProgramFacts> = programs.map(|one| one.facts(&missing, &keys)).collect();
         let comparisons = count_difference::times(&variants);
         let counts = count_difference::counts(&variants);
         let changes = finding_change::changes(&variants);
@@ -167,6 +178,10 @@ impl Comparison {
         let mut rounds = variants.iter().flat_map(|one| &one.rounds);
         let is_experiment = rounds.all(|round| round.wall_ms.is_some());
         let outcomes = outcome::outcomes(&variants, &comparisons, &counts);
+        let answers = match is_experiment && self.run.varied == [COMMIT_AXIS] {
+            true => answer::answers(&variants, &outcomes, &comparisons, &counts, &changes),
+            false => Vec::new(),
+        };
         let rounds = variants.iter().map(|one| one.rounds.len() as u32).min();
         let counted = ObservedCounts::sum(variants.iter().map(|one| &one.counted));
         let in_vain = variants.iter().map(|one| one.lookups_in_vain).sum();
@@ -182,7 +197,9 @@ impl Comparison {
             traffic,
             findings: challengers(&variants),
             verdict: verdict::claims(&variants, &outcomes, &counts, &changes, is_experiment)
-                .with(not_completed(&variants, &caveats)),
+                .with(not_completed(&variants, &caveats))
+                .with(answers.iter().map(Answer::claim)),
+            answers,
             is_experiment,
             outcomes,
             variants,
@@ -233,6 +250,10 @@ impl Sink for Comparison {
             self.caveat(caveat);
             self.missing
                 .add(&Unobserved::by_caveats(std::slice::from_ref(caveat)));
+        }
+        // a stack belongs to whichever program has a connection with its number
+        if let Event::Stack(_) = event {
+            self.programs.iter_mut().for_each(|one| one.place(event));
         }
         let variant = event.variant().map(|variant| variant as usize);
         let program = variant.and_then(|variant| self.programs.get_mut(variant));

@@ -1,6 +1,7 @@
 //! Programs run in interleaved rounds under `watch`, into one ledger.
 
 use super::Args;
+use super::commits::{self, Commits};
 use super::programs::{self, Program};
 use crate::cmd::config::Config;
 use crate::cmd::observing::Observing;
@@ -15,7 +16,7 @@ use anyhow::{Context, anyhow};
 use indicatif::ProgressBar;
 use intact_document::cpu::ProgramWork;
 use intact_experiment::order;
-use intact_experiments::compare::{CompareFacts, Comparison, PROGRAM_FAILED, WARMUP};
+use intact_experiments::compare::{COMMIT_AXIS, CompareFacts, Comparison, PROGRAM_FAILED, WARMUP};
 use intact_ledger::{Caveat, Event, Producer, Round, Rows, Run, Sink, Vantage, redact};
 use intact_units::foreign_text::escape;
 use intact_units::number::timer;
@@ -30,11 +31,20 @@ pub(super) fn of_programs(
     config: &Config<Args>,
 ) -> Result<(Run, CompareFacts, Option<u8>), Failed> {
     let args = &config.options;
-    let programs = programs::parse(&args.programs, &args.env)?;
-    let run = described(config, &programs);
+    let commits = args
+        .commits
+        .as_deref()
+        .map(|commits| check_out(args, commits));
+    let commits = commits.transpose()?;
+    let parsed = match &commits {
+        None => programs::parse(&args.programs, &args.env)?,
+        Some(_) => Vec::new(),
+    };
+    let programs = commits.as_ref().map_or(&parsed, |both| &both.programs);
+    let run = described(config, programs);
     let mut rounds = Rounds {
         args,
-        programs: &programs,
+        programs,
         clock: Clock::start(),
         recording: Observing::start(Comparison::new(&run), &run, &args.files)?,
         config: intact_watch::Config::new(Vec::new(), fingerprint_key()?),
@@ -42,6 +52,9 @@ pub(super) fn of_programs(
         sampler: sampler(args, programs.len())?,
         bar: bar(args, programs.len())?,
     };
+    for caveat in commits.iter().flat_map(|both| &both.caveats) {
+        rounds.recording.record(Event::Caveat(caveat));
+    }
     let ended = rounds.all(run.seed.unwrap_or(0));
     rounds.bar.finish_and_clear();
     let ended = ended?;
@@ -51,6 +64,23 @@ pub(super) fn of_programs(
         add_work(&mut facts, sampler, &run, args.flamegraph.as_deref());
     }
     Ok((run, facts, ended))
+}
+
+/// Both commits, ready to run.
+fn check_out(args: &Args, commits: &str) -> Result<Commits, Failed> {
+    let bar = progress::bar(None, 10, "{wide_msg}")?;
+    let request = commits::Request {
+        commits,
+        setup: args.setup.as_deref(),
+        shows_output: args.show_output,
+        words: &args.programs,
+    };
+    let both = commits::prepare(&request, |words| {
+        bar.set_message(words.to_owned());
+        bar.tick();
+    });
+    bar.finish_and_clear();
+    both
 }
 
 /// A sampler, if that was asked for.
@@ -94,7 +124,10 @@ fn described(config: &Config<Args>, programs: &[Program]) -> Run {
     run.add_evidence(intact_watch::Mode::Auto.evidence());
     run.seed = Some(args.seed.unwrap_or_else(seed));
     run.variants = programs.iter().map(|one| one.variant.clone()).collect();
-    run.varied = programs[0].variant.axes.keys().cloned().collect();
+    run.varied = match args.commits {
+        Some(_) => vec![COMMIT_AXIS.to_owned()],
+        None => programs[0].variant.axes.keys().cloned().collect(),
+    };
     run.link = args.rtt.map(|rtt| {
         format!(
             "{} of added round trip (--rtt)",
@@ -151,6 +184,11 @@ impl Rounds<'_> {
         let mut config = self.config.clone();
         config.command.clone_from(&program.command);
         config.environment.clone_from(&program.environment);
+        config.directory.clone_from(&program.directory);
+        // reading stacks takes time, so the rounds that count go without
+        if round == WARMUP {
+            config.code = self.args.places.reading(program.code_root.as_deref());
+        }
         if self.args.flamegraph.is_some() {
             config.environment.extend(function_names());
         }
@@ -186,6 +224,7 @@ impl Rounds<'_> {
         let cpu = outcome.cpu.user + outcome.cpu.system;
         self.recording.record(Event::Round(&Round {
             client_cpu: Some(u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX)),
+            client_memory: Some(outcome.memory).filter(|bytes| *bytes > 0),
             ..Round::new(variant, round, outcome.span)
         }));
     }
@@ -219,10 +258,16 @@ impl Rounds<'_> {
         if self.args.ignore_failure {
             return None;
         }
-        let name = &self.programs[index].variant.name;
+        let program = &self.programs[index];
+        let name = &program.variant.name;
+        let is_absent = ended == Ended::Code(i32::from(exit::NOT_FOUND));
+        let hint = match program.directory.is_some() && is_absent {
+            true => "it may not exist in this commit; ",
+            false => "",
+        };
         self.bar.suspend(|| {
             console::note(&format!(
-                "intact: {} {words}: the comparison ends here (--show-output shows what it says, \
+                "intact: {} {words}: the comparison ends here ({hint}--show-output shows what it says, \
                  --ignore-failure goes on)",
                 escape(name)
             ));
