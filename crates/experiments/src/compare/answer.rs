@@ -1,8 +1,9 @@
-//! Did a change do what it is for? One sentence for a pull request: what is gone, what is saved, and
-//! what the change brought. Must not answer yes where something was not observed, or where the
+//! Did a change do what it is for? One sentence for a pull request: what is gone, what is saved,
+//! and what the change brought. Must not answer yes where something was not observed, or where the
 //! rounds do not decide.
 
 use super::count_difference::{CountDifference, CountStatistic};
+use super::fault_change::{FaultChange, FaultResult};
 use super::finding_change::{FindingChange, FindingState};
 use super::outcome::Outcome;
 use super::variant::{ProgramFacts, RoundFigures};
@@ -10,6 +11,7 @@ use crate::time_difference::{TimeDifference, TimeStatistic};
 use intact_document::finding::Severity;
 use intact_document::{Claim, ClaimKind};
 use intact_ledger::kinds;
+use intact_servers::fault::FaultOutcome;
 use intact_statistics::{Interval, MIN_ROUNDS};
 use intact_units::number::{count, mean, signed_percent, time};
 use intact_units::plural::counted;
@@ -23,6 +25,8 @@ const FEW_MB: f64 = 4.0;
 const FAILS: f64 = 0.01;
 /// More rounds than these are not proposed.
 const MOST_ROUNDS: f64 = 1000.0;
+/// Avoidable connections that are left, as a share, up to which they do not matter.
+const FEW: f64 = 0.1;
 /// With fewer rounds nothing is decided.
 const LEAST_ROUNDS: usize = 2;
 /// Findings of these rules are no risk to weigh: something is lost, repeated or kept for ever.
@@ -69,9 +73,9 @@ pub struct Answer {
     /// Rounds that would decide, where these do not and that many can be estimated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds_needed: Option<u32>,
-    /// Why the two cannot be compared.
+    /// Why the change may have brought more.
     #[serde(skip)]
-    pub(super) incomparable: Option<String>,
+    pub(super) unseen: Option<String>,
 }
 
 impl Answer {
@@ -98,6 +102,7 @@ struct Evidence<'a> {
     times: Vec<&'a TimeDifference>,
     counts: Vec<&'a CountDifference>,
     changes: Vec<&'a FindingChange>,
+    faults: Vec<&'a FaultChange>,
 }
 
 /// What the change brought.
@@ -111,26 +116,53 @@ struct Harms {
     once: Vec<String>,
 }
 
+/// What was to be removed and is still there.
+#[derive(Default)]
+struct Stays {
+    parts: Vec<String>,
+    /// Whether so much of it is left that the change did a part only.
+    matters: bool,
+    /// Whether something breaks as before.
+    breaks: bool,
+}
+
+/// What was compared.
+pub(super) struct Compared<'a> {
+    pub(super) programs: &'a [ProgramFacts],
+    pub(super) outcomes: &'a [Outcome],
+    pub(super) times: &'a [TimeDifference],
+    pub(super) counts: &'a [CountDifference],
+    pub(super) changes: &'a [FindingChange],
+    pub(super) faults: &'a [FaultChange],
+}
+
 /// The answers for each program that is compared with the first.
-pub(super) fn answers(
-    programs: &[ProgramFacts],
-    outcomes: &[Outcome],
-    times: &[TimeDifference],
-    counts: &[CountDifference],
-    changes: &[FindingChange],
-) -> Vec<Answer> {
-    let Some((first, rest)) = programs.split_first() else {
+pub(super) fn answers(all: &Compared<'_>) -> Vec<Answer> {
+    let Some((first, rest)) = all.programs.split_first() else {
         return Vec::new();
     };
     let answer = |other: &ProgramFacts| {
-        let outcome = outcomes.iter().find(|one| one.b == other.name)?;
+        let outcome = all.outcomes.iter().find(|one| one.b == other.name)?;
         let evidence = Evidence {
             a: first,
             b: other,
             outcome,
-            times: times.iter().filter(|one| one.b == other.name).collect(),
-            counts: counts.iter().filter(|one| one.b == other.name).collect(),
-            changes: changes.iter().filter(|one| one.b == other.name).collect(),
+            times: all.times.iter().filter(|one| one.b == other.name).collect(),
+            counts: all
+                .counts
+                .iter()
+                .filter(|one| one.b == other.name)
+                .collect(),
+            changes: all
+                .changes
+                .iter()
+                .filter(|one| one.b == other.name)
+                .collect(),
+            faults: all
+                .faults
+                .iter()
+                .filter(|one| one.b == other.name)
+                .collect(),
         };
         Some(evidence.answer())
     };
@@ -143,10 +175,11 @@ impl Evidence<'_> {
         let brought = [&harms.grave, &harms.weighed, &harms.once];
         let brought: Vec<String> = brought.into_iter().flatten().cloned().collect();
         let (verdict, mut parts, rounds_needed) = self.judged(&harms);
+        let brought_nothing = brought.is_empty();
         let is_compared = verdict != Verdict::NotShown || rounds_needed.is_some();
         if is_compared {
             parts.extend(self.waiting());
-            if brought.is_empty() {
+            if brought_nothing {
                 parts.push("nothing new".to_owned());
             }
         }
@@ -163,7 +196,7 @@ impl Evidence<'_> {
             sentence: format!("{begin}: {}", parts.join("; ")),
             brought,
             rounds_needed,
-            incomparable: self.incomparable().filter(|_| harms.grave.is_empty()),
+            unseen: self.unseen().filter(|_| brought_nothing),
         }
     }
 
@@ -174,8 +207,16 @@ impl Evidence<'_> {
             let parts = [&harms.grave[..], &harms.weighed, &gains].concat();
             return (Verdict::No, parts, None);
         }
+        let stays = self.stays();
         if let Some(reason) = self.incomparable() {
-            return (Verdict::NotShown, vec![reason], None);
+            // what breaks in most rounds of both is there, whatever the work
+            return match gains.is_empty() && stays.breaks {
+                true => (Verdict::No, stays.parts, None),
+                false => {
+                    let parts = [&[reason], &harms.weighed[..], &harms.once].concat();
+                    (Verdict::NotShown, parts, None)
+                }
+            };
         }
         let rounds = self.rounds();
         if rounds < LEAST_ROUNDS {
@@ -197,23 +238,18 @@ impl Evidence<'_> {
                 Some(needed),
             );
         }
-        let stays = self.stays();
         if gains.is_empty() {
-            return self.without_gain(harms, stays);
+            return self.without_gain(harms, &stays);
         }
-        let parts = [&gains[..], &stays, &harms.weighed].concat();
-        match stays.is_empty() && harms.weighed.is_empty() {
-            true => (Verdict::Yes, parts, None),
-            false => (Verdict::Partly, parts, None),
+        let parts = [&gains[..], &stays.parts, &harms.weighed].concat();
+        match stays.matters || !harms.weighed.is_empty() {
+            true => (Verdict::Partly, parts, None),
+            false => (Verdict::Yes, parts, None),
         }
     }
 
-    fn without_gain(
-        &self,
-        harms: &Harms,
-        stays: Vec<String>,
-    ) -> (Verdict, Vec<String>, Option<u32>) {
-        let parts = [&stays[..], &harms.weighed].concat();
+    fn without_gain(&self, harms: &Harms, stays: &Stays) -> (Verdict, Vec<String>, Option<u32>) {
+        let parts = [&stays.parts[..], &harms.weighed].concat();
         let shift = self.shift(CountStatistic::Avoidable);
         if shift != Shift::Undecided && !parts.is_empty() {
             return (Verdict::No, parts, None);
@@ -273,7 +309,7 @@ impl Evidence<'_> {
             gains.push(format!("{gone} of {all} avoidable connections are gone"));
         }
         let (before, after) = (unsuccessful(self.a), unsuccessful(self.b));
-        if before.share() - after.share() > FAILS {
+        if after.is_less(before) {
             gains.push(format!(
                 "failed requests {} → {}",
                 before.words(),
@@ -289,6 +325,8 @@ impl Evidence<'_> {
         if !gone.is_empty() {
             gains.push(format!("gone: {}", gone.join(", ")));
         }
+        let better = self.under_faults(FaultResult::Better, |_| true);
+        gains.extend(better.map(|kinds| format!("better under faults: {kinds}")));
         // without any other gain, less time alone is one
         if gains.is_empty()
             && let Some(waiting) = self.time(TimeStatistic::Outbound)
@@ -300,31 +338,31 @@ impl Evidence<'_> {
     }
 
     /// What was to be removed and is still there.
-    fn stays(&self) -> Vec<String> {
-        let mut stays = Vec::new();
+    fn stays(&self) -> Stays {
+        let mut stays = Stays::default();
         let avoidable = self.count(CountStatistic::Avoidable);
         let shift = self.shift(CountStatistic::Avoidable);
         let causes = self.changes.iter().filter(|one| {
             let is_there = one.b_rounds as usize * 2 > self.b.rounds.len();
-            is_there && one.finding.is_of_openings && one.finding.severity > Severity::Info
+            is_there && one.finding.is_of_openings
         });
-        let causes = rules(causes);
-        let by = match &causes[..] {
+        let mut graver = causes.clone();
+        let is_warned = graver.any(|one| one.finding.severity > Severity::Info);
+        let by = match &rules(causes)[..] {
             [] => String::new(),
             causes => format!(" ({})", causes.join(", ")),
         };
         match avoidable {
             Some(one) if shift == Shift::Equal && one.a_mean > 0.0 => {
-                let all = mean(one.a_mean);
-                stays.push(format!(
-                    "{all} of {all} avoidable connections are still opened{by}"
-                ));
+                let (all, left) = (mean(one.a_mean), mean(one.b_mean.min(one.a_mean)));
+                let words = format!("{left} of {all} avoidable connections are still opened{by}");
+                stays.parts.push(words);
+                stays.matters = true;
             }
             Some(one) if shift == Shift::Less && one.b_mean > 0.0 => {
-                let is_much = one.b_mean > one.a_mean / 2.0;
-                if is_much || !causes.is_empty() {
-                    stays.push(format!("{} are still opened{by}", mean(one.b_mean)));
-                }
+                let words = format!("{} are still opened{by}", mean(one.b_mean));
+                stays.parts.push(words);
+                stays.matters = is_warned || one.b_mean > FEW * one.a_mean;
             }
             _ => {}
         }
@@ -335,7 +373,8 @@ impl Evidence<'_> {
         });
         let unchanged = rules(unchanged);
         if !unchanged.is_empty() {
-            stays.push(format!("{} stays", unchanged.join(", ")));
+            stays.parts.push(format!("{} stays", unchanged.join(", ")));
+            (stays.matters, stays.breaks) = (true, true);
         }
         stays
     }
@@ -344,13 +383,18 @@ impl Evidence<'_> {
     fn harms(&self) -> Harms {
         let mut harms = Harms::default();
         let (before, after) = (unsuccessful(self.a), unsuccessful(self.b));
-        let fails_more = after.share() - before.share() > FAILS;
-        if fails_more {
+        if before.is_less(after) {
             let words = format!("failed requests {} → {}", before.words(), after.words());
             harms.grave.push(words);
         }
         let avoidable = self.count(CountStatistic::Avoidable);
-        let opens_more = self.shift(CountStatistic::Avoidable) == Shift::More;
+        // a program that does more may open more
+        let per_request = |one: &ProgramFacts| {
+            let requests = one.counted.requests.total.max(1) as f64;
+            one.counted.avoidable as f64 / requests
+        };
+        let opens_more = self.shift(CountStatistic::Avoidable) == Shift::More
+            && per_request(self.b) > (1.0 + MATTERS) * per_request(self.a);
         if let Some(one) = avoidable.filter(|_| opens_more) {
             let (a, b) = (mean(one.a_mean), mean(one.b_mean));
             harms.grave.push(format!("avoidable connections {a} → {b}"));
@@ -375,6 +419,16 @@ impl Evidence<'_> {
                 }
             }
         }
+        // what keeps connections can lose them; what sends a request twice must not
+        let is_repeated = |one: &FaultChange| one.b_outcome >= FaultOutcome::Truncated;
+        let worse = self.under_faults(FaultResult::Worse, is_repeated);
+        harms
+            .grave
+            .extend(worse.map(|kinds| format!("worse under faults: {kinds}")));
+        let worse = self.under_faults(FaultResult::Worse, |one| !is_repeated(one));
+        harms
+            .weighed
+            .extend(worse.map(|kinds| format!("worse under faults: {kinds}")));
         // what does more takes longer
         if !self.outcome.unlike.is_empty() {
             return harms;
@@ -404,29 +458,61 @@ impl Evidence<'_> {
         harms
     }
 
+    /// `rst failed to the caller, goaway sent twice`.
+    fn under_faults(
+        &self,
+        result: FaultResult,
+        is_meant: impl Fn(&FaultChange) -> bool,
+    ) -> Option<String> {
+        let ours = self.faults.iter().filter(|one| one.result == result);
+        let words = ours
+            .filter(|one| is_meant(one))
+            .map(|one| format!("{} {}", one.kind, one.b_words));
+        let words: Vec<String> = words.collect();
+        match &words[..] {
+            [] => None,
+            [first, second, _, others @ ..] => {
+                Some(format!("{first}, {second} and {} more", others.len() + 1))
+            }
+            few => Some(few.join(", ")),
+        }
+    }
+
     /// Why the two cannot be compared.
     fn incomparable(&self) -> Option<String> {
-        for one in [self.a, self.b] {
-            if let Some(reason) = one.no_success() {
-                return Some(format!("{} has no success: {reason}", one.name));
-            }
-            if one.counted.is_empty() {
-                return Some(format!("{} sends no request", one.name));
-            }
-            if let Some(reason) = one.counted.unobserved.hides_findings() {
-                return Some(format!("{}: {reason}", one.name));
-            }
-        }
         let (before, after) = (unsuccessful(self.a), unsuccessful(self.b));
         // requests that no longer fail are a gain, and no other work
-        if !self.outcome.unlike.is_empty() && before.share() - after.share() <= FAILS {
+        let is_unlike = !self.outcome.unlike.is_empty() && !after.is_less(before);
+        let unlike = is_unlike.then(|| {
             let reasons = self.outcome.unlike.join("; ");
-            return Some(format!("the programs did not do the same work: {reasons}"));
-        }
-        let not_tested = self.changes.iter();
-        let mut not_tested = not_tested.filter(|one| one.fate == FindingState::NotTested);
-        let reason = not_tested.find_map(|one| one.not_tested.as_ref())?;
-        Some(reason.clone())
+            format!("the programs did not do the same work: {reasons}")
+        });
+        self.no_traffic().or(unlike).or_else(|| self.unseen())
+    }
+
+    /// Why nothing is known of one of the two.
+    fn no_traffic(&self) -> Option<String> {
+        let mut both = [self.a, self.b].into_iter();
+        both.find_map(|one| {
+            let no_success = one.no_success().map(|reason| {
+                let name = &one.name;
+                format!("{name} has no success: {reason}")
+            });
+            let is_empty = one.counted.is_empty();
+            let empty = is_empty.then(|| format!("{} sends no request", one.name));
+            let hidden = one.counted.unobserved.hides_findings();
+            let hidden = hidden.map(|reason| format!("{}: {reason}", one.name));
+            no_success.or(empty).or(hidden)
+        })
+    }
+
+    /// Why the program may have findings that were not seen.
+    fn unseen(&self) -> Option<String> {
+        let fewer = self.b.sends_fewer(self.a);
+        let fewer = fewer.then(|| format!("{} sends fewer requests", self.b.name));
+        let mut not_tested = self.changes.iter();
+        let not_tested = not_tested.find_map(|one| one.not_tested.clone());
+        self.no_traffic().or(fewer).or(not_tested)
     }
 
     /// How a count differs: by every round, or by the interval.
@@ -471,6 +557,7 @@ impl Evidence<'_> {
                 format!("waiting {a} → {b}, without an interval")
             }
             Some(saved) if one.significant == Some(true) => format!("waiting {}", change(saved)),
+            Some(saved) if saved.low == saved.high => "no difference in waiting".to_owned(),
             Some(saved) => format!("no difference in waiting was shown ({})", ends(saved)),
         })
     }
@@ -507,6 +594,11 @@ fn unsuccessful(program: &ProgramFacts) -> Unsuccessful {
 impl Unsuccessful {
     fn share(self) -> f64 {
         self.failed as f64 / self.all.max(1) as f64
+    }
+
+    /// Whether fewer fail, also as a share: one that is sent again until it succeeds fails before.
+    fn is_less(self, other: Unsuccessful) -> bool {
+        self.failed < other.failed && other.share() - self.share() > FAILS
     }
 
     fn words(self) -> String {

@@ -125,7 +125,7 @@ impl CompareFacts {
     fn brought(&self, nth: usize, program: &ProgramFacts) -> Reading {
         let answer = self.answers.iter().find(|one| one.b == program.name);
         match answer {
-            Some(answer) => match &answer.incomparable {
+            Some(answer) => match &answer.unseen {
                 Some(reason) => Reading::unknown(Why::CannotSee(reason.clone().into())),
                 None => Reading::count(answer.brought.len() as u64),
             },

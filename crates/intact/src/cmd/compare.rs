@@ -11,6 +11,7 @@ mod rounds;
 
 use super::conclusion::{Conclusion, FileOutput};
 use super::config::Config;
+use super::fault_options::FaultOptions;
 use super::gates::Gates;
 use super::output_files::OutputFiles;
 use super::places::PlaceOptions;
@@ -36,7 +37,9 @@ use std::time::Duration;
 pub(super) use programs::distinct_names;
 
 /// Options without effect on stored ledgers: they run programs, or keep what programs did.
-const OF_PROGRAMS: [&str; 21] = [
+const OF_PROGRAMS: [&str; 23] = [
+    "fault",
+    "faults",
     "commits",
     "setup",
     "places",
@@ -130,6 +133,12 @@ pub(crate) struct Args {
     seed: Option<u64>,
     #[command(flatten)]
     places: PlaceOptions,
+    /// After the rounds, run each program once without a fault and once under each kind, and
+    /// compare the cards: --fault each
+    #[arg(long, help_heading = "Faults")]
+    faults: bool,
+    #[command(flatten)]
+    fault: FaultOptions,
     #[command(flatten)]
     files: OutputFiles,
     #[command(flatten)]
@@ -168,7 +177,8 @@ Exit code: 0; 1 when a requirement failed; a program's own when it fails, after 
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let args = &config.options;
     let conclusion = Conclusion::begin(args.output.clone(), &args.gates, DocumentKind::Compare)?;
-    let (run, facts, ended) = match (args.ledgers.is_empty(), args.programs.is_empty()) {
+    let is_without = args.programs.is_empty() && args.commits.is_none();
+    let (run, facts, ended) = match (args.ledgers.is_empty(), is_without) {
         (false, true) => {
             let like = args.like.iter();
             let all: Vec<PathBuf> = like.chain(&args.ledgers).cloned().collect();

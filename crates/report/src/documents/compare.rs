@@ -12,7 +12,7 @@ use intact_document::traffic_readings::TrafficReadings;
 use intact_document::{ClaimKind, Severity};
 use intact_experiments::compare::{
     COMMIT_AXIS, CompareFacts, ComparedFigure, CountStatistic, FigureChange, FindingChange,
-    FindingState, PlaceChange, ProgramFacts, RoundFigures, TimeStatistic,
+    FindingState, PlaceChange, ProgramFacts, RoundFigures, TimeStatistic, programs_of,
 };
 use intact_ledger::{Run, Variant};
 use intact_reading::Reading;
@@ -22,7 +22,7 @@ use intact_units::plural;
 
 pub(super) fn page<'a>(run: &'a Run, facts: &'a CompareFacts) -> Page<'a> {
     let names = || {
-        let names = run.variants.iter().map(|one| one.name.as_str());
+        let names = programs_of(run).iter().map(|one| one.name.as_str());
         names.collect::<Vec<&str>>().join(" with ")
     };
     let mut page = start(run, facts, names);
@@ -84,6 +84,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a CompareFacts) -> Page<'a> {
         page.section(changes(facts, state, Section::new(id, title)));
     }
     page.section(places(facts));
+    page.section(faults(facts));
     page.section(work(facts));
     page.section(charts(facts));
     page.section(
@@ -101,7 +102,7 @@ fn commits(run: &Run) -> Section {
         one.axes.get(name)
     }
     let is_asked = run.varied == [COMMIT_AXIS];
-    let variants: &[Variant] = if is_asked { &run.variants } else { &[] };
+    let variants: &[Variant] = if is_asked { programs_of(run) } else { &[] };
     let table = Rows::of(variants)
         .column("program", |one| &one.name)
         .column("commit", |one| axis(one, COMMIT_AXIS))
@@ -147,6 +148,22 @@ fn places(facts: &CompareFacts) -> Section {
         })
         .table();
     Section::new("places", "Where in the code").summary(table)
+}
+
+/// What the programs did under faults.
+fn faults(facts: &CompareFacts) -> Section {
+    let several = facts.variants.len() > 2;
+    let table = Rows::of(&facts.fault_changes)
+        .column("program", |one| several.then_some(&one.b))
+        .column("fault", |one| one.kind.id())
+        .ranked(1, "destination", |one| &one.destination)
+        .column("first", |one| &one.a_words)
+        .about("program: what it did about the fault")
+        .column("second", |one| &one.b_words)
+        .about("program: what it did about the fault")
+        .column("result", |one| one.result.words())
+        .table();
+    Section::new("faults", "Under faults").summary(table)
 }
 
 /// What the programs took processor time for.

@@ -1,8 +1,8 @@
 //! `--commits`: two commits of the repository, each in a checkout of its own in a private folder.
 //!
 //! A checkout is a repository that borrows the objects of the user's, so that neither git nor a
-//! setup command (`git config`, hooks of a package) can change the user's. The folder ends with this
-//! process, also after `kill -9`. Must not run the programs.
+//! setup command (`git config`, hooks of a package) can change the user's. The folder ends with
+//! this process, also after `kill -9`. Must not run the programs.
 
 mod checkout;
 mod git;
