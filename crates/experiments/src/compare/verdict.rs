@@ -10,7 +10,7 @@ use intact_document::{Claim, ClaimKind, Claims};
 use intact_statistics::{MIN_ROUNDS, NoInterval};
 use intact_units::number::{count, mean, whole_percent};
 
-/// Shares of reused requests that differ by less are alike.
+/// Shares of reused requests that differ by less are alike, and memory by this share of it.
 const ALIKE: f64 = 0.1;
 
 pub(super) fn claims(
@@ -232,7 +232,9 @@ fn further_counts<'a>(
     let differ = counts.filter(|one| {
         let is_said = is_experiment && one.count == CountStatistic::Connections;
         // memory differs a little in every run
-        let is_noise = one.count == CountStatistic::Memory && one.significant != Some(true);
+        let is_alike = (one.a_mean - one.b_mean).abs() < ALIKE * one.a_mean;
+        let is_noise =
+            one.count == CountStatistic::Memory && (is_alike || one.significant != Some(true));
         one.a_mean != one.b_mean && !is_said && !is_noise
     });
     let all: Vec<String> = differ

@@ -150,11 +150,14 @@ fn a_step_compares_the_base_with_the_head_and_comments_the_verdict() {
     assert_eq!(gated.status.code(), Some(1), "{}", stderr(&gated));
 }
 
+/// The inputs of a step, the reason why it fails, and its exit code.
+type Case<'a> = (&'a [(&'a str, &'a str)], &'a str, i32);
+
 #[test]
 fn a_step_without_what_it_needs_fails_with_the_reason() {
     let server = Server::start(&[]);
     let repository = Repository::new(&server);
-    let cases: &[(&[(&str, &str)], &str, i32)] = &[
+    let cases: &[Case<'_>] = &[
         (&[("INTACT_RUN", "")], "run is empty", 2),
         (&[("INTACT_COMPARE_TO", "base")], "has no base commit", 2),
         (
