@@ -1,6 +1,7 @@
 //! `--commits` on a system without `watch`: nothing could be run.
+#![allow(dead_code, reason = "the request is refused, and nothing is made")]
 
-use super::programs::Program;
+use super::programs::{self, Program};
 use crate::cmd::watch::not_run;
 use crate::exit::Failed;
 use intact_ledger::Caveat;
@@ -22,6 +23,7 @@ pub(super) struct Request<'a> {
 }
 
 /// Refuses.
-pub(super) fn prepare(_: &Request<'_>, _: impl Fn(&str)) -> Result<Commits, Failed> {
+pub(super) fn prepare(request: &Request<'_>, _: impl Fn(&str)) -> Result<Commits, Failed> {
+    programs::one(request.words)?;
     Err(not_run(WatchError::Unsupported))
 }
