@@ -395,15 +395,27 @@ impl Evidence<'_> {
         };
         let opens_more = self.shift(CountStatistic::Avoidable) == Shift::More
             && per_request(self.b) > (1.0 + MATTERS) * per_request(self.a);
+        let is_new =
+            |one: &&&FindingChange| one.a_rounds == 0 && one.finding.severity > Severity::Info;
         if let Some(one) = avoidable.filter(|_| opens_more) {
             let (a, b) = (mean(one.a_mean), mean(one.b_mean));
-            harms.grave.push(format!("avoidable connections {a} → {b}"));
+            let causes = self.changes.iter().filter(is_new);
+            let causes = causes.filter(|one| one.finding.is_of_openings);
+            let by: Vec<String> = causes.map(|one| place_of(one)).collect();
+            let by = match &by[..] {
+                [] => String::new(),
+                causes => format!(": {}", causes.join(", ")),
+            };
+            harms
+                .grave
+                .push(format!("avoidable connections {a} → {b}{by}"));
         }
-        let new = self.changes.iter().filter(|one| {
-            let is_new = one.a_rounds == 0 && one.finding.severity > Severity::Info;
-            // another cause of connections that were avoidable before brought none
-            is_new && (!one.has_other_cause || opens_more)
-        });
+        // another cause of connections that were avoidable before brought none
+        let new = self
+            .changes
+            .iter()
+            .filter(is_new)
+            .filter(|one| !(one.finding.is_of_openings && (opens_more || one.has_other_cause)));
         for one in new {
             let words = format!("new: {}", place_of(one));
             let is_grave =

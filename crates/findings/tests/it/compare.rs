@@ -251,7 +251,7 @@ fn a_change_is_answered_in_one_sentence() {
         (
             [(20, 0, 1, 100), (20, 0, 20, 100)],
             Verdict::No,
-            "new: new-connection-per-request",
+            ": new-client-per-request at http://api.example",
         ),
         (
             [(20, 0, 20, 100), (20, 20, 1, 9)],
