@@ -1,8 +1,6 @@
 #!/usr/bin/env bash
-# The work of action.yml: a program under `intact watch`, or two versions of it under `intact compare`.
-#
-# The variables are the inputs of action.yml. INTACT is the program `intact`. INTACT_BASE is the commit that `base` means.
-# INTACT_PULL_REQUEST is the number of the pull request that gets the verdict as a comment. Those that are empty ask for nothing.
+# The work of action.yml, whose inputs are the variables: a program under `intact watch`, or two commits under `intact compare`.
+# INTACT is the program `intact`, INTACT_BASE the commit that `base` means. INTACT_PULL_REQUEST gets the verdict as a comment.
 set -euo pipefail
 
 fail() {
@@ -10,54 +8,31 @@ fail() {
     exit 2
 }
 
-# what `intact compare` runs: a version of the program, in its checkout
-if [ "${1:-}" = version ]; then
-    cd "$INTACT_VERSIONS/$2"
-    exec bash -c "$INTACT_RUN"
-fi
-
 intact=${INTACT:-intact}
 command -v "$intact" > /dev/null || fail "there is no program $intact"
 [ -n "${INTACT_RUN:-}" ] || fail "run is empty: give the program to watch"
+verdict=$(mktemp --suffix .md)
+trap 'rm -f "$verdict"' EXIT
 
-options=()
+options=(watch)
+if [ -n "${INTACT_COMPARE_TO:-}" ]; then
+    commit=$INTACT_COMPARE_TO
+    [ "$commit" != base ] || commit=${INTACT_BASE:-}
+    [ -n "$commit" ] || fail "compare-to: base, but this run has no base commit; name one"
+    # a checkout of CI has one commit only
+    has() { git cat-file -e "$commit^{commit}" 2> /dev/null; }
+    has || ! git fetch --quiet --depth 1 origin "$commit" || has || commit=FETCH_HEAD
+    options=(compare --commits "$commit..HEAD" --rounds "${INTACT_ROUNDS:-10}")
+    [ -z "${INTACT_BUILD:-}" ] || options+=(--setup 'bash -c "$INTACT_BUILD"')
+fi
 while IFS= read -r requirement; do
     [ -z "${requirement//[[:space:]]/}" ] || options+=(--require "$requirement")
 done <<< "${INTACT_REQUIRE:-}"
 [ -z "${INTACT_FAIL_ON:-}" ] || options+=(--fail-on "$INTACT_FAIL_ON")
 [ -z "${INTACT_REPORT:-}" ] || options+=(--report "$INTACT_REPORT")
 
-verdict=$(mktemp --suffix .md)
-trap 'rm -f "$verdict"' EXIT
 code=0
-if [ -z "${INTACT_COMPARE_TO:-}" ]; then
-    "$intact" watch "${options[@]}" --report "$verdict" -- bash -c "$INTACT_RUN" || code=$?
-else
-    commit=$INTACT_COMPARE_TO
-    if [ "$commit" = base ]; then
-        commit=${INTACT_BASE:-}
-        [ -n "$commit" ] || fail "compare-to: base, but this run has no base commit; name one"
-    fi
-    # a checkout of CI has one commit only
-    git cat-file -e "$commit^{commit}" 2> /dev/null || git fetch --quiet --depth 1 origin "$commit" \
-        || fail "there is no commit $commit"
-    git cat-file -e "$commit^{commit}" 2> /dev/null || commit=FETCH_HEAD
-    versions=$(mktemp --directory)
-    trap 'rm -f "$verdict"; git worktree remove --force "$versions/base"; rm -rf "$versions"' EXIT
-    git worktree add --quiet --detach "$versions/base" "$commit"
-    ln -s "$PWD" "$versions/head"
-    if [ -n "${INTACT_BUILD:-}" ]; then
-        for version in base head; do
-            (cd "$versions/$version" && bash -c "$INTACT_BUILD") || fail "build failed in $version"
-        done
-    fi
-    # the two command lines differ in their last word, which names the programs
-    export INTACT_VERSIONS=$versions
-    self=$(realpath "${BASH_SOURCE[0]}")
-    "$intact" compare --rounds "${INTACT_ROUNDS:-10}" "${options[@]}" --report "$verdict" \
-        -- bash "$self" version base -- bash "$self" version head || code=$?
-fi
-
+"$intact" "${options[@]}" --report "$verdict" -- bash -c "$INTACT_RUN" || code=$?
 if [ ! -s "$verdict" ]; then
     reason="exit code $code, and no page was written: the log of this step has the reason"
     echo "::error title=intact::$reason" >&2

@@ -46,6 +46,7 @@ impl TurnSummary {
             server_cpu: self.server_cpu,
             machine: self.processors.between(span),
             sockets: None,
+            client_memory: None,
         }
     }
 }

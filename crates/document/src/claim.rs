@@ -7,6 +7,8 @@ use std::ops::Deref;
 /// What a claim is about. Claims stand in this order, in every document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClaimKind {
+    /// The answer to the question that a run was made for.
+    Answer,
     /// Requests, lookups, dials or invocations failed, or something hung.
     Failed,
     /// Responses had an error status.

@@ -78,6 +78,9 @@ pub struct Finding {
     /// The places in the code that opened the connections that it counts, the most frequent first;
     /// empty where none is known.
     pub places: Vec<Place>,
+    /// Whether it is about avoidable connections, which have one cause each: a finding of another
+    /// rule can take its place.
+    pub is_of_openings: bool,
 }
 
 /// A place in the user's code that opened connections.
@@ -187,6 +190,7 @@ impl Finding {
             fix: Statement::default(),
             risk: None,
             places: Vec::new(),
+            is_of_openings: false,
         }
     }
 

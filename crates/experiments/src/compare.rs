@@ -11,30 +11,38 @@
 //! Connections and findings are those of one run each, because every run is a process of its own.
 //! Must not run anything.
 
+mod answer;
 mod count_difference;
+mod fault_change;
 mod finding_change;
+mod finding_keys;
 mod outcome;
 mod subjects;
 mod variant;
 mod verdict;
 
 pub use crate::time_difference::{TimeDifference, TimeStatistic};
+pub use answer::{Answer, Verdict};
 pub use count_difference::{CountDifference, CountStatistic};
-pub use finding_change::{FindingChange, FindingState};
+pub use fault_change::{FaultChange, FaultResult};
+pub use finding_change::{FindingChange, FindingState, PlaceChange};
 pub(crate) use outcome::is_fewer;
 pub use outcome::{ComparedFigure, FigureChange, Outcome};
 pub use variant::{Handshakes, ProgramFacts, RoundFigures, Spread};
 
 use crate::likeness::{ConnectionBehaviour, Likeness};
 use crate::traffic::ObservedTraffic;
+use answer::Compared;
+use finding_keys::FindingKeys;
 use intact_document::cpu::ProgramWork;
 use intact_document::figures::ObservedCounts;
 use intact_document::finding::Finding;
 use intact_document::traffic_readings::TrafficReadings;
 use intact_document::unobserved::Unobserved;
 use intact_document::{Claim, ClaimKind, Claims};
-use intact_ledger::{Caveat, Event, Run, Sink};
+use intact_ledger::{Caveat, Event, Run, Sink, Variant};
 use intact_reading::Why;
+use intact_servers::fault::{self, FaultAnalysis, FaultFacts};
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use serde::Serialize;
 use variant::Program;
@@ -45,11 +53,16 @@ const NO_ROUND: &str = "no round was completed";
 pub const PROGRAM_FAILED: &str = "program-failed";
 /// The round that warms up: recorded, and left out of every figure.
 pub const WARMUP: u32 = 0;
+/// The axis of variants that are the commits of a repository: a change is asked whether it did what
+/// it is for.
+pub const COMMIT_AXIS: &str = "commit";
 
 /// A fold over the events of interleaved runs.
 pub struct Comparison {
     run: Run,
     programs: Vec<Program>,
+    /// Of each program, its runs under faults; empty where there are none.
+    faults: Vec<FaultAnalysis>,
     caveats: Vec<Caveat>,
     /// What the caveats that are of no single program report as missing.
     missing: Unobserved,
@@ -60,6 +73,9 @@ pub struct Comparison {
 pub struct CompareFacts {
     /// What was found out, the claim that matters most first.
     pub verdict: Claims,
+    /// Of commits: whether the change did what it is for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Answer>,
     /// The programs, the baseline first.
     pub variants: Vec<ProgramFacts>,
     /// Whether the programs ran in interleaved rounds. Otherwise they are ledgers recorded
@@ -73,6 +89,9 @@ pub struct CompareFacts {
     pub counts: Vec<CountDifference>,
     /// The state of the baseline's findings, and the new findings.
     pub changes: Vec<FindingChange>,
+    /// What the programs did under faults, compared with the baseline, where that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fault_changes: Vec<FaultChange>,
     /// What stands out in the programs that are compared with the baseline; the subject begins
     /// with the program's name.
     pub findings: Vec<Finding>,
@@ -110,16 +129,31 @@ impl CompareFacts {
     }
 }
 
+/// The variants that are programs; the others are their runs under faults.
+pub fn programs_of(run: &Run) -> &[Variant] {
+    let is_program = |variant: &&Variant| !variant.axes.contains_key(fault::AXIS);
+    let count = run.variants.iter().take_while(is_program).count();
+    &run.variants[..count]
+}
+
 impl Comparison {
-    /// One without any round yet; the programs are the run's variants.
+    /// One without any round yet; the programs are the run's variants, and after them the runs of
+    /// each under faults.
     pub fn new(run: &Run) -> Comparison {
-        let programs = run
-            .variants
-            .iter()
-            .map(|variant| Program::new(run, &variant.name));
+        let count = programs_of(run).len();
+        let under_faults = run.variants.len() - count;
+        let each = under_faults.checked_div(count).unwrap_or(0);
+        let faults = (0..count).filter(|_| each > 0).map(|nth| {
+            let first = count + nth * each;
+            FaultAnalysis::of_variants(run, first..first + each)
+        });
         Comparison {
+            faults: faults.collect(),
+            programs: programs_of(run)
+                .iter()
+                .map(|variant| Program::new(run, &variant.name))
+                .collect(),
             run: run.clone(),
-            programs: programs.collect(),
             caveats: Vec::new(),
             missing: Unobserved::default(),
         }
@@ -158,8 +192,9 @@ impl Comparison {
             ));
         }
         let missing = self.missing.clone();
+        let keys = FindingKeys::of_programs(&self.run, &self.programs);
         let programs = self.programs.iter();
-        let variants: Vec<ProgramFacts> = programs.map(|one| one.facts(&missing)).collect();
+        let variants: Vec<ProgramFacts> = programs.map(|one| one.facts(&missing, &keys)).collect();
         let comparisons = count_difference::times(&variants);
         let counts = count_difference::counts(&variants);
         let changes = finding_change::changes(&variants);
@@ -167,6 +202,19 @@ impl Comparison {
         let mut rounds = variants.iter().flat_map(|one| &one.rounds);
         let is_experiment = rounds.all(|round| round.wall_ms.is_some());
         let outcomes = outcome::outcomes(&variants, &comparisons, &counts);
+        let faults: Vec<FaultFacts> = self.faults.iter().map(FaultAnalysis::facts).collect();
+        let fault_changes = fault_change::changes(&variants, &faults);
+        let answers = match is_experiment && self.run.varied == [COMMIT_AXIS] {
+            true => answer::answers(&Compared {
+                programs: &variants,
+                outcomes: &outcomes,
+                times: &comparisons,
+                counts: &counts,
+                changes: &changes,
+                faults: &fault_changes,
+            }),
+            false => Vec::new(),
+        };
         let rounds = variants.iter().map(|one| one.rounds.len() as u32).min();
         let counted = ObservedCounts::sum(variants.iter().map(|one| &one.counted));
         let in_vain = variants.iter().map(|one| one.lookups_in_vain).sum();
@@ -182,7 +230,10 @@ impl Comparison {
             traffic,
             findings: challengers(&variants),
             verdict: verdict::claims(&variants, &outcomes, &counts, &changes, is_experiment)
-                .with(not_completed(&variants, &caveats)),
+                .with(not_completed(&variants, &caveats))
+                .with(answers.iter().map(Answer::claim)),
+            answers,
+            fault_changes,
             is_experiment,
             outcomes,
             variants,
@@ -234,7 +285,14 @@ impl Sink for Comparison {
             self.missing
                 .add(&Unobserved::by_caveats(std::slice::from_ref(caveat)));
         }
+        // a stack belongs to whichever program has a connection with its number
+        if let Event::Stack(_) = event {
+            self.programs.iter_mut().for_each(|one| one.place(event));
+        }
         let variant = event.variant().map(|variant| variant as usize);
+        if variant.is_some_and(|variant| variant >= self.programs.len()) {
+            self.faults.iter_mut().for_each(|one| one.record(event));
+        }
         let program = variant.and_then(|variant| self.programs.get_mut(variant));
         let Some(program) = program else { return };
         match event {

@@ -54,6 +54,8 @@ pub struct Round {
     pub load: Option<LoadStep>,
     /// CPU time of the client, in nanoseconds.
     pub client_cpu: Option<u64>,
+    /// The most memory that one process of the client had resident at a time, in bytes.
+    pub client_memory: Option<u64>,
     /// Number of threads that drove its connections; absent: one.
     pub client_threads: Option<u32>,
     /// CPU time of the server, in nanoseconds.

@@ -32,6 +32,7 @@ use intact_document::unobserved::Unobserved;
 use intact_ledger::{Caveat, Event, Run, Sink};
 use run_rows::RunRows;
 use serde::Serialize;
+use std::ops::Range;
 
 /// The axis of a run's variants that names the fault.
 pub const AXIS: &str = "fault";
@@ -45,6 +46,8 @@ pub fn is_of_faults(run: &Run) -> bool {
 
 /// A fold over the events of runs with and without faults.
 pub struct FaultAnalysis {
+    /// The number of variants before those that are the runs.
+    first: usize,
     runs: Vec<RunRows>,
     caveats: Vec<Caveat>,
 }
@@ -79,8 +82,15 @@ pub struct FaultFacts {
 impl FaultAnalysis {
     /// One without any row yet; the runs are the variants of `run`.
     pub fn new(run: &Run) -> FaultAnalysis {
-        let runs = run.variants.iter();
+        FaultAnalysis::of_variants(run, 0..run.variants.len())
+    }
+
+    /// The same of these variants alone; those that there are not have no run.
+    pub fn of_variants(run: &Run, variants: Range<usize>) -> FaultAnalysis {
+        let first = variants.start;
+        let runs = run.variants.get(variants).unwrap_or_default().iter();
         FaultAnalysis {
+            first,
             runs: runs.map(|variant| RunRows::new(run, variant)).collect(),
             caveats: Vec::new(),
         }
@@ -127,10 +137,9 @@ impl Sink for FaultAnalysis {
         {
             self.caveats.push(caveat.clone());
         }
-        let run = event
-            .variant()
-            .and_then(|variant| self.runs.get_mut(variant as usize));
-        if let Some(run) = run {
+        let variant = event.variant().map(|variant| variant as usize);
+        let nth = variant.and_then(|variant| variant.checked_sub(self.first));
+        if let Some(run) = nth.and_then(|nth| self.runs.get_mut(nth)) {
             run.record(event);
         }
     }

@@ -20,6 +20,7 @@ pub mod netlink;
 pub mod packet;
 pub mod privilege;
 pub mod process;
+pub mod scratch_dir;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub mod seccomp;
 pub mod secret_dir;

@@ -110,6 +110,8 @@ pub struct ReapedChild {
     pub status: i32,
     /// CPU time of the child and of the descendants that it waited for: user, system.
     pub cpu: [Duration; 2],
+    /// The most memory that one of them had resident at a time, in bytes.
+    pub memory: u64,
 }
 
 /// Collects one child that has ended, if there is one.
@@ -129,6 +131,7 @@ pub fn reap() -> Option<ReapedChild> {
         process,
         status,
         cpu: [time(usage.ru_utime), time(usage.ru_stime)],
+        memory: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
     })
 }
 

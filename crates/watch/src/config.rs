@@ -143,6 +143,8 @@ pub struct Config {
     pub command: Vec<OsString>,
     /// Variables that are set for it.
     pub environment: Vec<(OsString, OsString)>,
+    /// The folder that it runs in; `None`: ours.
+    pub directory: Option<PathBuf>,
     /// Where its standard streams lead.
     pub streams: Streams,
     /// A terminal of its own, such as the far end of a pseudo-terminal: its standard streams lead
@@ -178,6 +180,7 @@ impl Config {
         Config {
             command,
             environment: Vec::new(),
+            directory: None,
             streams: Streams::default(),
             terminal: None,
             mode: Mode::default(),

@@ -183,6 +183,8 @@ pub struct Outcome {
     pub span: Span,
     /// What it cost, with everything that it started and that has ended.
     pub cpu: Cpu,
+    /// The most memory that one process of it had resident at a time, in bytes.
+    pub memory: u64,
     /// The first SIGINT, SIGTERM or SIGHUP that reached this process during the run, whatever the
     /// program did at it.
     pub interrupted: Option<i32>,

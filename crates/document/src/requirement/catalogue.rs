@@ -288,6 +288,7 @@ pub static FIGURES: &[Figure] = &[
     row("saved", Time, EXPERIMENTS, "latency, or wall time of a program, saved against the baseline; must hold for the whole interval").more(),
     row("saved-share", Share, EXPERIMENTS, "the same, as a share of the baseline").more(),
     row("unlike", Count, &[Bench, Compare], "aspects of connection use that differ from production (`--like`); aspects that one side does not show are not counted").less(),
+    row("brought", Count, &[Compare], "what the head of `--commits` has and the base has not: findings from warnings on, failures, avoidable connections, time, memory").less(),
     row("idle-timeout", Time, CARDS, "how long the server keeps an idle connection").json("idle_timeout.measured_s"),
     row("max-requests", Count, CARDS, "how many requests the server takes on one connection").json("max_requests.measured"),
     row("drain.lost", Count, &[Check], "requests without a complete response while the server ended (`--drain`)").json("drain.lost").less(),

@@ -177,6 +177,7 @@ mod tests {
                 at_once: 10,
             }),
             client_cpu: Some(took / 10),
+            client_memory: None,
             client_threads: None,
             server_cpu: Some(took),
             machine,

@@ -26,6 +26,8 @@ kinds! {
         Handshakes = "TLS handshakes",
         /// Names looked up.
         Lookups = "lookups",
+        /// The most memory of one process, in MB.
+        Memory = "MB of memory",
     }
 }
 
@@ -65,16 +67,25 @@ const TIMES: [(TimeStatistic, Time); 3] = [
     (TimeStatistic::Outbound, |round| round.outbound_ms),
 ];
 
-type Count = fn(&RoundFigures) -> u64;
+type Count = fn(&RoundFigures) -> Option<f64>;
 
-const COUNTS: [(CountStatistic, Count); 7] = [
-    (CountStatistic::Connections, |round| round.connections),
-    (CountStatistic::Avoidable, |round| round.avoidable),
-    (CountStatistic::Requests, |round| round.requests),
-    (CountStatistic::Failed, |round| round.failed),
-    (CountStatistic::Stale, |round| round.stale),
-    (CountStatistic::Handshakes, |round| round.handshakes),
-    (CountStatistic::Lookups, |round| round.lookups),
+const COUNTS: [(CountStatistic, Count); 8] = [
+    (CountStatistic::Connections, |round| {
+        Some(round.connections as f64)
+    }),
+    (CountStatistic::Avoidable, |round| {
+        Some(round.avoidable as f64)
+    }),
+    (CountStatistic::Requests, |round| {
+        Some(round.requests as f64)
+    }),
+    (CountStatistic::Failed, |round| Some(round.failed as f64)),
+    (CountStatistic::Stale, |round| Some(round.stale as f64)),
+    (CountStatistic::Handshakes, |round| {
+        Some(round.handshakes as f64)
+    }),
+    (CountStatistic::Lookups, |round| Some(round.lookups as f64)),
+    (CountStatistic::Memory, |round| round.memory_mb),
 ];
 
 pub(super) fn times(programs: &[ProgramFacts]) -> Vec<TimeDifference> {
@@ -86,7 +97,7 @@ pub(super) fn times(programs: &[ProgramFacts]) -> Vec<TimeDifference> {
 pub(super) fn counts(programs: &[ProgramFacts]) -> Vec<CountDifference> {
     let mut all = Vec::new();
     for (count, of) in COUNTS {
-        let pairs = pairs(programs, |round| Some(of(round) as f64));
+        let pairs = pairs(programs, of);
         for (pair, difference) in pairs.iter().zip(time_difference::differences(&pairs)) {
             let sure = difference.ok();
             let (a_mean, b_mean) = pair.means();

@@ -160,7 +160,7 @@ impl ProgramFacts {
     }
 
     /// Requests that failed, and those with an error response.
-    fn unsuccessful(&self) -> u64 {
+    pub(super) fn unsuccessful(&self) -> u64 {
         let errors = ErrorResponses::among(&self.counted.requests.status, None);
         self.counted.requests.failures() + errors.count()
     }

@@ -19,6 +19,8 @@ const ONLY_WALL_TIME: Why = Why::not_measured(
 );
 /// The baseline sent requests and the program none.
 const NO_REQUESTS: Why = Why::cannot_see("the program sent no request");
+/// Programs that are no commits of a repository.
+const NO_COMMITS: Why = Why::not_measured("`intact compare --commits` measures it");
 /// A program that does less is faster for that reason.
 const UNLIKE: Why = Why::cannot_see("the programs did not do the same work");
 /// Programs have a CPU time only where they were run.
@@ -94,6 +96,7 @@ impl CompareFacts {
         readings.set("lookups", program.lookups.clone());
         readings.set("cpu-per-request", cpu_per_request(program, &missing));
         readings.set("unlike", unlike);
+        readings.set("brought", self.brought(nth, program));
         self.saved(program).add_to(&mut readings);
         let rules = rule_states(rules::evidence(), &missing);
         let own = program.findings.iter().map(|one| &one.finding);
@@ -116,6 +119,19 @@ impl CompareFacts {
         let reason = program.no_success().map(Why::cannot_see);
         let idle = is_idle.then_some(NO_REQUESTS);
         reason.or(idle).or(program.counted.unjudged())
+    }
+
+    /// How much a change brought.
+    fn brought(&self, nth: usize, program: &ProgramFacts) -> Reading {
+        let answer = self.answers.iter().find(|one| one.b == program.name);
+        match answer {
+            Some(answer) => match &answer.unseen {
+                Some(reason) => Reading::unknown(Why::CannotSee(reason.clone().into())),
+                None => Reading::count(answer.brought.len() as u64),
+            },
+            None if nth == 0 && !self.answers.is_empty() => Reading::unknown(Why::Baseline),
+            None => Reading::unknown(NO_COMMITS),
+        }
     }
 
     /// What a program saves of the baseline's wall time.

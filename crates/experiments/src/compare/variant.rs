@@ -1,6 +1,7 @@
 //! One of the programs: figures of each of its rounds, sums over them, its findings and in how many
 //! rounds they stood.
 
+use super::finding_keys::FindingKeys;
 use super::{NO_ROUND, WARMUP};
 use crate::traffic::ObservedTraffic;
 use intact_document::figures::{NANOS_PER_MS, embeds, resumed_range};
@@ -11,7 +12,7 @@ use intact_reading::{Reading, Why};
 use intact_statistics::mean;
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// TLS handshakes of one run by kind: means.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -65,6 +66,9 @@ pub struct RoundFigures {
     pub wall_ms: Option<f64>,
     /// CPU time of the program and of all that it started.
     pub cpu_ms: Option<f64>,
+    /// The most memory that one process of it had resident at a time, in MB; absent where that was
+    /// not recorded.
+    pub memory_mb: Option<f64>,
     /// Sum of the latencies of all requests, setup included; absent where requests cannot be seen.
     pub outbound_ms: Option<f64>,
     /// Requests.
@@ -116,7 +120,7 @@ pub struct ProgramFacts {
     pub findings: Vec<Found>,
     /// Each round.
     pub rounds: Vec<RoundFigures>,
-    /// The destinations that it called, and what of the traffic to each is missing.
+    /// The destinations that it called, by their keys, and what of the traffic to each is missing.
     #[serde(skip)]
     pub(crate) destinations: BTreeMap<String, Unobserved>,
 }
@@ -131,6 +135,20 @@ pub struct Found {
     pub finding: Finding,
     /// Rounds that had it.
     pub rounds: u32,
+    /// Their numbers.
+    #[serde(skip)]
+    pub(crate) numbers: BTreeSet<u32>,
+    /// The keys of its destinations.
+    #[serde(skip)]
+    pub(crate) keys: BTreeSet<String>,
+}
+
+/// What was found in one round.
+struct RoundFindings {
+    round: u32,
+    findings: Vec<Finding>,
+    /// The destinations that were called, and what of the traffic to each is missing.
+    called: Vec<(String, Unobserved)>,
 }
 
 /// A program while rounds come in.
@@ -140,6 +158,10 @@ pub(super) struct Program {
     begun: bool,
     /// The last round, while another program has not ended it.
     waiting: Option<EndedRound>,
+    /// What was found in the rounds that count.
+    found: Vec<RoundFindings>,
+    /// What was found while it warmed up. Only then stacks are read, which takes time.
+    placed: Vec<Finding>,
     facts: ProgramFacts,
 }
 
@@ -148,6 +170,7 @@ pub(super) struct EndedRound {
     round: u32,
     wall: Option<u64>,
     cpu: Option<u64>,
+    memory: Option<u64>,
     facts: ObservedFacts,
 }
 
@@ -157,6 +180,8 @@ impl Program {
             live: TrafficAnalysis::new(run),
             begun: false,
             waiting: None,
+            found: Vec::new(),
+            placed: Vec::new(),
             facts: ProgramFacts {
                 name: name.to_owned(),
                 ..ProgramFacts::default()
@@ -169,14 +194,26 @@ impl Program {
         self.live.record(event);
     }
 
+    /// Takes a place in the code, which may be of another program.
+    pub(super) fn place(&mut self, stack: Event<'_>) {
+        self.live.record(stack);
+    }
+
     /// Ends a round, which waits for the other programs; the next one begins with `fresh`.
     pub(super) fn end(&mut self, round: &Round, fresh: TrafficAnalysis) {
         self.begun = false;
         let facts = std::mem::replace(&mut self.live, fresh).facts();
-        self.waiting = (round.round != WARMUP).then(|| EndedRound {
+        if round.round == WARMUP {
+            let placed = facts.findings.into_iter();
+            self.placed
+                .extend(placed.filter(|one| !one.places.is_empty()));
+            return;
+        }
+        self.waiting = Some(EndedRound {
             round: round.round,
             wall: Some(round.span.nanos()),
             cpu: round.client_cpu,
+            memory: round.client_memory,
             facts,
         });
     }
@@ -191,6 +228,9 @@ impl Program {
     pub(super) fn count_ended(&mut self) {
         if let Some(ended) = self.waiting.take() {
             self.take(ended.round, ended.wall, ended.cpu, &ended.facts);
+            if let Some(round) = self.facts.rounds.last_mut() {
+                round.memory_mb = ended.memory.map(|bytes| bytes as f64 / 1e6);
+            }
         }
     }
 
@@ -225,6 +265,7 @@ impl Program {
             round,
             wall_ms: ms(wall),
             cpu_ms: ms(cpu),
+            memory_mb: None,
             outbound_ms: totals.outbound_ms,
             requests: counted.requests.total,
             failed: counted.requests.failures(),
@@ -241,40 +282,66 @@ impl Program {
         ours.lookups_seen.0 += totals.lookups.seen;
         ours.lookups_seen.1 += totals.lookups.failed;
         ours.lookups_in_vain += totals.lookups_in_vain();
-        for one in &facts.destinations {
-            let known = ours.destinations.entry(one.origin.clone()).or_default();
-            known.add(&one.figures.counted.unobserved);
-        }
-        self.find(&facts.findings);
+        let called = facts.destinations.iter();
+        let called = called.map(|one| {
+            let missing = one.figures.counted.unobserved.clone();
+            (one.origin.clone(), missing)
+        });
+        self.found.push(RoundFindings {
+            round,
+            findings: facts.findings.clone(),
+            called: called.collect(),
+        });
     }
 
-    fn find(&mut self, findings: &[Finding]) {
-        let mut met: Vec<(&str, &str)> = Vec::new();
-        for finding in findings {
-            let key = (finding.rule, finding.subject.as_str());
-            // a rule may have two things to say of one place
-            if met.contains(&key) {
-                continue;
-            }
-            met.push(key);
-            let known = self.facts.findings.iter_mut();
-            let mut known = known.filter(|one| one.is(finding));
-            match known.next() {
-                Some(known) => {
-                    known.rounds += 1;
-                    known.finding = finding.clone();
+    /// The destinations that were called, a name for each round.
+    pub(super) fn called(&self) -> impl Iterator<Item = &str> {
+        let rounds = self.found.iter();
+        rounds.flat_map(|round| round.called.iter().map(|(name, _)| &**name))
+    }
+
+    /// The findings of all rounds, each once.
+    fn found(&self, keys: &FindingKeys) -> Vec<Found> {
+        let mut found: Vec<Found> = Vec::new();
+        for round in &self.found {
+            for finding in &round.findings {
+                let keys = keys.of(finding);
+                match found.iter_mut().find(|one| one.is(finding.rule, &keys)) {
+                    // a rule may have two things to say of one destination
+                    Some(known) if known.numbers.contains(&round.round) => {}
+                    Some(known) => {
+                        known.rounds += 1;
+                        known.numbers.insert(round.round);
+                        known.finding = finding.clone();
+                        known.keys.extend(keys);
+                    }
+                    None => found.push(Found {
+                        finding: finding.clone(),
+                        rounds: 1,
+                        numbers: [round.round].into(),
+                        keys,
+                    }),
                 }
-                None => self.facts.findings.push(Found {
-                    finding: finding.clone(),
-                    rounds: 1,
-                }),
             }
         }
+        for one in found.iter_mut().filter(|one| one.finding.places.is_empty()) {
+            let mut placed = self.placed.iter();
+            let same = placed.find(|placed| one.is(placed.rule, &keys.of(placed)));
+            if let Some(same) = same {
+                one.finding.places.clone_from(&same.places);
+            }
+        }
+        found
     }
 
     /// What is known so far, where this is `missing` in addition.
-    pub(super) fn facts(&self, missing: &Unobserved) -> ProgramFacts {
+    pub(super) fn facts(&self, missing: &Unobserved, keys: &FindingKeys) -> ProgramFacts {
         let mut facts = self.facts.clone();
+        facts.findings = self.found(keys);
+        for (name, missing) in self.found.iter().flat_map(|round| &round.called) {
+            let known = facts.destinations.entry(keys.key(name)).or_default();
+            known.add(missing);
+        }
         let rounds = &facts.rounds;
         facts.wall_ms = Spread::of(rounds.iter().filter_map(|round| round.wall_ms));
         facts.cpu_ms = Spread::of(rounds.iter().filter_map(|round| round.cpu_ms));
@@ -314,9 +381,14 @@ impl Program {
 }
 
 impl Found {
-    /// Whether the two are of the same rule and about the same place.
-    pub(super) fn is(&self, other: &Finding) -> bool {
-        self.finding.rule == other.rule && self.finding.subject == other.subject
+    /// Whether it is of this rule and about one of these destinations.
+    pub(super) fn is(&self, rule: &str, keys: &BTreeSet<String>) -> bool {
+        self.finding.rule == rule && self.is_about(keys)
+    }
+
+    /// Whether it is about one of these destinations.
+    pub(super) fn is_about(&self, keys: &BTreeSet<String>) -> bool {
+        !self.keys.is_disjoint(keys)
     }
 }
 

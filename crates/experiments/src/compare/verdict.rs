@@ -2,7 +2,7 @@
 //! the other counts, the findings.
 
 use super::count_difference::{CountDifference, CountStatistic};
-use super::finding_change::{FindingChange, FindingState};
+use super::finding_change::{FindingChange, FindingState, PlaceChange};
 use super::outcome::{FigureChange, Outcome};
 use super::variant::ProgramFacts;
 use intact_document::finding::Severity;
@@ -10,7 +10,7 @@ use intact_document::{Claim, ClaimKind, Claims};
 use intact_statistics::{MIN_ROUNDS, NoInterval};
 use intact_units::number::{count, mean, whole_percent};
 
-/// Shares of reused requests that differ by less are alike.
+/// Shares of reused requests that differ by less are alike, and memory by this share of it.
 const ALIKE: f64 = 0.1;
 
 pub(super) fn claims(
@@ -231,7 +231,11 @@ fn further_counts<'a>(
 ) -> Option<String> {
     let differ = counts.filter(|one| {
         let is_said = is_experiment && one.count == CountStatistic::Connections;
-        one.a_mean != one.b_mean && !is_said
+        // memory differs a little in every run
+        let is_alike = (one.a_mean - one.b_mean).abs() < ALIKE * one.a_mean;
+        let is_noise =
+            one.count == CountStatistic::Memory && (is_alike || one.significant != Some(true));
+        one.a_mean != one.b_mean && !is_said && !is_noise
     });
     let all: Vec<String> = differ
         .map(|one| {
@@ -256,12 +260,11 @@ fn findings(outcome: &Outcome, changes: &[FindingChange], is_experiment: bool) -
         FindingState::New,
         FindingState::NotTested,
     ] {
-        let mut rules: Vec<&str> = changes
+        let ours = changes
             .iter()
             .filter(|change| change.b == *b && change.fate == fate)
-            .filter(|change| change.finding.severity > Severity::Info)
-            .map(|change| change.finding.rule)
-            .collect();
+            .filter(|change| change.finding.severity > Severity::Info);
+        let mut rules: Vec<String> = ours.map(|change| with_places(change, fate)).collect();
         rules.dedup();
         let (kind, label) = match (fate, is_experiment) {
             (FindingState::Gone, true) => (ClaimKind::Well, format!("Gone with {b}")),
@@ -275,4 +278,15 @@ fn findings(outcome: &Outcome, changes: &[FindingChange], is_experiment: bool) -
         }
     }
     claims
+}
+
+/// A rule, with the first places in the code that are in the same state.
+fn with_places(change: &FindingChange, fate: FindingState) -> String {
+    let rule = change.finding.rule;
+    let places: Vec<String> = change.places(fate).map(PlaceChange::words).collect();
+    match &places[..] {
+        [] => rule.to_owned(),
+        [one] => format!("{rule} ({one})"),
+        [one, others @ ..] => format!("{rule} ({one} and {} more)", others.len()),
+    }
 }

@@ -4,7 +4,7 @@
 use intact_document::Facts;
 use intact_document::requirement::{DocumentKind, FIGURES, Requirement, SELECTORS};
 use intact_experiments::compare::{
-    CompareFacts, Comparison, CountStatistic, FindingState, TimeStatistic,
+    COMMIT_AXIS, CompareFacts, Comparison, CountStatistic, FindingState, TimeStatistic, Verdict,
 };
 use intact_findings::check_requirement;
 use intact_ledger::{
@@ -195,7 +195,11 @@ fn a_finding_that_the_new_program_no_longer_has_is_gone() {
 /// Ten rounds of programs that `each` describes: requests, how many of them have status 500,
 /// connections, wall time in ms.
 fn programs(each: [(u64, u64, u64, u64); 2]) -> CompareFacts {
-    let mut comparison = Comparison::new(&run());
+    rounds_of(&run(), each)
+}
+
+fn rounds_of(run: &Run, each: [(u64, u64, u64, u64); 2]) -> CompareFacts {
+    let mut comparison = Comparison::new(run);
     let mut ids = 0;
     for number in 1..=10 {
         for (variant, (requests, errors, connections, wall)) in (0..2).zip(each) {
@@ -227,6 +231,99 @@ fn programs(each: [(u64, u64, u64, u64); 2]) -> CompareFacts {
         }
     }
     comparison.facts()
+}
+
+#[test]
+fn a_change_is_answered_in_one_sentence() {
+    let mut run = run();
+    run.varied = vec![COMMIT_AXIS.to_owned()];
+    for (each, verdict, words) in [
+        (
+            [(20, 0, 20, 100), (20, 0, 1, 100)],
+            Verdict::Yes,
+            "19 of 19 avoidable",
+        ),
+        (
+            [(20, 0, 20, 100), (20, 0, 20, 50)],
+            Verdict::No,
+            "19 of 19 avoidable",
+        ),
+        (
+            [(20, 0, 1, 100), (20, 0, 20, 100)],
+            Verdict::No,
+            ": new-client-per-request at http://api.example",
+        ),
+        (
+            [(20, 0, 20, 100), (20, 20, 1, 9)],
+            Verdict::No,
+            "failed requests 0 of 200 → 200 of 200",
+        ),
+        (
+            [(20, 0, 1, 100), (20, 0, 1, 100)],
+            Verdict::NotShown,
+            "opens no avoidable connection",
+        ),
+        (
+            [(20, 0, 20, 100), (2, 0, 1, 10)],
+            Verdict::NotShown,
+            "not do the same work",
+        ),
+        // what does more opens more
+        (
+            [(20, 0, 20, 100), (40, 0, 40, 100)],
+            Verdict::NotShown,
+            "new sends 40 requests",
+        ),
+    ] {
+        let facts = rounds_of(&run, each);
+        let answer = &facts.answers[0];
+        assert_eq!(answer.verdict, verdict, "{}", answer.sentence);
+        assert!(answer.sentence.contains(words), "{}", answer.sentence);
+        assert_eq!(facts.verdict[0], &*answer.sentence);
+        let brought: Requirement = "brought == 0".parse().unwrap();
+        let is_harmless =
+            verdict == Verdict::Yes || answer.brought.is_empty() && each[1].0 >= each[0].0;
+        assert_eq!(brought.evaluate(&facts).passed(), is_harmless, "{words}");
+    }
+    assert!(
+        programs([(20, 0, 20, 100), (20, 0, 1, 100)])
+            .answers
+            .is_empty()
+    );
+}
+
+/// A test starts its server on any free port: each round has another one.
+#[test]
+fn a_finding_is_the_same_on_another_port_of_this_machine() {
+    let facts = live(|comparison, variant, round| {
+        for nth in 0..if variant == 0 { 6 } else { 1 } {
+            let number = u64::from(variant) * 1000 + u64::from(round) * 10 + nth;
+            let mut one = Connection::new(ConnectionId(number), Nanos(nth * MS));
+            (one.variant, one.round) = (Some(variant), Some(round));
+            one.origin = Some(Origin {
+                scheme: Scheme::Http,
+                host: "127.0.0.1".into(),
+                port: 40_000 + (variant * 100 + round) as u16,
+            });
+            comparison.record(Event::Opened(&one));
+            for further in 0..if variant == 0 { 1 } else { 6 } {
+                let at = (nth + further) * MS;
+                let mut exchange = Exchange::new(number * 10 + further, Nanos(at));
+                (exchange.variant, exchange.round) = (Some(variant), Some(round));
+                exchange.connection = Some(ConnectionId(number));
+                exchange.reuse = Some(if further == 0 {
+                    Reuse::Fresh
+                } else {
+                    Reuse::Reused
+                });
+                exchange.status = Some(200);
+                exchange.end = Nanos(at + MS / 2);
+                comparison.record(Event::Exchange(&exchange));
+            }
+        }
+    });
+    let fates: Vec<FindingState> = facts.changes.iter().map(|one| one.fate).collect();
+    assert_eq!(fates, [FindingState::Gone], "{:#?}", facts.changes);
 }
 
 #[test]
@@ -410,7 +507,9 @@ fn every_metric_of_compare_has_a_value_and_no_other_has() {
     for entry in FIGURES
         .iter()
         // `--like` names the production ledger, and these rounds have no TLS
-        .filter(|entry| !["findings.<rule>", "unlike", "resumed-share"].contains(&entry.name))
+        .filter(|entry| {
+            !["findings.<rule>", "unlike", "brought", "resumed-share"].contains(&entry.name)
+        })
     {
         let name = entry
             .name

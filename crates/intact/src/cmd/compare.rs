@@ -1,13 +1,20 @@
 //! `intact compare`: did my fix help? Programs side by side in interleaved rounds, or stored
 //! ledgers.
 
+#[cfg(target_os = "linux")]
+mod commits;
+#[cfg(not(target_os = "linux"))]
+#[path = "compare/no_commits.rs"]
+mod commits;
 mod programs;
 mod rounds;
 
 use super::conclusion::{Conclusion, FileOutput};
 use super::config::Config;
+use super::fault_options::FaultOptions;
 use super::gates::Gates;
 use super::output_files::OutputFiles;
+use super::places::PlaceOptions;
 use super::production;
 use super::resolver;
 use super::run_header;
@@ -30,7 +37,13 @@ use std::time::Duration;
 pub(super) use programs::distinct_names;
 
 /// Options without effect on stored ledgers: they run programs, or keep what programs did.
-const OF_PROGRAMS: [&str; 17] = [
+const OF_PROGRAMS: [&str; 23] = [
+    "fault",
+    "faults",
+    "commits",
+    "setup",
+    "places",
+    "code_root",
     "rounds",
     "warm_up",
     "prepare",
@@ -61,6 +74,23 @@ pub(crate) struct Args {
     /// does?
     #[arg(long, value_name = "DIR", conflicts_with_all = OF_PROGRAMS, requires = "ledgers")]
     like: Option<PathBuf>,
+    /// Two commits of this repository, run in checkouts of their own: BASE..HEAD; BASE...HEAD from
+    /// their merge base on; BASE alone compares the working tree with its merge base
+    #[arg(
+        long,
+        value_name = "BASE..HEAD",
+        conflicts_with = "env",
+        help_heading = "Commits"
+    )]
+    commits: Option<String>,
+    /// A command for sh that is run once in each checkout, such as `npm ci`
+    #[arg(
+        long,
+        value_name = "CMD",
+        requires = "commits",
+        help_heading = "Commits"
+    )]
+    setup: Option<String>,
     /// Rounds of each program; from 8 on differences have intervals
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Running")]
     rounds: u32,
@@ -102,6 +132,14 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Running")]
     seed: Option<u64>,
     #[command(flatten)]
+    places: PlaceOptions,
+    /// After the rounds, run each program once without a fault and once under each kind, and
+    /// compare the cards: --fault each
+    #[arg(long, help_heading = "Faults")]
+    faults: bool,
+    #[command(flatten)]
+    fault: FaultOptions,
+    #[command(flatten)]
     files: OutputFiles,
     #[command(flatten)]
     output: FileOutput,
@@ -114,6 +152,8 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "Examples:
   intact compare -- 'node old.js' -- 'node new.js'
+  intact compare --commits main --setup 'npm ci' -- npm test
+  intact compare --commits v1.2..v1.3 --setup 'make' -- ./bin/calls
   intact compare --rtt 30ms -- ./before --once -- ./after --once
   intact compare --env AWS_NODEJS_CONNECTION_REUSE_ENABLED=0,1 \\
     -- node list-tables.js
@@ -137,7 +177,8 @@ Exit code: 0; 1 when a requirement failed; a program's own when it fails, after 
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let args = &config.options;
     let conclusion = Conclusion::begin(args.output.clone(), &args.gates, DocumentKind::Compare)?;
-    let (run, facts, ended) = match (args.ledgers.is_empty(), args.programs.is_empty()) {
+    let is_without = args.programs.is_empty() && args.commits.is_none();
+    let (run, facts, ended) = match (args.ledgers.is_empty(), is_without) {
         (false, true) => {
             let like = args.like.iter();
             let all: Vec<PathBuf> = like.chain(&args.ledgers).cloned().collect();

@@ -90,6 +90,13 @@ fn host(word: &str) -> Result<FaultHost, String> {
 }
 
 impl FaultOptions {
+    /// The same with all kinds, if they were asked for elsewhere.
+    pub(crate) fn with_each(&self, is_asked: bool) -> FaultOptions {
+        let mut all = self.clone();
+        all.fault.extend(is_asked.then_some(FaultChoice::Each));
+        all
+    }
+
     /// Whether faults were asked for.
     pub(crate) fn is_any(&self) -> bool {
         !self.fault.is_empty()

@@ -2,7 +2,7 @@
 
 use intact_watch::CodeReading;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The options.
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
@@ -33,10 +33,16 @@ impl PlaceOptions {
         root.filter(|_| self.places == Places::On)
     }
 
-    /// How places are found; `None` where they are not asked for, or there is no working folder.
-    pub(crate) fn reading(&self) -> Option<CodeReading> {
+    /// How places are found in the code below a folder: the working folder unless it is given;
+    /// `None` where they are not asked for, or there is no working folder.
+    pub(crate) fn reading(&self, below: Option<&Path>) -> Option<CodeReading> {
+        let root = match (below, &self.code_root) {
+            (Some(below), None) => Some(below.to_owned()),
+            (Some(below), Some(root)) => Some(below.join(root)),
+            (None, _) => self.root(),
+        };
         Some(CodeReading {
-            root: self.root()?,
+            root: root.filter(|_| self.places == Places::On)?,
             node_options: Some(std::env::var_os("NODE_OPTIONS").unwrap_or_default()),
         })
     }

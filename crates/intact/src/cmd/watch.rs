@@ -223,7 +223,7 @@ fn run_command(
     config.mode = args.mode;
     config.keys = key_logging(args.keys);
     config.round_trip = args.rtt.unwrap_or_default();
-    config.code = args.places.reading();
+    config.code = args.places.reading(None);
     config.environment = args.processor.environment();
     if let (Some(logging), Some((_, options))) = (
         &mut config.keys,

@@ -142,34 +142,44 @@ fn a_step_compares_the_base_with_the_head_and_comments_the_verdict() {
     // the worktree of the base is gone
     assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1);
 
-    let reversed = repository.step(&[
-        ("INTACT_COMPARE_TO", "HEAD"),
+    let gated = repository.step(&[
+        ("INTACT_COMPARE_TO", "HEAD~1"),
         ("INTACT_ROUNDS", "2"),
         ("INTACT_REQUIRE", "avoidable == 0"),
     ]);
-    assert_eq!(reversed.status.code(), Some(1), "{}", stderr(&reversed));
+    assert_eq!(gated.status.code(), Some(1), "{}", stderr(&gated));
 }
+
+/// The inputs of a step, the reason why it fails, and its exit code.
+type Case<'a> = (&'a [(&'a str, &'a str)], &'a str, i32);
 
 #[test]
 fn a_step_without_what_it_needs_fails_with_the_reason() {
     let server = Server::start(&[]);
     let repository = Repository::new(&server);
-    let cases: &[(&[(&str, &str)], &str)] = &[
-        (&[("INTACT_RUN", "")], "run is empty"),
-        (&[("INTACT_COMPARE_TO", "base")], "has no base commit"),
+    let cases: &[Case<'_>] = &[
+        (&[("INTACT_RUN", "")], "run is empty", 2),
+        (&[("INTACT_COMPARE_TO", "base")], "has no base commit", 2),
         (
             &[("INTACT_COMPARE_TO", "nowhere")],
             "there is no commit nowhere",
+            2,
         ),
-        (&[("INTACT", "/nowhere/intact")], "there is no program"),
+        (&[("INTACT", "/nowhere/intact")], "there is no program", 2),
         (
-            &[("INTACT_COMPARE_TO", "HEAD"), ("INTACT_BUILD", "exit 3")],
-            "build failed in base",
+            &[("INTACT_COMPARE_TO", "HEAD~1"), ("INTACT_BUILD", "exit 3")],
+            "--setup failed in base",
+            125,
         ),
     ];
-    for (inputs, reason) in cases {
+    for (inputs, reason, code) in cases {
         let out = repository.step(inputs);
-        assert_eq!(out.status.code(), Some(2), "{inputs:?}: {}", stderr(&out));
+        assert_eq!(
+            out.status.code(),
+            Some(*code),
+            "{inputs:?}: {}",
+            stderr(&out)
+        );
         assert!(
             stderr(&out).contains(reason),
             "{inputs:?}: {}",

@@ -28,6 +28,8 @@ mod check_peers;
 mod check_real;
 mod cli;
 mod compare;
+#[cfg(target_os = "linux")]
+mod compare_commits;
 mod error_pages;
 mod fix;
 mod fleet;

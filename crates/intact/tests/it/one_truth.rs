@@ -38,6 +38,7 @@ const WITHOUT_KEY: &[&str] = &[
     "schedule.queued",
     "throughput-gain",
     "unlike",
+    "brought",
     "drain.lost",
     "drain.refused",
     "drain.announced",

@@ -11,10 +11,10 @@ use intact_document::cpu::{ProgramWork, WorkShares};
 use intact_document::traffic_readings::TrafficReadings;
 use intact_document::{ClaimKind, Severity};
 use intact_experiments::compare::{
-    CompareFacts, ComparedFigure, CountStatistic, FigureChange, FindingChange, FindingState,
-    ProgramFacts, RoundFigures, TimeStatistic,
+    COMMIT_AXIS, CompareFacts, ComparedFigure, CountStatistic, FigureChange, FindingChange,
+    FindingState, PlaceChange, ProgramFacts, RoundFigures, TimeStatistic, programs_of,
 };
-use intact_ledger::Run;
+use intact_ledger::{Run, Variant};
 use intact_reading::Reading;
 use intact_statistics::Interval;
 use intact_units::Quantity::{Change, Mean, MeanChange, Share, Time, TimeChange};
@@ -22,7 +22,7 @@ use intact_units::plural;
 
 pub(super) fn page<'a>(run: &'a Run, facts: &'a CompareFacts) -> Page<'a> {
     let names = || {
-        let names = run.variants.iter().map(|one| one.name.as_str());
+        let names = programs_of(run).iter().map(|one| one.name.as_str());
         names.collect::<Vec<&str>>().join(" with ")
     };
     let mut page = start(run, facts, names);
@@ -46,6 +46,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a CompareFacts) -> Page<'a> {
         ],
     };
     page.section(likeness::section(facts.like.as_ref()));
+    page.section(commits(run));
     // whether the test is alike comes before what is wrong with it
     let new = Section::new("new", new);
     let (new, new_of_test) = match &facts.like {
@@ -70,6 +71,11 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a CompareFacts) -> Page<'a> {
             "Findings that were not tested again",
         ),
         (
+            FindingState::Undecided,
+            "undecided",
+            "Findings in too few rounds to decide",
+        ),
+        (
             FindingState::Unchanged,
             "unchanged",
             "Findings without a shown change",
@@ -77,6 +83,8 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a CompareFacts) -> Page<'a> {
     ] {
         page.section(changes(facts, state, Section::new(id, title)));
     }
+    page.section(places(facts));
+    page.section(faults(facts));
     page.section(work(facts));
     page.section(charts(facts));
     page.section(
@@ -86,6 +94,76 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a CompareFacts) -> Page<'a> {
     page.method = Some(method(run, &how(facts), Vec::new()));
     page.csv("rounds.csv", "the rounds as CSV", move || rounds(facts));
     page
+}
+
+/// The commits that were compared.
+fn commits(run: &Run) -> Section {
+    fn axis<'a>(one: &'a Variant, name: &str) -> Option<&'a String> {
+        one.axes.get(name)
+    }
+    let is_asked = run.varied == [COMMIT_AXIS];
+    let variants: &[Variant] = if is_asked { programs_of(run) } else { &[] };
+    let table = Rows::of(variants)
+        .column("program", |one| &one.name)
+        .column("commit", |one| axis(one, COMMIT_AXIS))
+        .column("subject", |one| axis(one, "subject"))
+        .column("uncommitted", |one| axis(one, "uncommitted"))
+        .about("changed files of the working tree that are laid over the commit")
+        .table();
+    Section::new("commits", "Commits").summary(table)
+}
+
+/// The places in the code that open connections, and their state.
+fn places(facts: &CompareFacts) -> Section {
+    let all = facts.changes.iter();
+    let all = all.flat_map(|change| {
+        change
+            .place_changes
+            .iter()
+            .map(move |place| (change, place))
+    });
+    let mut rows: Vec<(&FindingChange, &PlaceChange)> = Vec::new();
+    for (change, place) in all {
+        let is_known = |one: &(&FindingChange, &PlaceChange)| {
+            (&one.0.b, &one.1.file, &one.1.function) == (&change.b, &place.file, &place.function)
+        };
+        if !rows.iter().any(is_known) {
+            rows.push((change, place));
+        }
+    }
+    rows.sort_by_key(|(_, place)| place.fate);
+    let several = facts.variants.len() > 2;
+    let table = Rows::of(&rows)
+        .column("program", |row| several.then_some(&row.0.b))
+        .column("place", |row| format!("{}:{}", row.1.file, row.1.line))
+        .column("function", |row| &row.1.function)
+        .column("first", |row| row.1.a_connections)
+        .about("connections of one run that findings count, of the first program")
+        .column("second", |row| row.1.b_connections)
+        .about("the same of the program that is compared with it")
+        .column("state", |row| match row.1.fate {
+            FindingState::Gone => "gone",
+            FindingState::New => "new",
+            _ => "stays",
+        })
+        .table();
+    Section::new("places", "Where in the code").summary(table)
+}
+
+/// What the programs did under faults.
+fn faults(facts: &CompareFacts) -> Section {
+    let several = facts.variants.len() > 2;
+    let table = Rows::of(&facts.fault_changes)
+        .column("program", |one| several.then_some(&one.b))
+        .column("fault", |one| one.kind.id())
+        .ranked(1, "destination", |one| &one.destination)
+        .column("first", |one| &one.a_words)
+        .about("program: what it did about the fault")
+        .column("second", |one| &one.b_words)
+        .about("program: what it did about the fault")
+        .column("result", |one| one.result.words())
+        .table();
+    Section::new("faults", "Under faults").summary(table)
 }
 
 /// What the programs took processor time for.
@@ -294,6 +372,7 @@ fn differences(facts: &CompareFacts) -> Table {
             CountStatistic::Avoidable => "avoidable",
             CountStatistic::Failed => "failed",
             CountStatistic::Handshakes => "TLS",
+            CountStatistic::Memory => "memory (MB)",
             other => other.words(),
         },
         first: Mean(one.a_mean).into(),

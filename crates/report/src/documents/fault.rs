@@ -3,7 +3,7 @@
 
 use super::common::{findings_in_full, method, page as start, program};
 use crate::page::*;
-use intact_ledger::{Run, StallEnd};
+use intact_ledger::Run;
 use intact_reading::Reading;
 use intact_servers::fault::{FaultCell, FaultFacts, FaultOutcome, FaultRun};
 use intact_units::Quantity::{Count, Time, Timer};
@@ -89,7 +89,7 @@ fn headline(facts: &FaultFacts) -> Option<Headline> {
         FaultOutcome::Hung if !worst.hung_ms.is_unknown() => {
             text!("hung {}", worst.hung_ms.shown(|ms| Time(ms).to_string()))
         }
-        _ => outcome(worst).into(),
+        _ => worst.words().into(),
     };
     let request = worst.example.as_deref().unwrap_or("a request");
     let caption = text!(
@@ -127,30 +127,6 @@ fn totals(facts: &FaultFacts) -> Vec<Fact> {
     totals
 }
 
-/// What happened, in a few words.
-fn outcome(cell: &FaultCell) -> String {
-    let words = match cell.outcome {
-        FaultOutcome::Unsuited | FaultOutcome::NotApplied => {
-            let id = cell.not_applied.map_or("", |obstacle| obstacle.id());
-            return format!("not shown: {id}");
-        }
-        FaultOutcome::Unaffected => "noticed",
-        FaultOutcome::Recovered => "recovered",
-        FaultOutcome::Leaked => "left it open",
-        FaultOutcome::Undecided => "recovered or failed",
-        FaultOutcome::Failed => "failed to the caller",
-        FaultOutcome::Hung if cell.is_open_ended() => match cell.hung_until {
-            Some(StallEnd::ProgramClosed) => "hung, end not seen",
-            _ => "hung, no timeout",
-        },
-        FaultOutcome::Hung => "hung, then failed",
-        FaultOutcome::Truncated => "maybe took a cut body",
-        FaultOutcome::PossiblyDuplicated => "maybe sent twice",
-        FaultOutcome::Duplicated => "sent twice",
-    };
-    words.to_owned()
-}
-
 fn is_alarm(cell: &FaultCell) -> bool {
     cell.outcome >= FaultOutcome::Undecided
 }
@@ -178,7 +154,7 @@ fn card(facts: &FaultFacts) -> Table {
         .column("fault", |cell| &cell.name)
         .ranked(1, "destination", |cell| destination(facts, cell))
         .column("outcome", |cell| {
-            Cell::from(outcome(cell)).alarm_if(is_alarm(cell))
+            Cell::from(cell.words()).alarm_if(is_alarm(cell))
         })
         .ranked(2, "wait", wait)
         .about("the longest time that a request waited on the failed connection")
@@ -197,7 +173,7 @@ fn sides(facts: &FaultFacts) -> Table {
     Rows::of(&facts.cells)
         .column("fault", |cell| &cell.name)
         .column("destination", |cell| &cell.destination)
-        .column("outcome", outcome)
+        .column("outcome", FaultCell::words)
         .figure(0, "struck", |cell| &cell.struck)
         .about("connections that the fault was applied to")
         .column("sent", |cell| cell.sent)

@@ -154,6 +154,7 @@ mod tests {
             fix: "make it fast".into(),
             risk: None,
             places: Vec::new(),
+            is_of_openings: false,
         };
         let findings = [
             finding("slow", Severity::Warning, "a"),
@@ -189,6 +190,7 @@ mod tests {
             fix: "make it fast".into(),
             risk: None,
             places: Vec::new(),
+            is_of_openings: false,
         };
         let findings: Vec<Finding> = (0..500).map(of_client).collect();
         let groups = FindingGroup::all(&findings, "");

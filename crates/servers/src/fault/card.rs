@@ -164,6 +164,30 @@ pub struct FaultCell {
 }
 
 impl FaultCell {
+    /// What happened, in a few words.
+    pub fn words(&self) -> String {
+        let words = match self.outcome {
+            FaultOutcome::Unsuited | FaultOutcome::NotApplied => {
+                let id = self.not_applied.map_or("", |obstacle| obstacle.id());
+                return format!("not shown: {id}");
+            }
+            FaultOutcome::Unaffected => "noticed",
+            FaultOutcome::Recovered => "recovered",
+            FaultOutcome::Leaked => "left it open",
+            FaultOutcome::Undecided => "recovered or failed",
+            FaultOutcome::Failed => "failed to the caller",
+            FaultOutcome::Hung if self.is_open_ended() => match self.hung_until {
+                Some(StallEnd::ProgramClosed) => "hung, end not seen",
+                _ => "hung, no timeout",
+            },
+            FaultOutcome::Hung => "hung, then failed",
+            FaultOutcome::Truncated => "maybe took a cut body",
+            FaultOutcome::PossiblyDuplicated => "maybe sent twice",
+            FaultOutcome::Duplicated => "sent twice",
+        };
+        words.to_owned()
+    }
+
     /// Whether the kind suits the connections of the destination.
     pub fn is_suited(&self) -> bool {
         self.outcome != FaultOutcome::Unsuited

@@ -11,6 +11,15 @@ use intact_document::finding::{Finding, Place, RuleDoc, Severity};
 use intact_document::statement::{Statement, Value, connections, statement};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Rules that are about more than connections opened in vain: requests that fail, connections that
+/// pile up.
+const BREAKING: [&str; 5] = [
+    "closed-before-response",
+    "connection-shared-by-processes",
+    "leaked-connections",
+    "lost-in-drain",
+    "stale-reuse",
+];
 /// Where they are half of the connections, this number suffices.
 const PAIR: u64 = 2;
 /// Connections that are needed at the same time from which on how many were busy depends on the
@@ -159,6 +168,7 @@ impl<'a> Attribution<'a> {
             let name = self.name(destination);
             for finding in found.iter_mut().filter(|finding| finding.is_about(&name)) {
                 self.has_counted = true;
+                finding.is_of_openings = !BREAKING.contains(&finding.rule);
                 self.places(destination, &whys)
                     .for_each(|place| finding.add_place(place));
             }

@@ -107,6 +107,9 @@ fn prepare(program: &OsStr, config: &Config) -> io::Result<Command> {
     let mut command = Command::new(program);
     command.args(&config.command[1..]);
     command.envs(config.environment.iter().map(|(key, value)| (key, value)));
+    if let Some(directory) = &config.directory {
+        command.current_dir(directory);
+    }
     if config.streams == Streams::Null {
         command
             .stdin(Stdio::null())

@@ -6,6 +6,7 @@ use anyhow::anyhow;
 use intact_ledger::{Variant, redact};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// One program.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +15,10 @@ pub(super) struct Program {
     pub(super) command: Vec<OsString>,
     /// Variables that are set for it.
     pub(super) environment: Vec<(OsString, OsString)>,
+    /// The folder that it runs in, where that is not ours.
+    pub(super) directory: Option<PathBuf>,
+    /// The folder of its code, where that is not the one of the command line.
+    pub(super) code_root: Option<PathBuf>,
     /// What it is called, and the settings in which it differs.
     pub(super) variant: Variant,
 }
@@ -33,6 +38,8 @@ pub(super) fn parse(words: &[OsString], variables: &[String]) -> Result<Vec<Prog
         .map(|((command, line), name)| Program {
             command: through_shell(command),
             environment: Vec::new(),
+            directory: None,
+            code_root: None,
             variant: Variant {
                 name,
                 axes: BTreeMap::from([("command".to_owned(), line)]),
@@ -64,6 +71,16 @@ pub(super) fn parse(words: &[OsString], variables: &[String]) -> Result<Vec<Prog
         )));
     }
     Ok(programs)
+}
+
+/// The words of a single program.
+pub(super) fn one(words: &[OsString]) -> Result<Vec<OsString>, Failed> {
+    if words.is_empty() || words.iter().any(|word| word == "--") {
+        return Err(Failed::usage(anyhow!(
+            "--commits runs one program in both commits: name it after a single --"
+        )));
+    }
+    Ok(through_shell(words))
 }
 
 /// The value of a variable as it is recorded: without a secret.

@@ -1,8 +1,10 @@
 //! Programs run in interleaved rounds under `watch`, into one ledger.
 
 use super::Args;
+use super::commits::{self, Commits};
 use super::programs::{self, Program};
 use crate::cmd::config::Config;
+use crate::cmd::fault_options;
 use crate::cmd::observing::Observing;
 use crate::cmd::progress;
 use crate::cmd::run_header::{self, fingerprint_key, seed};
@@ -15,11 +17,15 @@ use anyhow::{Context, anyhow};
 use indicatif::ProgressBar;
 use intact_document::cpu::ProgramWork;
 use intact_experiment::order;
-use intact_experiments::compare::{CompareFacts, Comparison, PROGRAM_FAILED, WARMUP};
-use intact_ledger::{Caveat, Event, Producer, Round, Rows, Run, Sink, Vantage, redact};
+use intact_experiments::compare::{
+    COMMIT_AXIS, CompareFacts, Comparison, PROGRAM_FAILED, WARMUP, programs_of,
+};
+use intact_ledger::{
+    Caveat, Event, FaultEnd, FaultEvent, Producer, Round, Rows, Run, Sink, Vantage, Variant, redact,
+};
 use intact_units::foreign_text::escape;
 use intact_units::number::timer;
-use intact_watch::{Clock, Ended, Outcome, RunPosition, Streams};
+use intact_watch::{Clock, Ended, FaultConfig, Mode, Outcome, RunPosition, Streams};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -30,19 +36,41 @@ pub(super) fn of_programs(
     config: &Config<Args>,
 ) -> Result<(Run, CompareFacts, Option<u8>), Failed> {
     let args = &config.options;
-    let programs = programs::parse(&args.programs, &args.env)?;
-    let run = described(config, &programs);
+    let commits = args
+        .commits
+        .as_deref()
+        .map(|commits| check_out(args, commits));
+    let commits = commits.transpose()?;
+    let parsed = match &commits {
+        None => programs::parse(&args.programs, &args.env)?,
+        Some(_) => Vec::new(),
+    };
+    let programs = commits.as_ref().map_or(&parsed, |both| &both.programs);
+    let faults = args.fault.with_each(args.faults);
+    let faults = match faults.is_any() {
+        true => faults.planned()?,
+        false => Vec::new(),
+    };
+    let run = described(config, programs, &faults);
     let mut rounds = Rounds {
         args,
-        programs: &programs,
+        programs,
         clock: Clock::start(),
         recording: Observing::start(Comparison::new(&run), &run, &args.files)?,
         config: intact_watch::Config::new(Vec::new(), fingerprint_key()?),
         failures: BTreeMap::new(),
         sampler: sampler(args, programs.len())?,
-        bar: bar(args, programs.len())?,
+        bar: bar(args, programs.len(), faults.len())?,
     };
-    let ended = rounds.all(run.seed.unwrap_or(0));
+    for caveat in commits.iter().flat_map(|both| &both.caveats) {
+        rounds.recording.record(Event::Caveat(caveat));
+    }
+    let ended = rounds
+        .all(run.seed.unwrap_or(0))
+        .and_then(|ended| match ended {
+            Some(_) => Ok(ended),
+            None => rounds.under_faults(&faults),
+        });
     rounds.bar.finish_and_clear();
     let ended = ended?;
     rounds.print_failures();
@@ -51,6 +79,23 @@ pub(super) fn of_programs(
         add_work(&mut facts, sampler, &run, args.flamegraph.as_deref());
     }
     Ok((run, facts, ended))
+}
+
+/// Both commits, ready to run.
+fn check_out(args: &Args, commits: &str) -> Result<Commits, Failed> {
+    let bar = progress::bar(None, 10, "{wide_msg}")?;
+    let request = commits::Request {
+        commits,
+        setup: args.setup.as_deref(),
+        shows_output: args.show_output,
+        words: &args.programs,
+    };
+    let both = commits::prepare(&request, |words| {
+        bar.set_message(words.to_owned());
+        bar.tick();
+    });
+    bar.finish_and_clear();
+    both
 }
 
 /// A sampler, if that was asked for.
@@ -71,7 +116,8 @@ fn add_work(
     run: &Run,
     flamegraph: Option<&Path>,
 ) {
-    let names: Vec<&str> = run.variants.iter().map(|one| one.name.as_str()).collect();
+    let programs = programs_of(run).iter();
+    let names: Vec<&str> = programs.map(|one| one.name.as_str()).collect();
     let work = names.iter().zip(sampler.work());
     let work = work.map(|(name, work)| ProgramWork {
         name: (*name).to_owned(),
@@ -87,14 +133,25 @@ fn add_work(
     }
 }
 
-fn described(config: &Config<Args>, programs: &[Program]) -> Run {
+fn described(config: &Config<Args>, programs: &[Program], faults: &[Option<FaultConfig>]) -> Run {
     let args = &config.options;
     let mut run = run_header::head(Producer::Compare, Vantage::OnPath, &config.words);
     run.rows = Rows::All;
-    run.add_evidence(intact_watch::Mode::Auto.evidence());
+    run.add_evidence(Mode::Auto.evidence());
     run.seed = Some(args.seed.unwrap_or_else(seed));
-    run.variants = programs.iter().map(|one| one.variant.clone()).collect();
-    run.varied = programs[0].variant.axes.keys().cloned().collect();
+    let own = programs.iter().map(|one| one.variant.clone());
+    let under_faults = programs.iter().flat_map(|one| {
+        faults.iter().map(|fault| {
+            let Variant { name, axes } = fault_options::variant(fault.as_ref());
+            let name = format!("{} under {name}", one.variant.name);
+            Variant { name, axes }
+        })
+    });
+    run.variants = own.chain(under_faults).collect();
+    run.varied = match args.commits {
+        Some(_) => vec![COMMIT_AXIS.to_owned()],
+        None => programs[0].variant.axes.keys().cloned().collect(),
+    };
     run.link = args.rtt.map(|rtt| {
         format!(
             "{} of added round trip (--rtt)",
@@ -148,24 +205,14 @@ impl Rounds<'_> {
         self.bar.set_message(escape(&program.variant.name));
         self.prepare()?;
         let variant = index as u32;
-        let mut config = self.config.clone();
-        config.command.clone_from(&program.command);
-        config.environment.clone_from(&program.environment);
+        let mut config = self.of_program(program, variant, round);
+        // reading stacks takes time, so the rounds that count go without
+        if round == WARMUP {
+            config.code = self.args.places.reading(program.code_root.as_deref());
+        }
         if self.args.flamegraph.is_some() {
             config.environment.extend(function_names());
         }
-        config.place = Some(RunPosition {
-            variant,
-            round,
-            environment: None,
-        });
-        config.keys = key_logging(self.args.keys);
-        config.round_trip = self.args.rtt.unwrap_or_default();
-        config.streams = if self.args.show_output {
-            Streams::Shared
-        } else {
-            Streams::Null
-        };
         let sampler = self.sampler.as_mut().filter(|_| round != WARMUP);
         if let Some(sampler) = sampler {
             sampler.begin();
@@ -186,8 +233,68 @@ impl Rounds<'_> {
         let cpu = outcome.cpu.user + outcome.cpu.system;
         self.recording.record(Event::Round(&Round {
             client_cpu: Some(u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX)),
+            client_memory: Some(outcome.memory).filter(|bytes| *bytes > 0),
             ..Round::new(variant, round, outcome.span)
         }));
+    }
+
+    /// Each program once under each kind of fault, until a signal ends a run.
+    fn under_faults(&mut self, faults: &[Option<FaultConfig>]) -> Result<Option<u8>, Failed> {
+        let mut variant = self.programs.len() as u32;
+        for program in self.programs {
+            for fault in faults {
+                self.prepare()?;
+                let name = fault.as_ref().map_or("no fault", |fault| fault.kind.id());
+                let name = format!("{} under {name}", program.variant.name);
+                self.bar.set_message(escape(&name));
+                let mut config = self.of_program(program, variant, 1);
+                if fault.is_some() {
+                    config.mode = Mode::Relay;
+                }
+                config.fault.clone_from(fault);
+                let outcome =
+                    intact_watch::run(&config, self.clock, &mut self.recording).map_err(not_run)?;
+                self.bar.inc(1);
+                let (code, signal) = match outcome.ended {
+                    Ended::Code(code) => (Some(code), None),
+                    Ended::Signal(number) => (None, Some(number)),
+                };
+                self.recording
+                    .record(Event::Fault(&FaultEvent::Ended(FaultEnd {
+                        variant: Some(variant),
+                        round: Some(1),
+                        span: outcome.span,
+                        code,
+                        signal,
+                        invocations: None,
+                    })));
+                if let Some(signal) = outcome.interrupted {
+                    return Ok(Some(exit::by_signal(signal as usize)));
+                }
+                variant += 1;
+            }
+        }
+        Ok(None)
+    }
+
+    /// How a program is run.
+    fn of_program(&self, program: &Program, variant: u32, round: u32) -> intact_watch::Config {
+        let mut config = self.config.clone();
+        config.command.clone_from(&program.command);
+        config.environment.clone_from(&program.environment);
+        config.directory.clone_from(&program.directory);
+        config.place = Some(RunPosition {
+            variant,
+            round,
+            environment: None,
+        });
+        config.keys = key_logging(self.args.keys);
+        config.round_trip = self.args.rtt.unwrap_or_default();
+        config.streams = match self.args.show_output {
+            true => Streams::Shared,
+            false => Streams::Null,
+        };
+        config
     }
 
     fn prepare(&self) -> Result<(), Failed> {
@@ -219,10 +326,16 @@ impl Rounds<'_> {
         if self.args.ignore_failure {
             return None;
         }
-        let name = &self.programs[index].variant.name;
+        let program = &self.programs[index];
+        let name = &program.variant.name;
+        let is_absent = ended == Ended::Code(i32::from(exit::NOT_FOUND));
+        let hint = match program.directory.is_some() && is_absent {
+            true => "it may not exist in this commit; ",
+            false => "",
+        };
         self.bar.suspend(|| {
             console::note(&format!(
-                "intact: {} {words}: the comparison ends here (--show-output shows what it says, \
+                "intact: {} {words}: the comparison ends here ({hint}--show-output shows what it says, \
                  --ignore-failure goes on)",
                 escape(name)
             ));
@@ -254,8 +367,9 @@ impl Rounds<'_> {
     }
 }
 
-fn bar(args: &Args, programs: usize) -> anyhow::Result<ProgressBar> {
-    let runs = u64::from(args.rounds + args.warm_up) * programs as u64;
+fn bar(args: &Args, programs: usize, faults: usize) -> anyhow::Result<ProgressBar> {
+    let runs = u64::from(args.rounds + args.warm_up) + faults as u64;
+    let runs = runs * programs as u64;
     if args.show_output {
         return Ok(ProgressBar::hidden());
     }

@@ -118,7 +118,7 @@ impl Runs<'_> {
         }
         config.keys = key_logging(args.keys);
         config.round_trip = args.rtt.unwrap_or_default();
-        config.code = args.places.reading();
+        config.code = args.places.reading(None);
         config.fault = fault.cloned();
         config.place = Some(RunPosition {
             variant,

