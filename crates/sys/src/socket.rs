@@ -47,6 +47,12 @@ pub fn protocol(socket: &impl AsFd) -> io::Result<i32> {
     socket_option::read(socket, libc::SOL_SOCKET, libc::SO_PROTOCOL)
 }
 
+/// Whether the socket carries a stream, of bytes or of packets.
+pub fn is_stream(socket: &impl AsFd) -> bool {
+    socket_option::read(socket, libc::SOL_SOCKET, libc::SO_TYPE)
+        .is_ok_and(|kind| matches!(kind, libc::SOCK_STREAM | libc::SOCK_SEQPACKET))
+}
+
 /// Whether a connected datagram socket has received a datagram, read or not: the kernel notes the
 /// processor that took it.
 pub fn has_received(socket: &impl AsFd) -> bool {

@@ -69,6 +69,11 @@ pub enum Unwatched {
     OtherOwner,
     /// It speaks Multipath TCP.
     Multipath,
+    /// It is a stream of another protocol than TCP, or of another family than the Internet's.
+    OtherProtocol,
+    /// The program uses an io_uring ring that was made outside: whatever it opens with it is
+    /// missing.
+    Ring,
     /// It was open, and the program was never seen to make it.
     Unseen,
     /// The relay could not take it.
@@ -90,6 +95,8 @@ impl Unwatched {
             Unwatched::Landlock => "unwatched-landlock",
             Unwatched::OtherOwner => "unwatched-other-owner",
             Unwatched::Multipath => "unwatched-multipath",
+            Unwatched::OtherProtocol => "unwatched-other-protocol",
+            Unwatched::Ring => "unwatched-ring",
             Unwatched::Unseen => "unwatched-unseen",
             Unwatched::NoRelay => "unwatched-no-relay",
             Unwatched::Fault => "unwatched-fault",
@@ -99,6 +106,7 @@ impl Unwatched {
     /// The caveat on a run in which `count` connections are missing for this reason.
     ///
     /// Where the system refuses what `watch` needs, all are missing, and the count does not matter.
+    /// Of a ring the count is unknown.
     pub fn caveat(self, count: u64) -> Caveat {
         let reason = match self {
             Unwatched::NoDescriptors(error) => {
@@ -120,6 +128,11 @@ impl Unwatched {
                 "their sockets belong to a user or group for which intact may not make sockets"
             }
             Unwatched::Multipath => "they speak Multipath TCP",
+            Unwatched::OtherProtocol => "they speak another protocol than TCP (vsock, SMC, SCTP)",
+            Unwatched::Ring => {
+                let words = "the program has an io_uring ring that it did not make: connections that it opens with it cannot be seen. Start it without that ring";
+                return Caveat::incomplete(self.id(), words);
+            }
             Unwatched::Unseen => {
                 "inherited, received from another process, or accepted by a listener that is gone"
             }

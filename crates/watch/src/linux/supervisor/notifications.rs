@@ -201,6 +201,11 @@ impl Notifications {
             AddressKind::Other if disconnects && family == libc::AF_UNSPEC => {
                 Some(Destination::Disconnect)
             }
+            // hosts and containers speak HTTP over them too
+            AddressKind::Other if matches!(family, libc::AF_VSOCK | libc::AF_TIPC) => {
+                record.unwatched(Unwatched::OtherProtocol);
+                None
+            }
             AddressKind::Other => None,
         }
     }
