@@ -3,8 +3,11 @@
 
 use super::named_counts::NamedCounts;
 use intact_ledger::Caveat;
-use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::time::{Duration, Instant};
 
 /// Services that libraries connect to for names, logs and the desktop: they carry no HTTP.
 const SERVICES: [&str; 7] = [
@@ -17,12 +20,28 @@ const SERVICES: [&str; 7] = [
     "@/tmp/.X11-unix/",
 ];
 
+/// Names that wait for a look; further ones count without one.
+const MOST_WAITING: usize = 1024;
+/// How long the end of a run waits for the looks that are left. A file system of the program (FUSE)
+/// may never respond; such names count.
+const PATIENCE: Duration = Duration::from_millis(250);
+
 /// The sockets that programs connected to.
 #[derive(Default)]
 pub(super) struct UnixSockets {
     connections: NamedCounts<String>,
     /// Sockets of ours that the program is given the names of.
     ours: Vec<String>,
+    /// Started with the first name of a file.
+    looks: Option<Looks>,
+}
+
+/// A thread that looks whether files are sockets: a look at a file of the program may block.
+struct Looks {
+    wanted: SyncSender<(OwnedFd, String)>,
+    answers: Receiver<(String, bool)>,
+    /// Names without an answer, and how often.
+    waiting: HashMap<String, u64>,
 }
 
 impl UnixSockets {
@@ -37,14 +56,64 @@ impl UnixSockets {
     /// A `connect` of `thread` to a socket of this name; one that is not there is not counted.
     pub(super) fn connect(&mut self, thread: u32, name: String) {
         let is_service = SERVICES.iter().any(|service| name.starts_with(service));
-        if is_service || self.ours.contains(&name) || !exists(thread, &name) {
+        if is_service || self.ours.contains(&name) {
             return;
         }
-        self.connections.add(name);
+        // abstract names are in no folder
+        let folder = match name.starts_with('@') {
+            true => None,
+            false => folder_of(thread, &name),
+        };
+        self.take_answers();
+        let asked = folder.is_some_and(|folder| {
+            let looks = self.looks.get_or_insert_with(Looks::start);
+            looks.ask(folder, &name)
+        });
+        if !asked {
+            self.connections.add(name);
+        }
+    }
+
+    fn take_answers(&mut self) {
+        if let Some(looks) = &mut self.looks {
+            while let Ok((name, is_socket)) = looks.answers.try_recv() {
+                looks.answered(&name);
+                if is_socket {
+                    self.connections.add(name);
+                }
+            }
+        }
     }
 
     /// The caveat on a run with such connections.
-    pub(super) fn caveat(&self) -> Option<Caveat> {
+    pub(super) fn caveat(&mut self) -> Option<Caveat> {
+        let until = Instant::now() + PATIENCE;
+        while let Some(looks) = self
+            .looks
+            .as_mut()
+            .filter(|looks| !looks.waiting.is_empty())
+        {
+            let left = until.saturating_duration_since(Instant::now());
+            match looks.answers.recv_timeout(left) {
+                Ok((name, is_socket)) => {
+                    looks.answered(&name);
+                    if is_socket {
+                        self.connections.add(name);
+                    }
+                }
+                Err(_) => break,
+            }
+        }
+        for (name, times) in self
+            .looks
+            .take()
+            .into_iter()
+            .flat_map(|looks| looks.waiting)
+        {
+            for _ in 0..times {
+                self.connections.add(name.clone());
+            }
+        }
         let names = self.connections.list()?;
         Some(Caveat::new(
             Caveat::UNIX_SOCKETS,
@@ -53,20 +122,59 @@ impl UnixSockets {
     }
 }
 
-/// Whether there is such a socket where the thread looks for it. Abstract names are in no folder.
-fn exists(thread: u32, name: &str) -> bool {
-    if name.starts_with('@') {
-        return true;
+impl Looks {
+    /// Without a thread no look is asked for.
+    fn start() -> Looks {
+        let (wanted, asked) = mpsc::sync_channel::<(OwnedFd, String)>(MOST_WAITING);
+        let (found, answers) = mpsc::channel();
+        let look = move || {
+            while let Ok((folder, name)) = asked.recv() {
+                let is_socket = is_socket(&folder, &name);
+                if found.send((name, is_socket)).is_err() {
+                    return;
+                }
+            }
+        };
+        let _ = std::thread::Builder::new()
+            .name("unix-sockets".to_owned())
+            .spawn(look);
+        Looks {
+            wanted,
+            answers,
+            waiting: HashMap::new(),
+        }
     }
-    let (start, rest) = match name.strip_prefix('/') {
-        Some(rest) => ("root", rest),
-        None => ("cwd", name),
-    };
-    let path = Path::new("/proc")
-        .join(thread.to_string())
-        .join(start)
-        .join(rest);
-    std::fs::metadata(path).is_ok_and(|file| file.file_type().is_socket())
+
+    /// Returns whether there will be an answer.
+    fn ask(&mut self, folder: OwnedFd, name: &str) -> bool {
+        let is_asked = self.wanted.try_send((folder, name.to_owned())).is_ok();
+        if is_asked {
+            *self.waiting.entry(name.to_owned()).or_default() += 1;
+        }
+        is_asked
+    }
+
+    fn answered(&mut self, name: &str) {
+        if let Some(times) = self.waiting.get_mut(name) {
+            *times -= 1;
+            if *times == 0 {
+                self.waiting.remove(name);
+            }
+        }
+    }
+}
+
+/// Where a thread looks for a name: its root or its folder, which is not asked for anything here.
+fn folder_of(thread: u32, name: &str) -> Option<OwnedFd> {
+    let start = if name.starts_with('/') { "root" } else { "cwd" };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(format!("/proc/{thread}/{start}"), flags, Mode::empty()).ok()
+}
+
+fn is_socket(folder: &OwnedFd, name: &str) -> bool {
+    let path = name.trim_start_matches('/');
+    let found = rustix::fs::statat(folder, path, AtFlags::empty());
+    found.is_ok_and(|file| FileType::from_raw_mode(file.st_mode) == FileType::Socket)
 }
 
 #[cfg(test)]
@@ -88,14 +196,15 @@ mod tests {
         }
         sockets.connect(process, "/dev/log".to_owned());
         assert_eq!(sockets.caveat(), None);
+        let mut sockets = UnixSockets::new(vec![name("ours")]);
         for file in ["theirs", "theirs"] {
             sockets.connect(process, name(file));
         }
         for number in 0..3 {
             sockets.connect(process, format!("@{number}"));
         }
-        std::fs::remove_dir_all(&folder).unwrap();
         let caveat = sockets.caveat().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
         let words = format!(
             "connections to Unix sockets are not watched: {} (2), @0 (1), @1 (1), others (1)",
             name("theirs")
