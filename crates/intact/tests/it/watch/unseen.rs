@@ -300,3 +300,82 @@ s.recv(1000)
         assert_eq!(counts, [1, 6], "{mode}: {connections}");
     }
 }
+
+/// Sends requests of HTTP/2 that no response comes for; their number is the last word.
+const UNANSWERED: &str = "
+import socket, struct, sys, threading
+listener = socket.create_server(('127.0.0.1', 0))
+def serve():
+    accepted = listener.accept()[0]
+    accepted.sendall(bytes([0, 0, 6, 4, 0, 0, 0, 0, 0]) + struct.pack('>HI', 3, 0x7fffffff))
+    while accepted.recv(65536): pass
+server = threading.Thread(target=serve)
+server.start()
+client = socket.create_connection(listener.getsockname())
+client.sendall(b'PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n' + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+block = bytes([0x82, 0x86, 0x84, 0x41, 1, 0x61])
+for nth in range(int(sys.argv[1])):
+    client.sendall(bytes([0, 0, len(block), 1, 5]) + struct.pack('>I', 2 * nth + 1) + block)
+client.shutdown(socket.SHUT_WR)
+server.join()
+";
+
+#[test]
+fn requests_beyond_those_that_are_followed_have_a_caveat() {
+    if program("python3", "watch requests without a response").is_none() {
+        return;
+    }
+    for (requests, is_complete) in [(4096, true), (5000, false)] {
+        let command = ["python3", "-c", UNANSWERED, &requests.to_string()];
+        let (_, document) = watch(&["--mode", "relay"], &command);
+        let total = &document["requests"]["total"];
+        assert_eq!(*total == 4096, is_complete, "{}", document["requests"]);
+        let caveats = document["caveats"].to_string();
+        assert_eq!(
+            caveats.contains("requests-beyond-limit"),
+            !is_complete,
+            "{caveats}"
+        );
+    }
+}
+
+/// Connects to a name in a folder that never responds: a file system in this process (FUSE) that
+/// reads no request. Then it speaks with the server of the last word.
+const FROZEN_FOLDER: &str = "
+import ctypes, os, socket, sys, tempfile, threading
+folder = tempfile.mkdtemp()
+try: device = os.open('/dev/fuse', os.O_RDWR)
+except OSError: sys.exit(3)
+options = 'fd=%d,rootmode=40000,user_id=0,group_id=0' % device
+mount = ctypes.CDLL(None, use_errno=True).mount
+if mount(b'frozen', folder.encode(), b'fuse', 0, options.encode()): sys.exit(3)
+def connect():
+    try: socket.socket(socket.AF_UNIX).connect(folder + '/name')
+    except OSError: pass
+threading.Thread(target=connect, daemon=True).start()
+import time; time.sleep(0.5)
+for _ in range(3):
+    s = socket.create_connection(('127.0.0.1', int(sys.argv[1])), 10)
+    s.sendall(b'GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n')
+    s.recv(1000)
+ctypes.CDLL(None).umount2(folder.encode(), 2)
+os._exit(0)
+";
+
+#[test]
+fn a_folder_of_the_program_that_never_responds_stops_no_call() {
+    if program("python3", "watch a program with a frozen folder").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let command = ["python3", "-c", FROZEN_FOLDER, &server.plain_port()];
+    let (out, document) = watch(&["--mode", "relay"], &command);
+    if out.status.code() == Some(3) {
+        return skip(
+            "watch a frozen folder",
+            "no file system can be mounted here",
+        );
+    }
+    assert!(out.status.success(), "{out:?}");
+    assert_eq!(document["connections"]["opened"], 3, "{document}");
+}
