@@ -59,6 +59,10 @@ pub enum Unwatched {
     Unreadable,
     /// It lives in a network namespace of its own.
     OtherNamespace,
+    /// Its socket shares its port with others (SO_REUSEPORT).
+    SharedPort,
+    /// Its state is restored (TCP_REPAIR): nothing is sent to open it.
+    Repaired,
     /// It is bound to a device or a mark that a connection of ours could not share.
     Steered,
     /// It was made by a system call of 32-bit programs.
@@ -90,6 +94,8 @@ impl Unwatched {
             Unwatched::NoMemory(_) => "unwatched-no-memory",
             Unwatched::Unreadable => "unwatched-unreadable",
             Unwatched::OtherNamespace => "unwatched-other-namespace",
+            Unwatched::SharedPort => "unwatched-shared-port",
+            Unwatched::Repaired => "unwatched-repaired",
             Unwatched::Steered => "unwatched-steered",
             Unwatched::ThirtyTwoBits => "unwatched-32-bits",
             Unwatched::Landlock => "unwatched-landlock",
@@ -119,6 +125,8 @@ impl Unwatched {
                 "their process cannot be inspected (another user's, setuid, not dumpable) without CAP_SYS_PTRACE"
             }
             Unwatched::OtherNamespace => "they live in a network namespace of their own",
+            Unwatched::SharedPort => "their sockets share a port with others (SO_REUSEPORT)",
+            Unwatched::Repaired => "they were restored, not opened (TCP_REPAIR)",
             Unwatched::Steered => "they are bound to a device or carry a mark",
             Unwatched::ThirtyTwoBits => "system calls of 32-bit programs made them",
             Unwatched::Landlock => {

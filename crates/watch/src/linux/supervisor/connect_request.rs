@@ -49,11 +49,24 @@ impl ConnectRequest {
         let wanted = match destination {
             Destination::Address(wanted) => Some(wanted),
             Destination::Unknown => None,
+            Destination::Foreign => {
+                let is_ours = copy.as_ref().is_some_and(socket::is_of_internet);
+                return Err(match is_ours {
+                    true => NotificationResponse::Error(libc::EAFNOSUPPORT),
+                    false => UNTOUCHED,
+                });
+            }
             Destination::Disconnect => {
                 cx.addresses.forget(cookie);
                 return Err(UNTOUCHED);
             }
         };
+        if let (Some(wanted), Some(copy)) = (wanted, &copy)
+            && wanted.is_ipv6()
+            && socket::local_address(copy).is_some_and(|local| local.is_ipv4())
+        {
+            return Err(NotificationResponse::Error(libc::EAFNOSUPPORT));
+        }
         match (protocol, wanted, copy) {
             (libc::IPPROTO_TCP, _, socket) => {
                 cx.notifications.release(cookie);
