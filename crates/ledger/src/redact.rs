@@ -1,8 +1,8 @@
 //! Removes secrets from command lines, URLs and settings. For all recorded texts, this module
 //! decides what may be one.
 //!
-//! What is not known to be harmless is removed: a value stays if it has a harmless shape (a number,
-//! an address, a path, a name), and if neither the option before it nor its own name marks a secret.
+//! What is not known to be harmless is removed. A value stays if it has a harmless shape (a number,
+//! an address, a path, a name). Neither the option before it nor its own name may mark a secret.
 //! No program is known here. docs/reference/ledger.md has the rules.
 
 mod shape;

@@ -27,7 +27,7 @@ const BATCH: usize = 64 * 1024;
 /// Bytes of payload in a chunk.
 const CHUNK: usize = 16 * 1024;
 
-/// The body of a response to a call that so many others led to.
+/// The body of a response to a call that [`DEEPEST`] others led to.
 const LOOP: &str = "8 calls led here: --upstream leads back to this server\n";
 
 /// What is known of the request being read.

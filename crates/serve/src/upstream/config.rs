@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// The field of a call with the number of calls that led to it, itself included: servers may call
 /// each other in a circle.
 pub(crate) const DEPTH: &str = "Intact-Depth";
-/// A request that so many calls led to is no longer passed on.
+/// A request that this number of calls led to is no longer passed on.
 pub(crate) const DEEPEST: usize = 8;
 
 /// Why there is nothing to call.
