@@ -226,7 +226,7 @@ fn connecting(numbers: &Connecting, bits: u32) -> Vec<Instruction> {
 fn everywhere(bit: u32) -> Vec<Instruction> {
     let mut code = Vec::new();
     let mut call = |number: libc::c_long, body: Instruction| {
-        code.extend(for_call(number as u32 | bit, &[body]))
+        code.extend(for_call(number as u32 | bit, &[body]));
     };
     // a ring would connect without a system call of its own; libraries fall back to epoll on ENOSYS
     call(libc::SYS_io_uring_setup, refuse(libc::ENOSYS));
