@@ -14,7 +14,7 @@ use crate::netlog;
 use crate::replay;
 use crate::zeek::{self, Joiner};
 use intact_ledger::{FingerprintKey, Sink};
-use intact_observe::KnownServers;
+use intact_observe::{KnownServers, LowerBounds};
 use intact_packets::{ConnectionTable, Ladder, LadderSelection};
 use intact_wire::tls::decrypt::KeyLog;
 use std::collections::hash_map::Entry;
@@ -60,7 +60,7 @@ impl Audit {
                 key: FingerprintKey::new(&options.random),
                 keys: options.keys,
                 secrets: None,
-                lower_bounds: 0,
+                lower_bounds: LowerBounds::default(),
                 base: options.base,
             },
             network: ConnectionTable::new(options.ladder),

@@ -104,7 +104,7 @@ impl RequestSpec {
         let mut authority = address.authority();
         let mut given = Vec::new();
         for header in headers {
-            let named = header.split(':').next().unwrap_or("");
+            let named = intact_ledger::redact::field_name(header);
             let (name, value) = split_field(header).map_err(|reason| wrong(named, reason))?;
             if let Some(reason) = refuse(&name.to_ascii_lowercase()) {
                 return Err(wrong(name, reason));

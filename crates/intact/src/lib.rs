@@ -10,12 +10,16 @@ mod system;
 use crate::exit::Failed;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
+use intact_ledger::redact;
 use std::process::ExitCode;
 
 /// Finds, measures and fixes HTTP connections that are not reused.
 #[derive(Parser)]
 #[command(bin_name = "intact", version, about, after_help = AFTER, disable_help_subcommand = true)]
 struct Cli {
+    /// Record command lines as they are, with their secrets
+    #[arg(long, global = true)]
+    record_argv: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -135,7 +139,29 @@ pub fn main() -> ExitCode {
 
 /// Prints the help that was asked for, or why the command line makes no sense.
 fn refuse(error: clap::Error) -> ExitCode {
-    console::print_clap(&with_remedy(without_hidden_names(error)))
+    console::print_clap(&with_remedy(without_hidden_names(without_secrets(error))))
+}
+
+/// The same error, without a value that may be a secret: that of such an option, or a word that
+/// belongs to no option.
+fn without_secrets(mut error: clap::Error) -> clap::Error {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let argument = text(ContextKind::InvalidArg).unwrap_or_default();
+    let option = argument.split([' ', '=']).next().unwrap_or_default();
+    let (kind, shown) = match text(ContextKind::InvalidValue) {
+        _ if error.kind() == ErrorKind::UnknownArgument => {
+            (ContextKind::InvalidArg, redact::stray(&argument))
+        }
+        Some(value) if redact::hides_values(option) => {
+            (ContextKind::InvalidValue, redact::value_of(option, &value))
+        }
+        _ => return error,
+    };
+    error.insert(kind, ContextValue::String(shown));
+    error
 }
 
 /// The same error, without the suggestion of an option that the help does not show.
@@ -211,6 +237,9 @@ fn run_words(words: Vec<std::ffi::OsString>) -> Result<ExitCode, Failed> {
 }
 
 fn run(line: Cli) -> Result<ExitCode, Failed> {
+    if line.record_argv {
+        redact::show_command_lines();
+    }
     match line.command {
         None => cmd::demo::run(),
         Some(Command::Bench(args)) => cmd::bench::run((*args).into()),

@@ -19,8 +19,9 @@ const BLOCKS: usize = 64 - SUB_BITS as usize + 1;
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
     blocks: Vec<Option<Box<[u64; SUB]>>>,
-    /// The filled buckets as (index, count), in order, while there are no blocks.
-    packed: Box<[(u16, u32)]>,
+    /// The filled buckets in order, while there are no blocks: the distance from the index before
+    /// and the count, as numbers of seven bits a byte, the lowest first.
+    packed: Box<[u8]>,
     count: u64,
     sum: u64,
     min: u64,
@@ -70,10 +71,9 @@ impl Histogram {
         if other.count == 0 {
             return;
         }
-        for &(index, count) in &other.packed {
-            let (block, sub) = (usize::from(index) / SUB, usize::from(index) % SUB);
-            let bucket = self.bucket(block, sub);
-            *bucket = bucket.saturating_add(count.into());
+        for (index, count) in unpacked(&other.packed) {
+            let bucket = self.bucket(index / SUB, index % SUB);
+            *bucket = bucket.saturating_add(count);
         }
         for (at, theirs) in other.blocks.iter().enumerate() {
             let Some(theirs) = theirs else { continue };
@@ -177,8 +177,7 @@ impl Histogram {
 
     /// The filled buckets in order, as (index, count).
     fn filled(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let packed = self.packed.iter();
-        let packed = packed.map(|&(index, count)| (usize::from(index), u64::from(count)));
+        let packed = unpacked(&self.packed);
         let blocks = self.blocks.iter().enumerate().flat_map(|(block, counts)| {
             let counts = counts.iter().flat_map(|counts| counts.iter().enumerate());
             counts.map(move |(sub, &count)| (block * SUB + sub, count))
@@ -188,19 +187,21 @@ impl Histogram {
 
     /// Releases the memory of empty buckets. A later value allocates it again.
     pub fn pack(&mut self) {
-        let small = |(index, count)| Some((u16::try_from(index).ok()?, u32::try_from(count).ok()?));
-        let packed: Option<Vec<_>> = self.filled().map(small).collect();
-        if let Some(packed) = packed {
-            self.packed = packed.into();
-            self.blocks = Vec::new();
+        let (mut packed, mut before) = (Vec::new(), 0);
+        for (index, count) in self.filled() {
+            put(&mut packed, (index - before) as u64);
+            put(&mut packed, count);
+            before = index;
         }
+        self.packed = packed.into();
+        self.blocks = Vec::new();
     }
 
     #[cold]
     fn unpack(&mut self) {
-        for (index, count) in std::mem::take(&mut self.packed) {
-            let (block, sub) = (usize::from(index) / SUB, usize::from(index) % SUB);
-            *self.bucket(block, sub) = u64::from(count);
+        let packed = std::mem::take(&mut self.packed);
+        for (index, count) in unpacked(&packed) {
+            *self.bucket(index / SUB, index % SUB) = count;
         }
     }
 
@@ -216,6 +217,36 @@ impl Histogram {
         let counts = self.blocks[block].get_or_insert_with(|| Box::new([0; SUB]));
         &mut counts[sub]
     }
+}
+
+/// Appends a number, seven bits a byte.
+fn put(to: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        to.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    to.push(number as u8);
+}
+
+/// The buckets that [`Histogram::pack`] has packed, as (index, count).
+fn unpacked(mut packed: &[u8]) -> impl Iterator<Item = (usize, u64)> + '_ {
+    let mut take = move || {
+        let (mut number, mut shift) = (0, 0);
+        loop {
+            let (byte, rest) = packed.split_first()?;
+            packed = rest;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+            shift += 7;
+        }
+    };
+    let mut index = 0;
+    std::iter::from_fn(move || {
+        index += take()? as usize;
+        Some((index, take()?))
+    })
 }
 
 /// The block and the bucket of a value.
@@ -355,12 +386,12 @@ mod tests {
         let loose = histogram.clone();
         histogram.pack();
         assert!(histogram.blocks.is_empty());
-        assert_eq!(histogram.packed.len(), 3);
+        assert!(histogram.packed.len() <= 3 * 3, "three bytes a bucket");
         assert_eq!((histogram.median(), &histogram), (loose.median(), &loose));
         histogram.record(4);
         assert!(histogram.packed.is_empty());
         assert_eq!(histogram.buckets().map(|(.., count)| count).sum::<u64>(), 5);
-        // a count that does not fit stays as it is
+        // any count fits
         histogram.record_many(7, 1 << 40);
         histogram.pack();
         assert_eq!(histogram.count(), 5 + (1 << 40));

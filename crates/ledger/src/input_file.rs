@@ -27,21 +27,49 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// Those of [`open`], or the file is longer.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
-    let mut length = file.metadata()?.len();
     let mut content = Vec::new();
-    if length <= most {
-        file.take(most + 1).read_to_end(&mut content)?;
-        length = content.len() as u64;
-    }
-    if length > most {
-        let megabytes = most.div_ceil(1 << 20);
-        return Err(io::Error::new(
-            ErrorKind::FileTooLarge,
-            format!("larger than {megabytes} MiB, the most that is read"),
-        ));
-    }
+    Bounded::open(path, most)?.read_to_end(&mut content)?;
     Ok(content)
+}
+
+/// A regular file of at most `most` bytes, which is read in pieces. A longer one is an error.
+pub struct Bounded {
+    file: File,
+    most: u64,
+    left: u64,
+}
+
+impl Bounded {
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// Those of [`open`], or the file is longer.
+    pub fn open(path: &Path, most: u64) -> io::Result<Bounded> {
+        let file = open(path)?;
+        if file.metadata()?.len() > most {
+            return Err(too_large(most));
+        }
+        let left = most;
+        Ok(Bounded { file, most, left })
+    }
+}
+
+impl Read for Bounded {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(into)?;
+        // a pipe has no length
+        let left = self.left.checked_sub(read as u64);
+        self.left = left.ok_or_else(|| too_large(self.most))?;
+        Ok(read)
+    }
+}
+
+fn too_large(most: u64) -> io::Error {
+    let megabytes = most.div_ceil(1 << 20);
+    io::Error::new(
+        ErrorKind::FileTooLarge,
+        format!("larger than {megabytes} MiB, the most that is read"),
+    )
 }
 
 /// Like [`read`], for text.

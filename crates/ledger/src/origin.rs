@@ -1,5 +1,6 @@
 //! The origin of a connection and the target of an exchange, redacted by construction.
 
+use crate::redact;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -110,11 +111,11 @@ impl fmt::Display for Method {
 pub struct Target(Arc<str>);
 
 impl Target {
-    /// The path of a request target in any of the four forms of RFC 9112 section 3.2, without query
-    /// and userinfo.
+    /// The path of a request target in any of the four forms of RFC 9112 section 3.2, without
+    /// query, userinfo and parameters of segments.
     pub fn new(raw: &str) -> Target {
-        let path = path_of(raw);
-        Target(path.split(['?', '#']).next().unwrap_or("").into())
+        let path = path_of(raw).split(['?', '#']).next().unwrap_or("");
+        Target(redact::path(path).into())
     }
 
     /// The path, or the authority of a CONNECT.
@@ -151,6 +152,7 @@ mod tests {
     #[test]
     fn a_target_drops_query_fragment_and_userinfo() {
         assert_eq!(Target::new("/a/b?token=secret#x").as_str(), "/a/b");
+        assert_eq!(Target::new("/a;jsessionid=secret/b").as_str(), "/a;…/b");
         assert_eq!(Target::new("http://user:pw@host:1/p?q=1").as_str(), "/p");
         assert_eq!(Target::new("http://user:pw@host?q=1").as_str(), "/");
         assert_eq!(Target::new("user:pw@host:443").as_str(), "host:443");

@@ -7,7 +7,7 @@ use crate::request_inference::RequestInference;
 use crate::rows::Rows;
 use crate::run_context::RunContext;
 use crate::tls_connection::{Access, MAX_WAITING, Sealed, TlsConnection};
-use crate::{Ending, FirstEnd, SharingSign, Side, TlsReading, ledger_side};
+use crate::{Ending, FirstEnd, LowerBound, SharingSign, Side, TlsReading, ledger_side};
 use intact_ledger::{
     CloseKind, Connection, ConnectionBytes, DialFailure, Nanos, OtherEnd, Probes, Protocol, Span,
 };
@@ -460,8 +460,11 @@ impl ObservedConnection {
                 self.rows.take_inferred(&one, why, run);
             }
             if self.inference.is_lower_bound {
-                run.note_lower_bound();
+                run.note_lower_bound(LowerBound::Inferred);
             }
+        }
+        if (self.app.http2_observer()).is_some_and(|http2| http2.facts().has_too_many) {
+            run.note_lower_bound(LowerBound::TooManyOpen);
         }
         let is_closed = is_closed(ending, &self.rows);
         let server_ended_at = self.server_ended_at.unwrap_or(at);

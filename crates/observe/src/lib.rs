@@ -74,6 +74,7 @@ mod detect_protocol;
 mod exchange_row;
 mod identity;
 mod judgement;
+mod lower_bounds;
 mod open_exchanges;
 mod progress;
 mod record_sizes;
@@ -89,12 +90,13 @@ pub mod user_agent;
 pub use connection::{ObservedConnection, Opaque};
 pub use detect_protocol::{DetectedProtocol, detect_client, detect_server};
 pub use intact_wire::Side;
+pub use lower_bounds::{LowerBound, LowerBounds};
 pub use progress::{Progress, ResponsePart};
 pub use run_context::RunContext;
 pub use server_product::{KnownServers, server_product};
 pub use tls_connection::Sealed;
 
-use intact_ledger::{Caveat, CloseKind, Evidence, EvidenceSet, Nanos};
+use intact_ledger::{CloseKind, Evidence, EvidenceSet, Nanos};
 
 /// What the bytes of a connection show. Lookups, and dials that fail, are the producer's.
 pub const EVIDENCE: EvidenceSet = EvidenceSet::of(&[
@@ -150,14 +152,6 @@ pub(crate) struct FirstEnd {
     /// Absent where packets of the other side are missing.
     pub(crate) by: Option<intact_ledger::Side>,
     pub(crate) how: CloseKind,
-}
-
-/// The caveat on `connections` of HTTP/2 whose requests were inferred, and may be more.
-pub fn requests_not_counted(connections: u64) -> Caveat {
-    let words = format!(
-        "HTTP/2 connections whose keys were not found: {connections}. Concurrent requests cannot be distinguished there, so the number of requests is a lower bound"
-    );
-    Caveat::incomplete_requests("requests-not-counted", words)
 }
 
 /// The side as the ledger names it.

@@ -1,6 +1,6 @@
 //! The run of an observed connection: receives rows, and provides TLS secrets.
 
-use crate::Side;
+use crate::{LowerBound, Side};
 use intact_ledger::{Event, FingerprintKey, Nanos, Origin};
 use intact_wire::exchange::Exchange;
 use intact_wire::tls::decrypt::{KeyLog, SecretCheck};
@@ -34,9 +34,8 @@ pub trait RunContext {
         true
     }
 
-    /// Records the end of a connection whose number of inferred requests is a lower bound:
-    /// overlapping HTTP/2 streams cannot be distinguished.
-    fn note_lower_bound(&mut self) {}
+    /// Records the end of a connection whose number of requests is a lower bound.
+    fn note_lower_bound(&mut self, _why: LowerBound) {}
 
     /// Receives bytes of TLS records, for a drawing of the packets.
     fn note_tls(&mut self, _from: Side, _bytes: &[u8], _at: Nanos) {}

@@ -1,7 +1,7 @@
 //! What every reader needs to write events: the sink, the time base, the next free ids.
 
 use intact_ledger::{Caveat, Close, Closed, ConnectionId, Event, FingerprintKey, Nanos, Sink};
-use intact_observe::KnownServers;
+use intact_observe::{KnownServers, LowerBounds};
 use intact_units::number;
 use intact_wire::tls::decrypt::{KeyLog, SecretCheck};
 use std::time::Instant;
@@ -26,8 +26,8 @@ pub struct RunState {
     pub keys: KeyLog,
     /// Where secrets come from while the connections run; `None`: `keys` has all of them.
     pub secrets: Option<Box<dyn SecretSource>>,
-    /// Connections whose inferred requests may be more.
-    pub lower_bounds: u64,
+    /// Connections whose requests may be more.
+    pub lower_bounds: LowerBounds,
     /// Nanosecond 0 of the run, in nanoseconds since 1970.
     pub base: u64,
 }

@@ -5,7 +5,7 @@ use super::quic::Quic;
 use super::tcp_connection::EndedConnection;
 use crate::event_writer::{EventWriter, agreeing};
 use intact_ledger::Event;
-use intact_observe::{Opaque, Sealed, requests_not_counted};
+use intact_observe::{LowerBounds, Opaque, Sealed};
 use intact_wire::tls::suite_name;
 use std::collections::BTreeMap;
 
@@ -42,8 +42,8 @@ pub(super) struct CaptureLimits {
     pub(super) lookups_cut: u64,
     /// Connections that were captured under two pairs of addresses.
     pub(super) translated: u64,
-    /// Connections of HTTP/2 whose inferred requests may be more.
-    pub(super) lower_bounds: u64,
+    /// Connections of HTTP/2 whose requests may be more.
+    pub(super) lower_bounds: LowerBounds,
     /// Largest number of bytes kept of a packet that was cut off: the snap length.
     pub(super) snap_len: usize,
 }
@@ -227,8 +227,8 @@ impl CaptureLimits {
             );
             writer.incomplete_requests("one-direction", words);
         }
-        if self.lower_bounds > 0 {
-            writer.record(Event::Caveat(&requests_not_counted(self.lower_bounds)));
+        for caveat in self.lower_bounds.caveats() {
+            writer.record(Event::Caveat(&caveat));
         }
         if self.broken_off > 0 {
             let words = agreeing(

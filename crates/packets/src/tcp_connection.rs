@@ -11,7 +11,7 @@ use intact_ledger::{
     CloseKind, Connection, ConnectionId, DialFailure, Event, Failure, FingerprintKey, Nanos,
     Origin, Protocol, SetupPhase, Span,
 };
-use intact_observe::{Ending, ObservedConnection, Opaque, RunContext};
+use intact_observe::{Ending, LowerBound, ObservedConnection, Opaque, RunContext};
 use intact_wire::Side;
 use intact_wire::exchange::Exchange as Seen;
 use intact_wire::tcp::{
@@ -125,8 +125,8 @@ impl RunContext for CaptureContext<'_, '_> {
         secrets.is_some_and(|secrets| secrets.is_searching(client_random))
     }
 
-    fn note_lower_bound(&mut self) {
-        self.writer.run.lower_bounds += 1;
+    fn note_lower_bound(&mut self, why: LowerBound) {
+        self.writer.run.lower_bounds.add(why);
     }
 
     fn is_new_server(&mut self, origin: Option<&Origin>, product: &Arc<str>) -> bool {

@@ -6,7 +6,7 @@
 
 use crate::read_buffers::{ReadBuffer, ReadBuffers};
 use rustls::{ServerConfig, ServerConnection};
-use socket2::SockRef;
+use socket2::{SockRef, TcpKeepalive};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -21,6 +21,8 @@ use tokio::net::TcpStream;
 
 /// Bytes of room that an idle connection keeps for what it sends.
 const KEPT: usize = 4096;
+/// How often the kernel asks a silent peer, and the shortest wait of a response that is worth it.
+pub(crate) const PROBE: Duration = Duration::from_secs(5);
 
 /// What passed so far; shared, so that it can be recorded however a connection ends.
 #[derive(Debug, Default)]
@@ -105,6 +107,15 @@ impl Channel {
     /// Sends all of [`Channel::out`].
     pub(crate) async fn flush(&mut self) -> io::Result<()> {
         poll_fn(|context| self.poll_flush(context)).await
+    }
+
+    /// Has the kernel ask from time to time whether the peer is still there. A client that has
+    /// closed its socket sends a FIN, as one does that waits for the response; only its kernel
+    /// knows.
+    pub(crate) fn probe_peer(&self) {
+        let often = TcpKeepalive::new().with_time(PROBE).with_interval(PROBE);
+        // without it, the descriptor is kept until the response
+        let _ = SockRef::from(&self.tcp).set_tcp_keepalive(&often);
     }
 
     /// Waits until the peer resets the connection. Takes nothing from what the peer sent.

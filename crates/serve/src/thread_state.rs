@@ -9,7 +9,7 @@ use crate::host::RequestHost;
 use crate::read_buffers::ReadBuffers;
 use crate::record::{Record, ThreadRecorder};
 use crate::response::{Response, ResponseRoutes, is_admin};
-use crate::upstream::Upstream;
+use crate::upstream::{DEEPEST, DEPTH, Upstream};
 use crate::{admin, host};
 use intact_experiment::Rng;
 use intact_ledger::{Connection, ConnectionId, Nanos, Origin, Scheme};
@@ -56,6 +56,8 @@ pub(crate) struct ResponsePlan {
     pub(crate) disturbed: Vec<Disturbance>,
     /// It is about the server, so it is not counted and cannot go wrong.
     pub(crate) hidden: bool,
+    /// The calls of servers like this one that led to the request.
+    pub(crate) depth: usize,
 }
 
 impl ThreadState {
@@ -110,19 +112,35 @@ impl ThreadState {
 
     /// The calls that a response waits for; absent where it waits for none.
     pub(crate) fn upstream(&self, plan: &ResponsePlan) -> Option<&Arc<Upstream>> {
-        self.upstream.as_ref().filter(|_| !plan.hidden)
+        self.upstream
+            .as_ref()
+            .filter(|_| !plan.hidden && plan.depth < DEEPEST)
+    }
+
+    /// How many calls of servers like this one led to a request with these fields, where this one
+    /// would make another.
+    pub(crate) fn depth<'a>(
+        &self,
+        mut fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+    ) -> usize {
+        if self.upstream.is_none() {
+            return 0;
+        }
+        let named = fields.find(|(name, _)| name.eq_ignore_ascii_case(DEPTH.as_bytes()));
+        let text = named.and_then(|(_, value)| std::str::from_utf8(value).ok());
+        text.and_then(|depth| depth.parse().ok()).unwrap_or(0)
     }
 
     /// Makes the calls that a response waits for, and lets its pause pass. Returns whether the
     /// client is still there: it has left when `gone` ends.
     pub(crate) async fn prepare(&self, plan: &mut ResponsePlan, gone: impl Future) -> bool {
-        let (pause, upstream) = (plan.pause, self.upstream(plan));
+        let (pause, depth, upstream) = (plan.pause, plan.depth, self.upstream(plan));
         if pause.is_zero() && upstream.is_none() {
             return true;
         }
         let waiting = async {
             if let Some(upstream) = upstream {
-                let (calls, failed) = upstream.call().await;
+                let (calls, failed) = upstream.call(depth).await;
                 if failed > 0 {
                     plan.answer = Response::bad_gateway(calls, failed);
                 }
@@ -156,6 +174,7 @@ impl ThreadState {
             fault: None,
             disturbed: Vec::new(),
             hidden,
+            depth: 0,
         };
         let host = match host {
             Ok(host) => host,
@@ -187,6 +206,7 @@ impl ThreadState {
             fault: fault.or_else(|| self.config.faults.draw(rng)),
             disturbed: by,
             hidden: false,
+            depth: 0,
             answer,
         }
     }

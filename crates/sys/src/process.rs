@@ -4,7 +4,8 @@ mod descriptors;
 mod memory;
 
 pub use descriptors::{
-    ProcessIdentity, Processes, SocketLocation, socket_inode, try_copy_descriptor, try_socket_inode,
+    Inherited, ProcessIdentity, Processes, SocketLocation, socket_inode, taken_socket,
+    try_copy_descriptor, try_socket_inode,
 };
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) use memory::write_memory;

@@ -10,7 +10,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use rustix::process::Resource;
 use rustix::rand::GetRandomFlags;
-use std::ffi::{CStr, CString, OsString};
+use std::ffi::{CStr, CString};
 use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
@@ -82,30 +82,30 @@ impl SecretDir {
         Err(NoPlace(tried))
     }
 
+    /// The guard is there before the folders are, so that no end of this process leaves one.
     fn make_in(parent: &str, files: SecretFiles) -> io::Result<(SecretDir, File)> {
-        let outer = make_folder(parent)?;
-        let path = outer.join(random_name()?);
-        let made = SecretDir::fill(&outer, &path, files);
-        if made.is_err() {
-            let _ = fs::remove_file(path.join(files.log));
-            let _ = fs::remove_dir(&path);
-            let _ = fs::remove_dir(&outer);
-        }
-        made
+        let (shown, name) = (random_name()?, random_name()?);
+        let outer = Path::new(parent).join(format!("intact-{}", &shown[..12]));
+        let path = outer.join(&name);
+        let guard = start_guard(&[&path, &outer], &[files.log, files.text])?;
+        // dropped in vain, it removes what there is
+        let made = SecretDir { path, guard };
+        let log = made.fill(&outer, files.log)?;
+        Ok((made, log))
     }
 
-    fn fill(outer: &Path, path: &Path, files: SecretFiles) -> io::Result<(SecretDir, File)> {
-        fs::DirBuilder::new().mode(0o700).create(path)?;
+    fn fill(&self, outer: &Path, log: &str) -> io::Result<File> {
+        for folder in [outer, &self.path] {
+            fs::DirBuilder::new().mode(0o700).create(folder)?;
+        }
         if is_root() {
-            for folder in [path, outer] {
+            for folder in [&self.path, outer] {
                 fs::set_permissions(folder, Permissions::from_mode(0o711))?;
             }
         }
-        let log = create(&path.join(files.log), 0o622)?;
+        let log = create(&self.path.join(log), 0o622)?;
         reserve(&log, 0)?;
-        let guard = start_guard(&[path, outer], &[files.log, files.text])?;
-        let path = path.to_owned();
-        Ok((SecretDir { path, guard }, log))
+        Ok(log)
     }
 
     /// The path of a file with this name.
@@ -171,17 +171,6 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-fn make_folder(parent: &str) -> io::Result<PathBuf> {
-    let mut name = format!("{parent}/intact-XXXXXX\0").into_bytes();
-    // SAFETY: the bytes end in a NUL; only the X's are written over.
-    let made = unsafe { libc::mkdtemp(name.as_mut_ptr().cast()) };
-    if made.is_null() {
-        return Err(io::Error::last_os_error());
-    }
-    name.pop();
-    Ok(PathBuf::from(OsString::from_vec(name)))
-}
-
 /// Starts the guard of these folders, of which the first has the files.
 fn start_guard(folders: &[&Path], files: &[&str]) -> io::Result<Guard> {
     let name = |path: PathBuf| CString::new(path.into_os_string().into_vec());
@@ -240,6 +229,32 @@ mod tests {
         assert!(preload.exists());
         drop(secrets);
         assert!(!outer.exists());
+    }
+
+    #[test]
+    fn a_folder_is_there_only_after_its_guard() {
+        let parent = std::env::temp_dir().join(format!("intact-guarded-{}", std::process::id()));
+        fs::create_dir(&parent).unwrap();
+        let entries = || fs::read_dir(&parent).unwrap().count();
+        for _ in 0..100 {
+            std::thread::scope(|scope| {
+                let path = parent.to_str().unwrap();
+                let (seen, waits) = std::sync::mpsc::channel::<()>();
+                let made = scope.spawn(move || {
+                    let made = SecretDir::make_in(path, FILES);
+                    // a child of a thread that ends is for a moment no child of any
+                    let _ = waits.recv();
+                    made
+                });
+                while entries() == 0 {}
+                let processes = crate::process::descendants(vec![std::process::id()]);
+                assert!(processes.count() > 1, "no guard would remove the folder");
+                drop(seen);
+                drop(made.join().unwrap().unwrap());
+            });
+            assert_eq!(entries(), 0);
+        }
+        fs::remove_dir(&parent).unwrap();
     }
 
     #[test]

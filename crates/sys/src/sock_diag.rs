@@ -26,9 +26,10 @@ pub struct SocketReport {
     pub peer: SocketAddr,
     /// Whether it was ever established.
     pub was_established: bool,
-    /// Whether it received any segment, a refusal included.
-    pub was_answered: bool,
-    /// Whether the program reset it, which clears all counts in the kernel.
+    /// Whether it received any segment, a refusal included; `None` where the kernel has cleared
+    /// its counts: after a blocking connect that failed, and after a reset by the program.
+    pub was_answered: Option<bool>,
+    /// Whether the program reset it.
     pub was_reset: bool,
     /// Payload that was sent, without retransmissions, in bytes.
     pub sent: u64,
@@ -59,6 +60,8 @@ const TCP_LISTEN: u8 = 10;
 /// All states except those without counts, of which there may be many (TIME_WAIT and half-open
 /// sockets). Sockets that are only bound are excluded, too; Linux lists them from 6.8 on.
 const STATES: u32 = !(1 << 6 | 1 << 3 | 1 << 12 | 1 << 13);
+/// The receive window that the kernel aims at: 0 until the socket is established, and not cleared.
+const RCV_SPACE: usize = 96;
 const BYTES_ACKED: usize = 120;
 const BYTES_RECEIVED: usize = 128;
 const SEGS_OUT: usize = 136;
@@ -199,8 +202,9 @@ fn parse(message: NetlinkMessage<'_>) -> Option<SocketReport> {
     let body = message.body;
     let (_, info) = attributes(body.get(MESSAGE..)?).find(|(kind, _)| *kind == INET_DIAG_INFO)?;
     let sent = read_u64(info, BYTES_SENT).saturating_sub(read_u64(info, BYTES_RETRANS));
-    // a connect that failed has at least sent its SYN
-    let was_reset = read_u32(info, SEGS_OUT) == 0;
+    // without them not even a SYN was sent: tcp_disconnect of the kernel has cleared the counts
+    let has_counts = read_u32(info, SEGS_OUT) > 0;
+    let was_reset = !has_counts && read_u32(info, RCV_SPACE) > 0;
     Some(SocketReport {
         cookie: u64::from(read_u32(body, COOKIE)) | u64::from(read_u32(body, COOKIE + 4)) << 32,
         inode: read_u32(body, INODE),
@@ -211,7 +215,7 @@ fn parse(message: NetlinkMessage<'_>) -> Option<SocketReport> {
         was_reset,
         // the SYN counts as a byte that was acknowledged
         was_established: was_reset || read_u64(info, BYTES_ACKED) > 0,
-        was_answered: read_u32(info, SEGS_IN) > 0,
+        was_answered: has_counts.then(|| read_u32(info, SEGS_IN) > 0),
         sent,
         received: read_u64(info, BYTES_RECEIVED),
     })
@@ -295,6 +299,32 @@ mod tests {
         socket::reset_on_close(&stream);
         drop(stream);
         assert!(end_of(cookie).was_reset);
+    }
+
+    #[test]
+    fn a_connect_that_failed_is_no_reset_whether_its_caller_waited_or_not() {
+        let mut destroyed = Destroyed::subscribe().unwrap();
+        let unused = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = unused.local_addr().unwrap();
+        drop(unused);
+        let cookies = [true, false].map(|waits| {
+            let socket = socket::tcp_for(address).unwrap();
+            socket.set_nonblocking(!waits).unwrap();
+            let cookie = socket::cookie(&socket).unwrap();
+            assert!(socket.connect(&address.into()).is_err());
+            cookie
+        });
+        let mut ends = [None; 2];
+        while ends.contains(&None) {
+            destroyed.read(|report| {
+                if let Some(place) = cookies.iter().position(|one| *one == report.cookie) {
+                    ends[place] = Some(report);
+                }
+            });
+        }
+        let ends = ends.map(Option::unwrap);
+        let facts = ends.map(|end| (end.was_established, end.was_reset, end.was_answered));
+        assert_eq!(facts, [(false, false, None), (false, false, Some(true))]);
     }
 
     #[test]

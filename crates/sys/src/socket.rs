@@ -7,7 +7,7 @@ use rustix::net::{RecvFlags, recv};
 use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// From linux/socket.h; libc has no name for it.
@@ -45,6 +45,12 @@ pub fn is_steered(socket: &impl AsFd) -> bool {
 /// Those of getsockopt(2).
 pub fn protocol(socket: &impl AsFd) -> io::Result<i32> {
     socket_option::read(socket, libc::SOL_SOCKET, libc::SO_PROTOCOL)
+}
+
+/// Whether the socket carries a stream, of bytes or of packets.
+pub fn is_stream(socket: &impl AsFd) -> bool {
+    socket_option::read(socket, libc::SOL_SOCKET, libc::SO_TYPE)
+        .is_ok_and(|kind| matches!(kind, libc::SOCK_STREAM | libc::SOCK_SEQPACKET))
 }
 
 /// Whether a connected datagram socket has received a datagram, read or not: the kernel notes the
@@ -244,6 +250,65 @@ pub fn share_address(theirs: &Socket, ours: &Socket, address: SocketAddr) -> io:
         .and_then(|()| ours.bind(&SockAddr::from(SocketAddr::new(host, address.port()))));
     theirs.set_reuse_address(before)?;
     bound
+}
+
+/// Numbers that a program may set before it connects, and that change what is sent: where each is,
+/// and by what a value that was read is divided before it is set.
+const MIRRORED: [(i32, i32, i32); 11] = [
+    (libc::IPPROTO_IP, libc::IP_TOS, 1),
+    (libc::IPPROTO_IP, libc::IP_TTL, 1),
+    (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, 1),
+    (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, 1),
+    (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS, 1),
+    (libc::SOL_SOCKET, libc::SO_PRIORITY, 1),
+    (libc::IPPROTO_TCP, libc::TCP_MAXSEG, 1),
+    (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, 1),
+    (libc::IPPROTO_TCP, libc::TCP_SYNCNT, 1),
+    // the kernel reports twice what was set (socket(7))
+    (libc::SOL_SOCKET, libc::SO_SNDBUF, 2),
+    (libc::SOL_SOCKET, libc::SO_RCVBUF, 2),
+];
+/// Room for the name of a congestion control (TCP_CA_NAME_MAX).
+const CONGESTION_NAME: usize = 16;
+
+/// Gives a new socket of ours the options of a program's socket that change what is sent. What the
+/// program has not set is equal in both, and stays unset.
+pub fn mirror(theirs: &impl AsFd, ours: &impl AsFd) {
+    for (level, name, divisor) in MIRRORED {
+        let read = |socket: BorrowedFd<'_>| socket_option::read::<i32>(&socket, level, name);
+        if let (Ok(wanted), Ok(given)) = (read(theirs.as_fd()), read(ours.as_fd()))
+            && wanted != given
+        {
+            let _ = socket_option::set(ours, level, name, &(wanted / divisor));
+        }
+    }
+    let control = |socket: BorrowedFd<'_>| {
+        let (level, name) = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
+        socket_option::read::<[u8; CONGESTION_NAME]>(&socket, level, name)
+    };
+    if let (Ok(wanted), Ok(given)) = (control(theirs.as_fd()), control(ours.as_fd()))
+        && wanted != given
+    {
+        // one that only root may choose stays the default
+        let _ = socket_option::set(ours, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &wanted);
+    }
+}
+
+/// Whether other sockets of the program may have the port of this one (SO_REUSEPORT).
+pub fn shares_port(socket: &impl AsFd) -> bool {
+    socket_option::read(socket, libc::SOL_SOCKET, libc::SO_REUSEPORT)
+        .is_ok_and(|shared: i32| shared != 0)
+}
+
+/// Whether a socket is being restored (TCP_REPAIR): its connect sends nothing.
+pub fn is_in_repair(socket: &impl AsFd) -> bool {
+    socket_option::read(socket, libc::IPPROTO_TCP, libc::TCP_REPAIR).is_ok_and(|on: i32| on == 1)
+}
+
+/// Whether a socket is one of the Internet's families.
+pub fn is_of_internet(socket: &impl AsFd) -> bool {
+    socket_option::read(socket, libc::SOL_SOCKET, libc::SO_DOMAIN)
+        .is_ok_and(|domain: i32| matches!(domain, libc::AF_INET | libc::AF_INET6))
 }
 
 /// Removes a socket's peer, and the address and port that connect(2) chose.

@@ -16,6 +16,12 @@ pub fn monotonic() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// The time that the calling thread has used a processor.
+pub fn thread_cpu() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
+}
+
 /// Waits until `descriptor` is readable, at most for `limit`. Returns whether it is. How late it
 /// returns depends on the timer slack of the thread (prctl(2), PR_SET_TIMERSLACK).
 ///
@@ -131,6 +137,15 @@ mod tests {
         assert!(begun.elapsed() >= limit);
         writer.write_all(b"x").unwrap();
         assert!(wait_readable(&reader, Duration::from_secs(60)).unwrap());
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_uses_no_processor() {
+        let before = thread_cpu();
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(thread_cpu() - before < Duration::from_millis(200));
+        let begun = thread_cpu();
+        while thread_cpu() == begun {}
     }
 
     #[test]

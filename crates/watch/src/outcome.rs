@@ -59,6 +59,10 @@ pub enum Unwatched {
     Unreadable,
     /// It lives in a network namespace of its own.
     OtherNamespace,
+    /// Its socket shares its port with others (SO_REUSEPORT).
+    SharedPort,
+    /// Its state is restored (TCP_REPAIR): nothing is sent to open it.
+    Repaired,
     /// It is bound to a device or a mark that a connection of ours could not share.
     Steered,
     /// It was made by a system call of 32-bit programs.
@@ -69,6 +73,11 @@ pub enum Unwatched {
     OtherOwner,
     /// It speaks Multipath TCP.
     Multipath,
+    /// It is a stream of another protocol than TCP, or of another family than the Internet's.
+    OtherProtocol,
+    /// The program uses an io_uring ring that was made outside: whatever it opens with it is
+    /// missing.
+    Ring,
     /// It was open, and the program was never seen to make it.
     Unseen,
     /// The relay could not take it.
@@ -85,11 +94,15 @@ impl Unwatched {
             Unwatched::NoMemory(_) => "unwatched-no-memory",
             Unwatched::Unreadable => "unwatched-unreadable",
             Unwatched::OtherNamespace => "unwatched-other-namespace",
+            Unwatched::SharedPort => "unwatched-shared-port",
+            Unwatched::Repaired => "unwatched-repaired",
             Unwatched::Steered => "unwatched-steered",
             Unwatched::ThirtyTwoBits => "unwatched-32-bits",
             Unwatched::Landlock => "unwatched-landlock",
             Unwatched::OtherOwner => "unwatched-other-owner",
             Unwatched::Multipath => "unwatched-multipath",
+            Unwatched::OtherProtocol => "unwatched-other-protocol",
+            Unwatched::Ring => "unwatched-ring",
             Unwatched::Unseen => "unwatched-unseen",
             Unwatched::NoRelay => "unwatched-no-relay",
             Unwatched::Fault => "unwatched-fault",
@@ -99,6 +112,7 @@ impl Unwatched {
     /// The caveat on a run in which `count` connections are missing for this reason.
     ///
     /// Where the system refuses what `watch` needs, all are missing, and the count does not matter.
+    /// Of a ring the count is unknown.
     pub fn caveat(self, count: u64) -> Caveat {
         let reason = match self {
             Unwatched::NoDescriptors(error) => {
@@ -111,6 +125,8 @@ impl Unwatched {
                 "their process cannot be inspected (another user's, setuid, not dumpable) without CAP_SYS_PTRACE"
             }
             Unwatched::OtherNamespace => "they live in a network namespace of their own",
+            Unwatched::SharedPort => "their sockets share a port with others (SO_REUSEPORT)",
+            Unwatched::Repaired => "they were restored, not opened (TCP_REPAIR)",
             Unwatched::Steered => "they are bound to a device or carry a mark",
             Unwatched::ThirtyTwoBits => "system calls of 32-bit programs made them",
             Unwatched::Landlock => {
@@ -120,6 +136,11 @@ impl Unwatched {
                 "their sockets belong to a user or group for which intact may not make sockets"
             }
             Unwatched::Multipath => "they speak Multipath TCP",
+            Unwatched::OtherProtocol => "they speak another protocol than TCP (vsock, SMC, SCTP)",
+            Unwatched::Ring => {
+                let words = "the program has an io_uring ring that it did not make: connections that it opens with it cannot be seen. Start it without that ring";
+                return Caveat::incomplete(self.id(), words);
+            }
             Unwatched::Unseen => {
                 "inherited, received from another process, or accepted by a listener that is gone"
             }

@@ -26,6 +26,7 @@ use intact_report::page::Page;
 use intact_report::terminal::Length;
 use intact_traffic::{InputFacts, TrafficAnalysis, UpstreamFacts};
 use intact_units::plural::counted;
+use std::io::BufReader;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -213,15 +214,15 @@ fn pattern(text: &str) -> Result<Pattern, String> {
 fn key_log(files: &[PathBuf]) -> Result<KeyLog, Failed> {
     let mut keys = KeyLog::default();
     for path in files {
-        let text = input_file::read(path, LONGEST_KEY_LOG)
+        let wrong = input_file::Bounded::open(path, LONGEST_KEY_LOG)
+            .and_then(|file| keys.add_lines(BufReader::new(file)))
             .with_context(|| format!("--keylog {}", path.display()))
             .map_err(Failed::unreadable)?;
-        let wrong = keys.add_text(&String::from_utf8_lossy(&text));
         if wrong > 0 {
             console::note(&format!(
                 "--keylog {}: {} left out, without a secret in the format of SSLKEYLOGFILE",
                 path.display(),
-                counted(wrong as u64, "line")
+                counted(wrong, "line")
             ));
         }
     }

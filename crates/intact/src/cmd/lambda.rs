@@ -283,11 +283,11 @@ fn event(given: &str) -> Result<Vec<u8>, Failed> {
         Ok(bytes) if is_json(&bytes) => Ok(bytes),
         Ok(_) => Err(Failed::unreadable(anyhow!(
             "--event {}: the file holds no JSON",
-            redact::line(given)
+            redact::value_of("--event", given)
         ))),
         Err(error) => Err(Failed::usage(anyhow!(
             "--event {}: neither JSON nor a file ({error})",
-            redact::line(given)
+            redact::value_of("--event", given)
         ))),
     }
 }

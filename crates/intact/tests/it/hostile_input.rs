@@ -214,3 +214,33 @@ fn standard_input_and_the_pipe_of_a_shell_are_inputs() {
         .unwrap();
     assert_eq!((code(&out), requests(&out)), (0, 1));
 }
+
+/// 729 MB were needed for as many lines.
+#[test]
+fn a_key_log_takes_little_more_memory_than_its_secrets() {
+    const LINES: usize = 1_000_000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys");
+    let mut file = std::io::BufWriter::new(fs::File::create(&path).unwrap());
+    let secret = "5a".repeat(48);
+    for nth in 0..LINES {
+        writeln!(file, "CLIENT_RANDOM {nth:064x} {secret}").unwrap();
+    }
+    drop(file);
+    let capture = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fixtures/captures/nginx-curl.pcap"
+    );
+    let out = limited(
+        300,
+        &[
+            "audit",
+            "--json",
+            "--keylog",
+            path.to_str().unwrap(),
+            capture,
+        ],
+        |_| {},
+    );
+    assert_eq!(code(&out), 0, "{}", String::from_utf8_lossy(&out.stderr));
+}

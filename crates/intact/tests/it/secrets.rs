@@ -2,6 +2,7 @@
 //! what holds traffic is its owner's alone: one run per command with a marked secret in every
 //! place, then every output is searched.
 
+use crate::peers::program;
 use crate::program::Server;
 use crate::skip::skip;
 use intact_ledger::Row;
@@ -272,4 +273,83 @@ fn a_function_hides_the_secrets_of_its_event_and_its_variables() {
         ],
         &["--", program, "--token", MARK],
     );
+}
+
+#[test]
+fn no_error_about_an_argument_repeats_its_secret() {
+    let field = format!("Authorization {MARK}");
+    for words in [
+        &["bench", "-H", &field, "http://127.0.0.1:9"][..],
+        &["check", "-H", &field, "http://127.0.0.1:9"],
+        &["check", "-H", MARK, "http://127.0.0.1:9"],
+        &["lambda", "--event", MARK, "--", "true"],
+        &["lambda", "--variants", MARK, "--", "true"],
+        &["compare", "--env", MARK, "--", "true"],
+        &[
+            "bench",
+            "http://127.0.0.1:9",
+            &format!("Authorization: {MARK}"),
+        ],
+        &["bench", "http://127.0.0.1:9", MARK],
+        &["bench", &format!("--password={MARK}"), "http://127.0.0.1:9"],
+    ] {
+        let out = intact(words);
+        let printed = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(
+            !printed.is_empty() && !out.status.success(),
+            "{words:?}: {out:?}"
+        );
+        assert!(!printed.contains(MARK), "{words:?}: {printed}");
+    }
+    let out = intact(&["bench", "--vrbose", "http://127.0.0.1:9"]);
+    let printed = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(printed.contains("--vrbose"), "{printed}");
+}
+
+#[test]
+fn ids_of_sessions_in_paths_are_recorded_nowhere() {
+    if program("curl", "record a path with the id of a session").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&[]);
+    let port = server.plain_port();
+    let url = format!("http://127.0.0.1:{port}/shop;jsessionid={MARK}/list");
+    let har = folder.path().join("out.har");
+    let har_option = format!("--har={}", har.display());
+    let out = intact(&[
+        "watch",
+        &har_option,
+        "--",
+        "curl",
+        "-s",
+        "-o",
+        "/dev/null",
+        &url,
+    ]);
+    let printed = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(!printed.contains(MARK), "{printed}");
+    assert!(out.status.success(), "{out:?}");
+    let served = server.end().to_string();
+    let exported = fs::read_to_string(&har).unwrap();
+    for text in [&served, &exported] {
+        assert!(!text.contains(MARK), "{text}");
+    }
+    assert!(exported.contains("/shop;"), "{exported}");
+}
+
+#[test]
+fn command_lines_are_recorded_whole_where_the_user_asks_for_it() {
+    for (option, is_shown) in [(None, false), (Some("--record-argv"), true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = folder.path().join("ledger");
+        let mut words = vec!["watch", "-q", "--ledger", ledger.to_str().unwrap()];
+        words.extend(option);
+        words.extend(["--", "true", "--password", MARK]);
+        let out = intact(&words);
+        assert!(out.status.success(), "{out:?}");
+        let shown = intact(&["report", "--json", ledger.to_str().unwrap()]);
+        let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+        assert_eq!(text.contains(MARK), is_shown, "{text}");
+    }
 }

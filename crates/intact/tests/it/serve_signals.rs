@@ -206,3 +206,42 @@ fn clients_that_do_not_read_take_little_memory_of_the_kernel() {
     drop(silent);
     end(child, "-INT");
 }
+
+/// Asks for a response that never comes, and closes the socket; its kernel forgets it 1 s later
+/// (TCP_LINGER2; 60 s without this). One more waits with its side shut. Prints the descriptors of
+/// the server once those that were closed are gone.
+#[cfg(target_os = "linux")]
+const LEAVES: &str = "
+import os, socket, sys, time
+host, port = sys.argv[1].split(':')
+folder = '/proc/%s/fd' % sys.argv[2]
+before = len(os.listdir(folder))
+def ask():
+    one = socket.create_connection((host, int(port)))
+    one.setsockopt(socket.IPPROTO_TCP, 8, 1)
+    one.sendall(b'GET /delay/86400000 HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n')
+    return one
+waits = ask()
+waits.shutdown(socket.SHUT_WR)
+leave = [ask() for _ in range(50)]
+while len(os.listdir(folder)) < before + 51: time.sleep(0.05)
+for one in leave: one.close()
+until = time.time() + 120
+while len(os.listdir(folder)) > before + 1 and time.time() < until: time.sleep(0.1)
+print(len(os.listdir(folder)) - before)
+";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_client_that_has_closed_its_socket_is_forgotten_and_one_that_waits_is_not() {
+    if crate::peers::program("python3", "leave a server that waits").is_none() {
+        return;
+    }
+    let (child, address) = start(&[]);
+    let out = Command::new("python3")
+        .args(["-c", LEAVES, &address, &child.id().to_string()])
+        .output()
+        .unwrap();
+    assert_eq!(out.stdout, b"1\n", "{out:?}");
+    end(child, "-INT");
+}

@@ -4,7 +4,7 @@ mod faults;
 mod head;
 
 use crate::caching::Preconditions;
-use crate::channel::Channel;
+use crate::channel::{Channel, PROBE};
 use crate::config::Close;
 use crate::connection::{CloseReason, within};
 use crate::host;
@@ -12,6 +12,7 @@ use crate::read_buffers::ReadBuffer;
 use crate::record::{OpenExchange, Record, end_recorded};
 use crate::response::{Body, Response};
 use crate::thread_state::{Peer, ResponsePlan, ThreadState};
+use crate::upstream::DEEPEST;
 use head::Framing;
 use intact_ledger::{Failure, Nanos, Outcome, Protocol, Side};
 use intact_wire::http1::{Eof, Error, Part, RequestEvent, RequestHead, RequestParser, Version};
@@ -25,6 +26,9 @@ const TLS_HANDSHAKE: u8 = 0x16;
 const BATCH: usize = 64 * 1024;
 /// Bytes of payload in a chunk.
 const CHUNK: usize = 16 * 1024;
+
+/// The body of a response to a call that [`DEEPEST`] others led to.
+const LOOP: &str = "8 calls led here: --upstream leads back to this server\n";
 
 /// What is known of the request being read.
 struct Request {
@@ -203,6 +207,10 @@ impl Http1Connection<'_> {
         let mut plan = self.state.plan(head.target(), named, self.peer, record);
         // what follows a request that servers may read differently is not read
         plan.answer.closes |= named.is_err();
+        plan.depth = self.state.depth(head.headers());
+        if plan.depth >= DEEPEST {
+            plan.answer = Response::ours(508, "text/plain", LOOP.to_owned());
+        }
         if head.method() == b"CONNECT" && named.is_ok() {
             plan.answer = Response::ours(501, "text/plain", "this is no proxy\n".to_owned());
             plan.answer.closes = true;
@@ -252,6 +260,9 @@ impl Http1Connection<'_> {
     async fn answer(&mut self, mut request: Box<Request>) -> Option<CloseReason> {
         if let Some(pending) = &mut request.pending {
             pending.received();
+        }
+        if request.plan.pause > PROBE {
+            self.channel.probe_peer();
         }
         let gone = self.channel.wait_for_reset();
         if !self.state.prepare(&mut request.plan, gone).await {

@@ -248,9 +248,9 @@ impl Listener for Exchanges<'_> {
         let Some(upstream) = self.state.upstream(&exchanging.request.plan) else {
             return self.take_called((stream, 0, 0));
         };
-        let upstream = upstream.clone();
+        let (upstream, depth) = (upstream.clone(), exchanging.request.plan.depth);
         exchanging.calls = Some(self.calls.spawn_local(async move {
-            let (calls, failed) = upstream.call().await;
+            let (calls, failed) = upstream.call(depth).await;
             (stream, calls, failed)
         }));
     }

@@ -9,6 +9,12 @@ use intact_client::{
 use intact_ledger::{Method, Protocol, Scheme};
 use std::sync::Arc;
 
+/// The field of a call with the number of calls that led to it, itself included: servers may call
+/// each other in a circle.
+pub(crate) const DEPTH: &str = "Intact-Depth";
+/// A request that this number of calls led to is no longer passed on.
+pub(crate) const DEEPEST: usize = 8;
+
 /// Why there is nothing to call.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamError {
@@ -31,7 +37,8 @@ pub struct UpstreamConfig {
     /// Whether connections are kept for further calls.
     pub keepalive: bool,
     pub(super) plan: Arc<Plan>,
-    pub(super) request: Arc<Request>,
+    /// By the number of calls that led here.
+    pub(super) requests: Vec<Arc<Request>>,
 }
 
 impl UpstreamConfig {
@@ -47,11 +54,18 @@ impl UpstreamConfig {
     ) -> Result<UpstreamConfig, UpstreamError> {
         let address = ServerUrl::parse(url)?;
         let agent = concat!("intact/", env!("CARGO_PKG_VERSION"));
-        let request = RequestSpec::new(&address, Method::new("GET"), agent, &[], |_| None)?;
-        let request = match keepalive {
-            true => request,
-            false => request.saying("close"),
+        let request = |depth: usize| {
+            let fields = [format!("{DEPTH}: {}", depth + 1)];
+            let request = RequestSpec::new(&address, Method::new("GET"), agent, &fields, |_| None)?;
+            let request = match keepalive {
+                true => request,
+                false => request.saying("close"),
+            };
+            Ok(Arc::new(request.format(Protocol::Http11)))
         };
+        let requests = (0..DEEPEST)
+            .map(request)
+            .collect::<Result<_, RequestError>>()?;
         let tls = if address.scheme == Scheme::Https {
             let trust = Trust::load(verify)?;
             let settings = Settings {
@@ -79,7 +93,7 @@ impl UpstreamConfig {
                 socket: SocketSettings::default(),
                 local_address: false,
             }),
-            request: Arc::new(request.format(Protocol::Http11)),
+            requests,
         })
     }
 }

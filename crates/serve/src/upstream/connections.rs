@@ -1,6 +1,7 @@
 //! The connections of the calls, kept or new, as `client` drives them. Knows no thread.
 
-use super::UpstreamConfig;
+use super::config::DEEPEST;
+use super::{UpstreamConfig, Waiter};
 use crate::server_tally::ServerTally;
 use intact_client::{Clock, Detail, EventLoop, HttpConnection, PendingDial, Progress, State};
 use intact_ledger::{Event, Exchange, ExpectedStatus, Failure, Nanos, Outcome, Protocol, Sink};
@@ -8,7 +9,6 @@ use mio::Waker;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use tokio::sync::oneshot;
 
 /// How long a wait lasts without an event, in nanoseconds.
 const LONGEST_WAIT: u64 = 60_000_000_000;
@@ -30,7 +30,7 @@ pub(super) struct Connections {
 /// One connection, and who waits for it.
 struct Slot {
     stage: Stage,
-    waiter: Option<oneshot::Sender<Outcome>>,
+    waiter: Option<Waiter>,
 }
 
 enum Stage {
@@ -90,18 +90,28 @@ impl Connections {
 
     /// Ends the connections of calls that were given up.
     pub(super) fn give_up(&mut self) {
-        let is_awaited = |slot: &Slot| slot.waiter.as_ref().is_none_or(|one| !one.is_closed());
+        let is_awaited = |slot: &Slot| {
+            slot.waiter
+                .as_ref()
+                .is_none_or(|one| !one.outcome_to.is_closed())
+        };
         self.slots.retain(|_, slot| is_awaited(slot));
     }
 
     /// Begins a call on a kept connection, else on a new one.
-    pub(super) fn call(&mut self, waiter: oneshot::Sender<Outcome>) {
+    pub(super) fn call(&mut self, waiter: Waiter) {
         while let Some(id) = self.idle.pop() {
             if let Some(slot) = self.slots.get_mut(&id)
                 && let Stage::Open(http) = &mut slot.stage
             {
+                send(
+                    http,
+                    waiter.depth,
+                    &self.config,
+                    &self.clock,
+                    &self.event_loop,
+                );
                 slot.waiter = Some(waiter);
-                send(http, &self.config, &self.clock, &self.event_loop);
                 return;
             }
         }
@@ -159,7 +169,14 @@ impl Connections {
                     1,
                     blank,
                 ));
-                send(&mut http, &self.config, &self.clock, &self.event_loop);
+                let depth = slot.waiter.as_ref().map_or(0, |waiter| waiter.depth);
+                send(
+                    &mut http,
+                    depth,
+                    &self.config,
+                    &self.clock,
+                    &self.event_loop,
+                );
                 slot.stage = Stage::Open(http);
                 self.read(id);
             }
@@ -186,7 +203,7 @@ impl Connections {
                 self.idle.push(id);
                 if let Some(waiter) = waiter.take() {
                     // the response may be gone
-                    let _ = waiter.send(outcome);
+                    let _ = waiter.outcome_to.send(outcome);
                 }
             }
             Some(outcome) => self.end(id, outcome),
@@ -205,14 +222,21 @@ impl Connections {
             http.close(self.clock.now());
         }
         if let Some(waiter) = slot.waiter {
-            let _ = waiter.send(outcome);
+            let _ = waiter.outcome_to.send(outcome);
         }
     }
 }
 
 /// Begins the request of a call.
-fn send(http: &mut HttpConnection, config: &UpstreamConfig, clock: &Clock, event_loop: &EventLoop) {
+fn send(
+    http: &mut HttpConnection,
+    depth: usize,
+    config: &UpstreamConfig,
+    clock: &Clock,
+    event_loop: &EventLoop,
+) {
     let number = http.exchanges() + 1;
-    http.begin(&config.request, number, clock.now(), false);
+    let request = &config.requests[depth.min(DEEPEST - 1)];
+    http.begin(request, number, clock.now(), false);
     event_loop.send(http);
 }

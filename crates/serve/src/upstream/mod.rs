@@ -6,6 +6,7 @@
 mod config;
 mod connections;
 
+pub(crate) use config::{DEEPEST, DEPTH};
 pub use config::{UpstreamConfig, UpstreamError};
 
 use crate::server_tally::ServerTally;
@@ -35,9 +36,16 @@ pub(crate) struct Upstream {
 /// What the thread is to do.
 enum Order {
     /// Make a call.
-    Call(oneshot::Sender<Outcome>),
+    Call(Waiter),
     /// End the connections of calls that were given up.
     GiveUp,
+}
+
+/// Who waits for a call.
+struct Waiter {
+    outcome_to: oneshot::Sender<Outcome>,
+    /// Calls of servers like this one that led here.
+    depth: usize,
 }
 
 /// A call under way. Dropped before its end, it is given up.
@@ -66,19 +74,20 @@ impl Upstream {
 
     /// Makes the calls of one response, one after the other. Returns how many there were, and how
     /// many failed.
-    pub(crate) async fn call(&self) -> (u32, u32) {
+    /// `depth` calls of servers like this one led here.
+    pub(crate) async fn call(&self, depth: usize) -> (u32, u32) {
         let mut failed = 0;
         for _ in 0..self.calls {
-            let outcome = self.begin().outcome().await;
+            let outcome = self.begin(depth).outcome().await;
             failed += u32::from(!outcome.is_ok());
             self.tally.called(outcome);
         }
         (self.calls, failed)
     }
 
-    fn begin(&self) -> Call<'_> {
-        let (waiter, outcome) = oneshot::channel();
-        self.order(Order::Call(waiter));
+    fn begin(&self, depth: usize) -> Call<'_> {
+        let (outcome_to, outcome) = oneshot::channel();
+        self.order(Order::Call(Waiter { outcome_to, depth }));
         Call {
             upstream: self,
             outcome,

@@ -7,6 +7,7 @@ use intact_client::tls::Verify;
 use intact_ledger::Failure;
 use intact_serve::{Config, Totals, UpstreamCalls, UpstreamConfig};
 use socket2::SockRef;
+use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
 /// A server that calls `upstream` three times before each response, and requests in HTTP/1 and
@@ -121,4 +122,35 @@ fn wait_for(server: &Rig, text: &str) {
         assert!(Instant::now() < give_up, "never {text}");
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// A port that is free, for servers that must know their own.
+fn free_port() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap()
+}
+
+#[test]
+fn servers_that_call_themselves_end_after_a_few_calls() {
+    let (first, second) = (free_port(), free_port());
+    let start = |at: SocketAddr, upstream: SocketAddr| {
+        let url = format!("http://{upstream}/");
+        Rig::start(Config {
+            plain: Some(at),
+            upstream: Some(UpstreamConfig::new(&url, 1, true, &Verify::Insecure).unwrap()),
+            ..Config::default()
+        })
+    };
+    let alone = start(first, first);
+    assert_eq!(get(&mut alone.connect(), "/").status(), "502");
+    let totals = alone.end();
+    assert_eq!(
+        (totals.requests.total, totals.upstream.unwrap().total),
+        (9, 8)
+    );
+    // by another server
+    let [one, other] = [start(first, second), start(second, first)];
+    assert_eq!(get(&mut one.connect(), "/").status(), "502");
+    assert_eq!(one.end().requests.total, 5);
+    assert_eq!(other.end().requests.total, 4);
 }

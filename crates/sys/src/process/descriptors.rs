@@ -5,10 +5,10 @@ use super::{command, inode_of, process_of};
 use crate::socket;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -143,6 +143,52 @@ pub fn try_socket_inode(child: u32) -> io::Result<()> {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EBADF | libc::ENOTSOCK)) => Ok(()),
         seen => seen.map(drop),
     }
+}
+
+/// What a program gets from this process at its start, besides its arguments.
+#[derive(Default)]
+pub struct Inherited {
+    /// The inodes of sockets.
+    pub sockets: HashSet<u32>,
+    /// An io_uring ring is among the descriptors.
+    pub has_ring: bool,
+}
+
+impl Inherited {
+    /// The descriptors of this process from `first` on that a program inherits.
+    pub fn from_descriptor(first: RawFd) -> Inherited {
+        let mut inherited = Inherited::default();
+        for entry in fs::read_dir("/proc/self/fd")
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let name = entry.file_name();
+            let number: Option<RawFd> = name.to_str().and_then(|name| name.parse().ok());
+            if number.is_some_and(|number| number >= first && is_inherited(number))
+                && let Ok(target) = fs::read_link(entry.path())
+            {
+                inherited.sockets.extend(inode_of(&target));
+                inherited.has_ring |= target.as_os_str() == "anon_inode:[io_uring]";
+            }
+        }
+        inherited
+    }
+}
+
+fn is_inherited(number: RawFd) -> bool {
+    // SAFETY: takes plain numbers; a descriptor that is closed meanwhile is an error.
+    let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
+    flags >= 0 && flags & libc::FD_CLOEXEC == 0
+}
+
+/// The inode of the socket that a pidfd_getfd(2) of a thread copies; `None` if it is no socket, or
+/// if the call will fail.
+pub fn taken_socket(thread: u32, arguments: [u64; 6]) -> Option<u32> {
+    let [handle, number, ..] = arguments.map(|argument| argument as RawFd);
+    let about = fs::read_to_string(format!("/proc/{thread}/fdinfo/{handle}")).ok()?;
+    let process = about.lines().find_map(|line| line.strip_prefix("Pid:"))?;
+    socket_inode(process.trim().parse().ok()?, number).ok()
 }
 
 fn open(thread: u32) -> io::Result<OwnedFd> {

@@ -2,7 +2,7 @@
 //! that.
 
 use crate::checked;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 
@@ -80,8 +80,36 @@ fn read_by_file(thread: u32, address: u64, into: &mut [u8]) -> io::Result<()> {
 }
 
 fn write_by_file(thread: u32, address: u64, from: &[u8]) -> io::Result<()> {
+    // the file ignores the protection of pages, as a debugger needs it
+    let maps = fs::read_to_string(format!("/proc/{thread}/maps"))?;
+    if !is_writable(&maps, address, from.len() as u64) {
+        return Err(io::Error::from_raw_os_error(libc::EFAULT));
+    }
     let memory = OpenOptions::new().write(true).open(path(thread))?;
     memory.write_all_at(from, address).map_err(not_mapped)
+}
+
+/// Whether a range of addresses is writable by these lines of /proc/PID/maps.
+fn is_writable(maps: &str, address: u64, len: u64) -> bool {
+    let Some(end) = address.checked_add(len) else {
+        return false;
+    };
+    let mut at = address;
+    for line in maps.lines() {
+        let Some((range, rest)) = line.split_once(' ') else {
+            continue;
+        };
+        let bounds = range.split_once('-').map(|(start, end)| {
+            [start, end].map(|digits| u64::from_str_radix(digits, 16).unwrap_or(0))
+        });
+        if let Some([start, end]) = bounds
+            && (start..end).contains(&at)
+            && rest.as_bytes().get(1) == Some(&b'w')
+        {
+            at = end;
+        }
+    }
+    at >= end
 }
 
 fn path(thread: u32) -> String {
@@ -114,6 +142,9 @@ pub fn page_size() -> u64 {
 mod tests {
     use super::*;
 
+    /// In memory that this program may only read.
+    static CONSTANT: [u8; 3] = [1, 2, 3];
+
     #[test]
     fn the_file_reads_and_writes_what_the_calls_do() {
         let (this, mut place) = (std::process::id(), [7u8; 3]);
@@ -133,6 +164,26 @@ mod tests {
             assert_eq!(unmapped.raw_os_error(), Some(libc::EFAULT));
             let unmapped = write(this, 8, &copy).unwrap_err();
             assert_eq!(unmapped.raw_os_error(), Some(libc::EFAULT));
+            let constant = CONSTANT.as_ptr() as u64;
+            let protected = write(this, constant, &[9; 3]).unwrap_err();
+            assert_eq!(protected.raw_os_error(), Some(libc::EFAULT));
+            read(this, constant, &mut copy).unwrap();
+            assert_eq!(copy, [1, 2, 3]);
+        }
+    }
+
+    #[test]
+    fn a_range_is_writable_if_all_of_its_mappings_are() {
+        let maps = "1000-2000 rw-p 0 00:00 0\n2000-3000 rw-s 0 00:00 0 /a\n3000-4000 r--p 0 00:00 0\nnonsense\n";
+        for (address, len, expected) in [
+            (0x1000, 0x2000, true),
+            (0x1fff, 2, true),
+            (0x2fff, 2, false),
+            (0x0fff, 2, false),
+            (0x3000, 1, false),
+            (u64::MAX, 2, false),
+        ] {
+            assert_eq!(is_writable(maps, address, len), expected, "{address:x}");
         }
     }
 }

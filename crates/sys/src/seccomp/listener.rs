@@ -1,7 +1,7 @@
 //! The listener of a filter: takes calls and answers them.
 
-use super::ARCH_32;
 use super::fallback_responder::FallbackResponder;
+use super::{ARCH_32, X32};
 use crate::{checked, process};
 use rustix::event::epoll::{self, EventFlags};
 use std::io;
@@ -22,7 +22,8 @@ pub struct Notification {
     pub call: libc::c_long,
     /// Its arguments.
     pub arguments: [u64; 6],
-    /// A 32-bit program made it: number and arguments are those of its architecture.
+    /// A 32-bit program made it, or one with 32-bit addresses: number and arguments are those of
+    /// its architecture, the number without [`X32`].
     pub is_32: bool,
 }
 
@@ -136,9 +137,9 @@ impl NotificationListener {
             Ok(raw) => Ok(Some(Notification {
                 id: raw.id,
                 thread: raw.pid,
-                call: libc::c_long::from(raw.data.nr),
+                call: libc::c_long::from(raw.data.nr & !(X32 as i32)),
                 arguments: raw.data.args,
-                is_32: raw.data.arch == ARCH_32,
+                is_32: raw.data.arch == ARCH_32 || raw.data.nr & X32 as i32 != 0,
             })),
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {
                 Ok(None)

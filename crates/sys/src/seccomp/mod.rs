@@ -21,3 +21,6 @@ const ARCHES: [u32; 2] = [0xc000_00b7, 0x4000_0028];
 pub const ARCH: u32 = ARCHES[0];
 /// The audit architecture of 32-bit programs on the same kernel.
 pub const ARCH_32: u32 = ARCHES[1];
+/// The bit of the numbers of calls by programs with 32-bit addresses (x32), whose architecture is
+/// [`ARCH`]. Other machines have no such calls.
+pub const X32: u32 = 0x4000_0000;

@@ -2,25 +2,83 @@
 //! and that everything else passes. Only builds the program; [`intact_sys::seccomp::launch`]
 //! installs it.
 //!
-//! `read`, `write` and their kin are never asked about, so that data costs nothing here.
+//! `read`, `write` and their kin are never asked about, so that data costs nothing here. A test
+//! compares `filter/calls.rs`, which has every call of the kernel's tables, with this filter.
+
+#[cfg(test)]
+mod calls;
 
 use intact_sys::bpf::{Instruction, give, if_equal, if_greater, load, unless_equal, unless_set};
-use intact_sys::seccomp::{ARCH, ARCH_32};
+use intact_sys::seccomp::{ARCH, ARCH_32, X32};
 use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_USER_NOTIF};
 
-/// Their `connect`, and the one call for all of sockets that older ones make, where there is one.
-#[cfg(target_arch = "x86_64")]
-const CONNECTS_32: [u32; 2] = [362, 102];
-/// Their `connect`.
-#[cfg(target_arch = "aarch64")]
-const CONNECTS_32: [u32; 2] = [283, 283];
-/// `SYS_CONNECT`: the first argument of the one call for all where it connects.
-const CONNECT_OF_ALL: u32 = 3;
+/// The numbers, in one table of the kernel, of the calls that can connect a socket.
+struct Connecting {
+    connect: u32,
+    sendto: u32,
+    sendmsg: u32,
+    sendmmsg: u32,
+    /// The one call for all of sockets that older programs make, where there is one.
+    socketcall: Option<u32>,
+}
 
-/// Whether a 32-bit program connects by the one call for all, whose second argument is the place of
+/// Of 32-bit programs.
+#[cfg(target_arch = "x86_64")]
+const NARROW: Connecting = Connecting {
+    connect: 362,
+    sendto: 369,
+    sendmsg: 370,
+    sendmmsg: 345,
+    socketcall: Some(102),
+};
+/// Of 32-bit programs.
+#[cfg(target_arch = "aarch64")]
+const NARROW: Connecting = Connecting {
+    connect: 283,
+    sendto: 290,
+    sendmsg: 296,
+    sendmmsg: 374,
+    socketcall: None,
+};
+/// Of programs with 32-bit addresses on a 64-bit machine, without [`X32`].
+#[cfg(target_arch = "x86_64")]
+const NARROW_ADDRESSES: Option<Connecting> = Some(Connecting {
+    connect: 42,
+    sendto: 44,
+    sendmsg: 518,
+    sendmmsg: 538,
+    socketcall: None,
+});
+#[cfg(target_arch = "aarch64")]
+const NARROW_ADDRESSES: Option<Connecting> = None;
+
+/// First arguments of the one call for all (linux/net.h).
+const CONNECT_OF_ALL: u32 = 3;
+const SENDTO_OF_ALL: u32 = 11;
+const SENDMSG_OF_ALL: u32 = 16;
+const SENDMMSG_OF_ALL: u32 = 20;
+
+/// What a 32-bit program asks for by the one call for all, whose second argument is the place of
 /// the real ones.
-pub(crate) fn is_indirect_32(call: libc::c_long) -> bool {
-    CONNECTS_32[0] != CONNECTS_32[1] && call == libc::c_long::from(CONNECTS_32[1])
+pub(crate) enum OneForAll {
+    Connect,
+    /// With the number of the real argument that has the flags.
+    Send(usize),
+}
+
+impl OneForAll {
+    /// What this call of a 32-bit program asks for; `None` for any other call.
+    pub(crate) fn of(call: libc::c_long, first: u64) -> Option<OneForAll> {
+        if NARROW.socketcall.map(libc::c_long::from) != Some(call) {
+            return None;
+        }
+        match first as u32 {
+            CONNECT_OF_ALL => Some(OneForAll::Connect),
+            SENDMSG_OF_ALL => Some(OneForAll::Send(2)),
+            SENDTO_OF_ALL | SENDMMSG_OF_ALL => Some(OneForAll::Send(3)),
+            _ => None,
+        }
+    }
 }
 
 /// Offsets into `struct seccomp_data`.
@@ -60,10 +118,8 @@ const fn refuse(errno: i32) -> Instruction {
 /// The filter's instructions.
 pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
     let mut code = start();
-    // a body always returns, since it leaves another word than the call's number in the accumulator
     let mut call = |number: libc::c_long, body: &[Instruction]| {
-        code.push(unless_equal(number as u32, body.len() as u8));
-        code.extend_from_slice(body);
+        code.extend(for_call(number as u32, body));
     };
     call(libc::SYS_connect, &[ASK]);
     if asked.relayed {
@@ -87,25 +143,16 @@ pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
     if asked.ends {
         call(libc::SYS_exit_group, &[ASK]);
     }
-    // a ring would connect without a system call of its own; libraries fall back to epoll on ENOSYS
-    call(libc::SYS_io_uring_setup, &[refuse(libc::ENOSYS)]);
-    // TCP Fast Open connects without `connect`; its callers connect when it is not supported
-    call(libc::SYS_sendto, &send_to(asked.relayed));
     call(
-        libc::SYS_sendmsg,
-        &[
-            load(low(2)),
-            unless_set(libc::MSG_FASTOPEN as u32, 1),
-            refuse(libc::EOPNOTSUPP),
-            ALLOW,
-        ],
+        libc::SYS_sendto,
+        &send(3, question(asked.relayed).as_slice()),
     );
+    call(libc::SYS_sendmsg, &send(2, &[ALLOW]));
+    // resolvers send their one or two questions so; media and QUIC send many at once
+    let few = [load(low(2)), if_greater(2, 1), ASK, ALLOW];
+    let few = if asked.relayed { &few[..] } else { &[ALLOW] };
+    call(libc::SYS_sendmmsg, &send(3, few));
     if asked.relayed {
-        // resolvers send their one or two questions so; media and QUIC send many at once
-        call(
-            libc::SYS_sendmmsg,
-            &[load(low(2)), if_greater(2, 1), ASK, ALLOW],
-        );
         // answers are taken with their sender's address; data of connections is not
         call(
             libc::SYS_recvfrom,
@@ -119,36 +166,95 @@ pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
             ],
         );
     }
+    code.extend(everywhere(0));
+    if let Some(narrow) = NARROW_ADDRESSES {
+        code.extend(connecting(&narrow, X32));
+        code.extend(everywhere(X32));
+    }
     code.push(ALLOW);
     code
 }
 
-/// The load of the call's number, and before it the verdict on 32-bit programs: only their connects
-/// are asked about, so that they can be counted.
+/// The load of the call's number, and before it the verdict on 32-bit programs: their connects are
+/// asked about, so that they can be counted.
 fn start() -> Vec<Instruction> {
-    vec![
+    let mut narrow = vec![load(NR)];
+    narrow.extend(connecting(&NARROW, 0));
+    narrow.extend(everywhere(0));
+    narrow.push(ALLOW);
+    let mut code = vec![
         load(ARCHITECTURE),
-        if_equal(ARCH, 9),
-        unless_equal(ARCH_32, 7),
-        load(NR),
-        if_equal(CONNECTS_32[0], 4),
-        unless_equal(CONNECTS_32[1], 4),
-        load(low(0)),
-        if_equal(CONNECT_OF_ALL, 1),
+        if_equal(ARCH, narrow.len() as u8 + 2),
+        if_equal(ARCH_32, 1),
         ALLOW,
-        ASK,
-        ALLOW,
-        load(NR),
-    ]
+    ];
+    code.append(&mut narrow);
+    code.push(load(NR));
+    code
 }
 
-/// `sendto`: refuses TCP Fast Open, and asks about short datagrams with an address.
-fn send_to(asks_questions: bool) -> [Instruction; 12] {
-    let question = if asks_questions { ASK } else { ALLOW };
-    [
-        load(low(3)),
+/// A body for a call of this number. A body always returns, because it leaves another word than
+/// the call's number in the accumulator.
+fn for_call(number: u32, body: &[Instruction]) -> Vec<Instruction> {
+    [&[unless_equal(number, body.len() as u8)], body].concat()
+}
+
+/// The calls of another table that can connect a socket; its numbers have these bits too.
+fn connecting(numbers: &Connecting, bits: u32) -> Vec<Instruction> {
+    let mut code = Vec::new();
+    let mut call = |number: u32, body: &[Instruction]| code.extend(for_call(number | bits, body));
+    call(numbers.connect, &[ASK]);
+    call(numbers.sendto, &send(3, &[ALLOW]));
+    call(numbers.sendmsg, &send(2, &[ALLOW]));
+    call(numbers.sendmmsg, &send(3, &[ALLOW]));
+    if let Some(socketcall) = numbers.socketcall {
+        let sends = [
+            load(low(0)),
+            if_equal(CONNECT_OF_ALL, 4),
+            if_equal(SENDTO_OF_ALL, 3),
+            if_equal(SENDMSG_OF_ALL, 2),
+            if_equal(SENDMMSG_OF_ALL, 1),
+            ALLOW,
+            ASK,
+        ];
+        call(socketcall, &sends);
+    }
+    code
+}
+
+/// The calls that have the same number in all tables, here with this bit.
+fn everywhere(bit: u32) -> Vec<Instruction> {
+    let mut code = Vec::new();
+    let mut call = |number: libc::c_long, body: Instruction| {
+        code.extend(for_call(number as u32 | bit, &[body]));
+    };
+    // a ring would connect without a system call of its own; libraries fall back to epoll on ENOSYS
+    call(libc::SYS_io_uring_setup, refuse(libc::ENOSYS));
+    // one that was made outside, whose owner knows no other way
+    call(libc::SYS_io_uring_enter, ASK);
+    call(libc::SYS_io_uring_register, ASK);
+    // a connection of another process
+    call(libc::SYS_pidfd_getfd, ASK);
+    code
+}
+
+/// A call that sends, with its flags in this argument. TCP Fast Open connects without `connect`;
+/// its callers connect when it is not supported.
+fn send(flags: u32, body: &[Instruction]) -> Vec<Instruction> {
+    let fast_open = [
+        load(low(flags)),
         unless_set(libc::MSG_FASTOPEN as u32, 1),
         refuse(libc::EOPNOTSUPP),
+    ];
+    [&fast_open, body].concat()
+}
+
+/// `sendto`: asks about short datagrams with an address.
+fn question(asks: bool) -> Vec<Instruction> {
+    if !asks {
+        return vec![ALLOW];
+    }
+    vec![
         load(low(4)),
         unless_equal(0, 3),
         load(high(4)),
@@ -156,7 +262,7 @@ fn send_to(asks_questions: bool) -> [Instruction; 12] {
         ALLOW,
         load(low(2)),
         if_greater(QUESTION, 1),
-        question,
+        ASK,
         ALLOW,
     ]
 }
@@ -167,7 +273,12 @@ mod tests {
     use libc::{BPF_ABS, BPF_JEQ, BPF_JGT, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W};
 
     /// What the kernel would say to a call; panics where it would refuse the program.
-    fn verdict(code: &[Instruction], arch: u32, number: libc::c_long, arguments: [u64; 6]) -> u32 {
+    pub(super) fn verdict(
+        code: &[Instruction],
+        arch: u32,
+        number: libc::c_long,
+        arguments: [u64; 6],
+    ) -> u32 {
         let mut data = [0; 64];
         data[..4].copy_from_slice(&(number as u32).to_ne_bytes());
         data[4..8].copy_from_slice(&arch.to_ne_bytes());
@@ -198,8 +309,12 @@ mod tests {
         sockets: true,
         ends: true,
     };
-    const ASK: u32 = SECCOMP_RET_USER_NOTIF;
-    const ALLOW: u32 = SECCOMP_RET_ALLOW;
+    pub(super) const ASK: u32 = SECCOMP_RET_USER_NOTIF;
+    pub(super) const ALLOW: u32 = SECCOMP_RET_ALLOW;
+
+    pub(super) fn refused(errno: i32) -> u32 {
+        SECCOMP_RET_ERRNO | errno as u32
+    }
 
     fn says(asked: FilteredCalls, number: libc::c_long, arguments: [u64; 6]) -> u32 {
         verdict(&program(asked), ARCH, number, arguments)
@@ -236,18 +351,19 @@ mod tests {
     }
 
     #[test]
-    fn of_32_bit_programs_connects_are_asked_about_and_of_others_nothing() {
+    fn of_32_bit_programs_connects_are_asked_about_and_of_other_machines_nothing() {
         let says = |arch, number: u32, first: u32| {
             let arguments = [u64::from(first), 0, 0, 0, 0, 0];
             verdict(&program(ALL), arch, libc::c_long::from(number), arguments)
         };
-        assert_eq!(says(ARCH_32, CONNECTS_32[0], 7), ASK);
-        assert_eq!(says(ARCH_32, CONNECTS_32[1], CONNECT_OF_ALL), ASK);
-        if CONNECTS_32[0] != CONNECTS_32[1] {
-            assert_eq!(says(ARCH_32, CONNECTS_32[1], CONNECT_OF_ALL + 1), ALLOW);
+        assert_eq!(says(ARCH_32, NARROW.connect, 7), ASK);
+        if let Some(socketcall) = NARROW.socketcall {
+            for (first, verdict) in [(3, ASK), (11, ASK), (16, ASK), (20, ASK), (9, ALLOW)] {
+                assert_eq!(says(ARCH_32, socketcall, first), verdict, "{first}");
+            }
         }
         assert_eq!(says(ARCH_32, 4, 3), ALLOW);
-        assert_eq!(says(0xc000_0016, CONNECTS_32[0], 3), ALLOW);
+        assert_eq!(says(0xc000_0016, NARROW.connect, 3), ALLOW);
     }
 
     #[test]
@@ -285,7 +401,6 @@ mod tests {
 
     #[test]
     fn what_would_connect_unseen_is_refused_as_unsupported() {
-        let refused = |errno: i32| SECCOMP_RET_ERRNO | errno as u32;
         let flag = libc::MSG_FASTOPEN as u64;
         assert_eq!(
             says(ALL, libc::SYS_sendto, [3, 0, 9, flag, 1, 16]),

@@ -111,7 +111,7 @@ pub(super) mod tests {
             local: ([127, 0, 0, 1], port).into(),
             peer: ([127, 0, 0, 1], 80).into(),
             was_established: true,
-            was_answered: true,
+            was_answered: Some(true),
             was_reset: false,
             sent: 1,
             received: 1,

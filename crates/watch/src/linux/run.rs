@@ -11,6 +11,7 @@ use crate::platform::secrets::{ExitHolds, Keys};
 use crate::platform::supervisor::{NodeNotes, RunRecord, Supervisor, WatchedProgram};
 use crate::{Clock, Config, Mode, Outcome, Streams, WatchError, WatchSink};
 use intact_ledger::{Caveat, Event};
+use intact_sys::process::Inherited;
 use intact_sys::seccomp::{self, LaunchError};
 use intact_sys::signals::Signals;
 use intact_sys::{process, terminal};
@@ -62,11 +63,14 @@ pub fn run(
     }
     let requests = orders.clone();
     config.marker.attach(move |number| requests.mark(number));
+    // its standard streams are others
+    let has_own_streams = config.streams == Streams::Null || config.terminal.is_some();
+    let inherited = Inherited::from_descriptor(if has_own_streams { 3 } else { 0 });
     let began = clock.now();
     let (child, listener) = seccomp::launch(command, &code, signals.before())
         .map_err(|error| not_launched(error, program))?;
     let finishing = Finishing(orders.clone());
-    let program = WatchedProgram::new(child.id(), signals, began);
+    let program = WatchedProgram::new(child.id(), inherited, signals, began);
     let record = RunRecord::new(orders, clock, config);
     let supervisor = Supervisor::new(listener, program, record, holds, inspection, notes, config)
         .map_err(setup("the supervisor"))?;

@@ -3,7 +3,7 @@
 use crate::platform::secrets::Keys;
 use crate::{Config, Numbers, WatchSink};
 use intact_ledger::{Caveat, Event, FingerprintKey, Origin, Owner};
-use intact_observe::{KnownServers, TlsReading};
+use intact_observe::{KnownServers, LowerBound, LowerBounds, TlsReading};
 use intact_wire::tls::decrypt::{KeyLog, SecretCheck};
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,8 +19,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) faults: u64,
     /// Connections that carried other amounts of data by the kernel's count.
     pub(crate) differences: u64,
-    /// Connections whose inferred requests may be more.
-    lower_bounds: u64,
+    /// Connections whose requests may be more.
+    lower_bounds: LowerBounds,
     /// The relay ended before the program did.
     pub(crate) is_cut: bool,
 }
@@ -42,7 +42,7 @@ impl<'a> RunContext<'a> {
             servers: KnownServers::default(),
             faults: 0,
             differences: 0,
-            lower_bounds: 0,
+            lower_bounds: LowerBounds::default(),
             is_cut: false,
         }
     }
@@ -80,8 +80,7 @@ impl<'a> RunContext<'a> {
             );
             self.record_incomplete(FAULT, words);
         }
-        if self.lower_bounds > 0 {
-            let caveat = intact_observe::requests_not_counted(self.lower_bounds);
+        for caveat in self.lower_bounds.caveats() {
             self.observer.record(Event::Caveat(&caveat));
         }
         if self.is_cut {
@@ -123,8 +122,8 @@ impl intact_observe::RunContext for RunContext<'_> {
         self.servers.is_new(origin, product)
     }
 
-    fn note_lower_bound(&mut self) {
-        self.lower_bounds += 1;
+    fn note_lower_bound(&mut self, why: LowerBound) {
+        self.lower_bounds.add(why);
     }
 
     fn search_secrets(&mut self, process: u32, checks: Vec<SecretCheck>) {

@@ -238,13 +238,19 @@ fn record(
     if was_refused_here || !report.was_established {
         let (kind, detail) = if was_refused_here {
             (Failure::Unreachable, "the kernel refused the connect")
-        } else if report.was_answered {
-            (
-                Failure::Refused,
-                "something answered, and there was no connection",
-            )
         } else {
-            (Failure::ConnectTimeout, "nothing answered")
+            match report.was_answered {
+                Some(true) => (
+                    Failure::Refused,
+                    "something answered, and there was no connection",
+                ),
+                Some(false) => (Failure::ConnectTimeout, "nothing answered"),
+                // nearly always; the time would depend on the load of the machine
+                None => (
+                    Failure::Refused,
+                    "the connect failed: a destination refused it, or did not answer",
+                ),
+            }
         };
         about.failed = Some(DialFailure {
             phase: SetupPhase::Connect,

@@ -25,7 +25,7 @@ pub use observer::{GoAway, Http2Facts, Http2Observer, Lost};
 pub use reader::{FrameReader, Limits};
 pub use response_fields::ResponseFields;
 pub use settings::{Setting, Settings, SettingsPayload, widen};
-pub use streams::is_grpc;
+pub use streams::{MAX_STREAMS, is_grpc};
 
 /// First bytes of a client (RFC 9113 section 3.4).
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -26,6 +26,8 @@ pub struct Http2Facts {
     pub go_away: Option<GoAway>,
     /// Number of PINGs, without answers.
     pub pings: u64,
+    /// Requests are not followed, because [`MAX_STREAMS`](crate::h2::MAX_STREAMS) were open.
+    pub has_too_many: bool,
 }
 
 /// The announcement that a connection takes no more streams.

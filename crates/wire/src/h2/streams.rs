@@ -15,8 +15,8 @@ use crate::Side;
 use crate::exchange::{Event, Exchange, Outcome, Request, Response};
 use crate::http1::decimal;
 
-/// Limit of concurrent streams that are followed; further ones are counted.
-const MAX_STREAMS: usize = 4096;
+/// Limit of concurrent streams that are followed.
+pub const MAX_STREAMS: usize = 4096;
 
 /// The message that a header block begins, without its times.
 #[derive(Debug, Default)]
@@ -97,6 +97,7 @@ impl Streams<'_> {
         visit: &mut impl FnMut(Event<'_>),
     ) {
         if self.streams.len() >= MAX_STREAMS {
+            self.facts.has_too_many |= !pushed;
             return;
         }
         let exchange = Exchange {

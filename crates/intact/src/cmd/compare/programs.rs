@@ -51,7 +51,10 @@ pub(super) fn parse(words: &[OsString], variables: &[String]) -> Result<Vec<Prog
         let (key, values) = variable
             .split_once('=')
             .filter(|(key, _)| !key.is_empty())
-            .ok_or_else(|| Failed::usage(anyhow!("--env {variable}: KEY=A,B is wanted")))?;
+            .ok_or_else(|| {
+                let shown = redact::value_of("--env", variable);
+                Failed::usage(anyhow!("--env {shown}: KEY=A,B is wanted"))
+            })?;
         let values: Vec<&str> = values.split(',').collect();
         let shown = values.iter().map(|value| shown_value(key, value));
         let shown = distinct_names(shown.collect());
@@ -206,7 +209,7 @@ mod tests {
             ["a.js", "b.js"]
         );
         assert_eq!(
-            names(&["node", "a.js", "x", "--", "node", "b.js", "-v", "x"], &[]),
+            names(&["node", "a.js", "1", "--", "node", "b.js", "-v", "1"], &[]),
             ["a.js", "b.js -v"]
         );
         assert_eq!(

@@ -73,7 +73,7 @@ fn environment(given: &str) -> Result<(String, Variables), Failed> {
             .ok_or_else(|| {
                 Failed::usage(anyhow!(
                     "--variants {}: KEY=VALUE is wanted",
-                    redact::line(given)
+                    redact::value_of("--variants", given)
                 ))
             })?;
         variables.push((key.into(), value.into()));

@@ -57,6 +57,71 @@ def read_all(connection):
     return data
 
 
+TCP_SAVE_SYN, TCP_SAVED_SYN = 27, 28
+keep = []
+
+
+def syn_of(prepare):
+    """What the first packet of a connection says, whose socket was prepared so."""
+    listener = socket.socket()
+    listener.bind((LOCAL, 0))
+    listener.setsockopt(socket.IPPROTO_TCP, TCP_SAVE_SYN, 1)
+    listener.listen(8)
+    client = socket.socket()
+    prepare(client)
+    client.connect(listener.getsockname())
+    accepted, _ = listener.accept()
+    syn = accepted.getsockopt(socket.IPPROTO_TCP, TCP_SAVED_SYN, 128)
+    tcp = syn[20:]
+    # the largest segment is the first option
+    return {"tos": syn[1], "ttl": syn[8], "window": tcp[14:16].hex(), "segment": tcp[22:24].hex()}
+
+
+def options_before_connect():
+    tcp = socket.IPPROTO_TCP
+    for level, name, value in [
+        (socket.IPPROTO_IP, socket.IP_TOS, 0x28),
+        (socket.IPPROTO_IP, socket.IP_TTL, 9),
+        (tcp, socket.TCP_MAXSEG, 1000),
+        (tcp, socket.TCP_WINDOW_CLAMP, 9000),
+        (socket.SOL_SOCKET, socket.SO_RCVBUF, 8000),
+    ]:
+        print(name, syn_of(lambda one: one.setsockopt(level, name, value)))
+    print(syn_of(lambda one: None))
+
+
+def one_port_to_two_destinations():
+    ends = [serve(echo), serve(echo)]
+    port = 0
+    for end in ends:
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        one.bind((LOCAL, port))
+        one.connect(end)
+        keep.append(one)
+        print(port in (0, one.getsockname()[1]), one.getpeername() == end)
+        port = one.getsockname()[1]
+
+
+def lengths_of_addresses():
+    address = struct.pack("=HH4s", socket.AF_INET, socket.htons(closed_port()[1]), socket.inet_aton(LOCAL))
+    libc = ctypes.CDLL(None, use_errno=True)
+    for length in [-1, 0, 1, 2, 7, 8, 15, 16, 17, 28, 110, 111, 128, 129, 4096]:
+        one = socket.socket()
+        room = ctypes.create_string_buffer(address, 8192)
+        libc.connect(one.fileno(), room, length)
+        print(length, errno.errorcode.get(ctypes.get_errno()))
+
+
+def families_of_addresses():
+    libc = ctypes.CDLL(None, use_errno=True)
+    for family in [socket.AF_UNIX, socket.AF_NETLINK, 99, socket.AF_INET6]:
+        address = struct.pack("=HH", family, socket.htons(9)) + b"/x" + bytes(40)
+        one = socket.socket()
+        libc.connect(one.fileno(), address, 28)
+        print(family, errno.errorcode.get(ctypes.get_errno()))
+
+
 def closed_port():
     with socket.create_server((LOCAL, 0)) as listener:
         return listener.getsockname()
@@ -639,7 +704,7 @@ CASES = [
     and getattr(case, "__module__", None) == "__main__"
     and not isinstance(case, type)
     and key
-    not in ("serve", "echo", "tell_peer", "tell_owner", "connected", "read_all", "closed_port", "blackhole", "fill", "name", "attempt", "ring")
+    not in ("serve", "echo", "tell_peer", "tell_owner", "connected", "read_all", "closed_port", "blackhole", "fill", "name", "attempt", "ring", "syn_of")
 ]
 
 if __name__ == "__main__":

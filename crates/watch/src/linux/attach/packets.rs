@@ -8,7 +8,7 @@ use super::ownership::{Ends, Ownership};
 use crate::platform::secrets::{ExitHolds, Keys};
 use crate::{AttachConfig, Clock, WatchSink};
 use intact_ledger::{Certainty, Close, Connection, Event, FingerprintKey, Row};
-use intact_observe::KnownServers;
+use intact_observe::{KnownServers, LowerBounds};
 use intact_packets::{ConnectionTable, EventWriter, Packet, RunState, SecretSource};
 use intact_sys::address::unmapped;
 use intact_sys::packet::{BlockRing, tcp_filter};
@@ -72,7 +72,7 @@ impl ServicePackets {
                 key: FingerprintKey::new(&config.fingerprint_key),
                 keys: KeyLog::default(),
                 secrets,
-                lower_bounds: 0,
+                lower_bounds: LowerBounds::default(),
                 base: 0,
             },
             reported: VecDeque::new(),

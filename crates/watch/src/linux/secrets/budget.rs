@@ -1,4 +1,5 @@
-//! How much time searches may take: a quarter of one core, with a start.
+//! How much time of a processor searches may take: a quarter of one core, with a start. On a busy
+//! machine a search takes longer, and costs the same.
 
 use std::time::{Duration, Instant};
 
@@ -35,11 +36,10 @@ impl Budget {
         self.owed < MOST_OWED
     }
 
-    /// Spends the time of a search that has ended now; how long to rest so that what is owed is
-    /// earned again.
-    pub(super) fn spend(&mut self, began: Instant, now: Instant) -> Duration {
+    /// Spends the processor's time of a search that has ended now; how long to rest so that what is
+    /// owed is earned again.
+    pub(super) fn spend(&mut self, spent: Duration, now: Instant) -> Duration {
         self.since = now;
-        let spent = now.saturating_duration_since(began);
         self.owed += spent.saturating_sub(self.left);
         self.left = self.left.saturating_sub(spent);
         self.owed * SHARE
@@ -57,7 +57,7 @@ mod tests {
         let mut budget = Budget::new(start);
         let mut search = |from: u64, until: u64| {
             let (began, now) = (start + ms(from), start + ms(until));
-            budget.allows(began).then(|| budget.spend(began, now))
+            budget.allows(began).then(|| budget.spend(now - began, now))
         };
         assert_eq!(search(0, 60), Some(ms(0)));
         assert_eq!(search(60, 120), Some(ms(80)));

@@ -2,10 +2,11 @@
 
 use super::candidate::Candidates;
 use intact_sys::process;
+use intact_sys::timer::thread_cpu;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::time::Instant;
+use std::time::Duration;
 
 /// Memory is taken in pieces of this size, in bytes.
 const PIECE: usize = 1 << 20;
@@ -21,9 +22,9 @@ struct Region {
     end: u64,
 }
 
-/// Possible secrets in the memory of a process; the part of it that can be read until then. An
-/// error where we may not look, or the process is gone.
-pub(super) fn candidates(process: u32, until: Instant) -> io::Result<Candidates> {
+/// Possible secrets in the memory of a process; the part of it that can be read until this thread
+/// has used that time of a processor. An error where we may not look, or the process is gone.
+pub(super) fn candidates(process: u32, until: Duration) -> io::Result<Candidates> {
     let maps = fs::read_to_string(format!("/proc/{process}/maps"))?;
     let mut memory = Memory::of(process, until)?;
     let mut candidates = Candidates::default();
@@ -46,11 +47,12 @@ struct Memory {
     page: u64,
     /// Room for entries of the page map.
     entries: Vec<u8>,
-    until: Instant,
+    /// By the processor's time of this thread.
+    until: Duration,
 }
 
 impl Memory {
-    fn of(process: u32, until: Instant) -> io::Result<Memory> {
+    fn of(process: u32, until: Duration) -> io::Result<Memory> {
         Ok(Memory {
             process,
             pages: File::open(format!("/proc/{process}/pagemap"))?,
@@ -61,7 +63,7 @@ impl Memory {
     }
 
     fn is_late(&self) -> bool {
-        Instant::now() > self.until
+        thread_cpu() > self.until
     }
 
     /// Hands on what is in a part of the memory, in order and in pieces.
@@ -133,7 +135,6 @@ fn region(line: &str) -> Option<Region> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn only_private_writable_memory_of_no_file_is_looked_at() {
@@ -162,7 +163,7 @@ mod tests {
         let mut big: Vec<u8> = Vec::with_capacity(64 << 20);
         big.resize(3 << 20, 0x5a);
         let start = big.as_ptr() as u64;
-        let until = Instant::now() + Duration::from_secs(3600);
+        let until = thread_cpu() + Duration::from_secs(3600);
         let mut memory = Memory::of(std::process::id(), until).unwrap();
         let maps = fs::read_to_string("/proc/self/maps").unwrap();
         let region = maps

@@ -17,6 +17,7 @@ pub(crate) use keys::Keys;
 
 use budget::Budget;
 use intact_sys::process;
+use intact_sys::timer::thread_cpu;
 use intact_wire::tls::decrypt::SecretCheck;
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -24,7 +25,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a search may take.
+/// How much time of a processor a search may take: on a busy machine the clock goes on without it.
 const LONGEST_SEARCH: Duration = Duration::from_secs(1);
 /// A process in whose memory nothing was found this often in a row is left alone for a while: its
 /// library may keep no keys, or its connections were too short.
@@ -186,7 +187,7 @@ fn search(asked: &Receiver<Wanted>, answers: &Sender<SearchResult>, holds: &Exit
             .into_iter()
             .partition(|wanted| wanted.process == process);
         waiting = others;
-        let began = Instant::now();
+        let (began, began_cpu) = (Instant::now(), thread_cpu());
         let before = misses.remove(&process).filter(|misses| misses.count(began));
         let since = before.map(|misses| misses.at);
         let before = before.map_or(0, |misses| misses.in_a_row);
@@ -211,14 +212,14 @@ fn search(asked: &Receiver<Wanted>, answers: &Sender<SearchResult>, holds: &Exit
                 return;
             }
         }
-        holds.rest(budget.spend(began, Instant::now()));
+        holds.rest(budget.spend(thread_cpu().saturating_sub(began_cpu), Instant::now()));
     }
 }
 
 /// Looks through the memory of a process for the secrets of some connections of it; one answer for
 /// each.
 fn look(process: u32, mut wanted: Vec<Wanted>, holds: &ExitHolds) -> Vec<SearchResult> {
-    let until = Instant::now() + LONGEST_SEARCH;
+    let until = thread_cpu() + LONGEST_SEARCH;
     let candidates = memory::candidates(process, until);
     holds.release(process, wanted.len());
     let few = wanted.len().min(MOST_WAITING);
@@ -246,7 +247,7 @@ impl SearchResult {
 fn try_all(
     candidates: &candidate::Candidates,
     wanted: Vec<Wanted>,
-    until: Instant,
+    until: Duration,
 ) -> Vec<SearchResult> {
     let mut answers = Vec::new();
     let mut needed = Vec::new();
@@ -258,7 +259,7 @@ fn try_all(
         locks.extend(wanted.locks);
     }
     for candidate in candidates.iter() {
-        if locks.is_empty() || Instant::now() > until {
+        if locks.is_empty() || thread_cpu() > until {
             break;
         }
         if let Some(place) = SecretCheck::find(&locks, candidate.bytes()) {

@@ -9,7 +9,7 @@ use super::lookups::Lookups;
 use super::made_sockets::ProgramSocket;
 use super::notifications::Destination;
 use crate::Unwatched;
-use crate::platform::filter::is_indirect_32;
+use crate::platform::filter::OneForAll;
 use intact_ledger::{Connection, Nanos, Owner, StackId};
 use intact_sys::address::unmapped;
 use intact_sys::seccomp::{Notification, NotificationResponse};
@@ -49,11 +49,24 @@ impl ConnectRequest {
         let wanted = match destination {
             Destination::Address(wanted) => Some(wanted),
             Destination::Unknown => None,
+            Destination::Foreign => {
+                let is_ours = copy.as_ref().is_some_and(socket::is_of_internet);
+                return Err(match is_ours {
+                    true => NotificationResponse::Error(libc::EAFNOSUPPORT),
+                    false => UNTOUCHED,
+                });
+            }
             Destination::Disconnect => {
                 cx.addresses.forget(cookie);
                 return Err(UNTOUCHED);
             }
         };
+        if let (Some(wanted), Some(copy)) = (wanted, &copy)
+            && wanted.is_ipv6()
+            && socket::local_address(copy).is_some_and(|local| local.is_ipv4())
+        {
+            return Err(NotificationResponse::Error(libc::EAFNOSUPPORT));
+        }
         match (protocol, wanted, copy) {
             (libc::IPPROTO_TCP, _, socket) => {
                 cx.notifications.release(cookie);
@@ -71,6 +84,10 @@ impl ConnectRequest {
             (libc::IPPROTO_MPTCP, _, _) => {
                 cx.notifications.release(cookie);
                 cx.record.unwatched(Unwatched::Multipath);
+                Err(UNTOUCHED)
+            }
+            (_, Some(_), Some(copy)) if socket::is_stream(&copy) => {
+                cx.record.unwatched(Unwatched::OtherProtocol);
                 Err(UNTOUCHED)
             }
             _ => Err(UNTOUCHED),
@@ -113,24 +130,56 @@ pub(super) fn requested(
     about
 }
 
-/// Counts a `connect` of a 32-bit program, which is left to the kernel.
-pub(super) fn count_connect_32(notice: &Notification, cx: &mut CallContext) -> Option<()> {
+/// Responds to a call of a 32-bit program: counts a `connect`, which is left to the kernel, and
+/// refuses TCP Fast Open where the filter does not see its flag.
+pub(super) fn take_narrow_call(
+    notice: &Notification,
+    cx: &mut CallContext,
+) -> NotificationResponse {
     let mut direct = *notice;
-    if is_indirect_32(notice.call) {
-        let mut words = [0; 12];
+    let asked = OneForAll::of(notice.call, notice.arguments[0]);
+    if asked.is_some() {
+        let mut words = [0; 24];
         let read = notice.read_memory(notice.arguments[1], &mut words);
-        cx.notifications.inspected(notice, read, &mut cx.record)?;
-        for (argument, word) in direct.arguments.iter_mut().zip(words.chunks_exact(4)) {
-            *argument = u64::from(u32::from_ne_bytes(*word.first_chunk()?));
+        if cx
+            .notifications
+            .inspected(notice, read, &mut cx.record)
+            .is_none()
+        {
+            return NotificationResponse::Continue;
+        }
+        let (words, _) = words.as_chunks();
+        for (argument, word) in direct.arguments.iter_mut().zip(words) {
+            *argument = u32::from_ne_bytes(*word).into();
         }
     }
-    let disconnects = !cx.addresses.is_empty();
-    let (named, socket) = cx
-        .notifications
-        .examine(&direct, disconnects, &mut cx.record)?;
-    if matches!(named, Destination::Address(_)) && socket.protocol == libc::IPPROTO_TCP {
-        cx.record
-            .unwatched_socket(socket.cookie, Unwatched::ThirtyTwoBits);
+    match asked {
+        Some(OneForAll::Send(flags)) if has_fast_open(direct.arguments[flags]) => {
+            NotificationResponse::Error(libc::EOPNOTSUPP)
+        }
+        Some(OneForAll::Send(_)) => NotificationResponse::Continue,
+        Some(OneForAll::Connect) | None => {
+            count_narrow_connect(&direct, cx);
+            NotificationResponse::Continue
+        }
     }
-    Some(())
+}
+
+fn has_fast_open(flags: u64) -> bool {
+    flags & libc::MSG_FASTOPEN as u64 != 0
+}
+
+fn count_narrow_connect(direct: &Notification, cx: &mut CallContext) {
+    let disconnects = !cx.addresses.is_empty();
+    let examined = cx
+        .notifications
+        .examine(direct, disconnects, &mut cx.record);
+    if let Some((Destination::Address(_), socket)) = examined {
+        let reason = match socket.protocol {
+            libc::IPPROTO_TCP => Unwatched::ThirtyTwoBits,
+            libc::IPPROTO_UDP => return,
+            _ => Unwatched::OtherProtocol,
+        };
+        cx.record.unwatched_socket(socket.cookie, reason);
+    }
 }

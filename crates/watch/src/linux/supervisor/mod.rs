@@ -38,10 +38,10 @@ use crate::{Config, Mode, Outcome, Unwatched};
 use address_table::{AddressTable, report_address};
 use call_context::CallContext;
 use connect_calls::ConnectCalls;
-use connect_request::count_connect_32;
+use connect_request::take_narrow_call;
 use delayed_exits::DelayedExits;
 use intact_ledger::Row;
-use intact_sys::process::raise_descriptor_limit;
+use intact_sys::process::{raise_descriptor_limit, taken_socket};
 use intact_sys::seccomp::{Notification, NotificationResponse};
 use intact_sys::timer::Timer;
 use lookups::Lookups;
@@ -150,6 +150,16 @@ impl Supervisor {
         }
         // the program may have ended before its signal was blocked
         self.program.reap(self.cx.record.now());
+        let inherited = std::mem::take(&mut self.program.inherited);
+        if inherited.has_ring {
+            self.cx.record.has_ring();
+        }
+        self.unseen.look_at(
+            inherited.sockets,
+            &self.connects,
+            &self.passthrough,
+            &mut self.cx,
+        );
         while !(self.program.is_abandoned() || self.orphaned && self.program.has_ended()) {
             let soonest = [
                 self.connects.deadline(),
@@ -232,12 +242,17 @@ impl Supervisor {
             passthrough,
             lookups,
             exits,
+            unseen,
             ..
         } = self;
         match notice.call {
-            _ if notice.is_32 => {
-                let _ = count_connect_32(notice, cx);
+            // their numbers are the same in all tables
+            libc::SYS_io_uring_enter | libc::SYS_io_uring_register => cx.record.has_ring(),
+            libc::SYS_pidfd_getfd => {
+                let taken = taken_socket(notice.thread, notice.arguments);
+                unseen.look_at(taken.into_iter().collect(), connects, passthrough, cx);
             }
+            _ if notice.is_32 => return Some(take_narrow_call(notice, cx)),
             libc::SYS_connect if cx.mode == Mode::Passthrough => {
                 return passthrough.connect(notice, lookups, cx);
             }

@@ -32,6 +32,8 @@ pub(super) enum Destination {
     Address(std::net::SocketAddr),
     /// None: a socket is to be disconnected.
     Disconnect,
+    /// An address of another family than the Internet's.
+    Foreign,
     /// The program's memory cannot be read.
     Unknown,
 }
@@ -188,7 +190,12 @@ impl Notifications {
             return Some(Destination::Unknown);
         }
         let [_, place, len, ..] = notice.arguments;
-        let len = usize::try_from(len as i32).ok()?.min(address::UNIX_LEN);
+        let len = usize::try_from(len as i32).ok()?;
+        // the kernel refuses it
+        if len > size_of::<libc::sockaddr_storage>() {
+            return None;
+        }
+        let len = len.min(address::UNIX_LEN);
         let mut bytes = [0; address::UNIX_LEN];
         self.inspected(notice, notice.read_memory(place, &mut bytes[..len]), record)?;
         if let Some(name) = address::unix_name(&bytes[..len]) {
@@ -201,6 +208,13 @@ impl Notifications {
             AddressKind::Other if disconnects && family == libc::AF_UNSPEC => {
                 Some(Destination::Disconnect)
             }
+            // hosts and containers speak HTTP over them too
+            AddressKind::Other if matches!(family, libc::AF_VSOCK | libc::AF_TIPC) => {
+                record.unwatched(Unwatched::OtherProtocol);
+                None
+            }
+            // another thread may change the address before the kernel reads it
+            AddressKind::Other if family != libc::AF_UNSPEC => Some(Destination::Foreign),
             AddressKind::Other => None,
         }
     }

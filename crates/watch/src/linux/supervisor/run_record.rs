@@ -131,6 +131,13 @@ impl RunRecord {
         self.relay.count_not_relayed();
     }
 
+    /// The program has a ring that was made outside.
+    pub(super) fn has_ring(&mut self) {
+        if !self.unwatched.contains_key(&Unwatched::Ring) {
+            self.unwatched(Unwatched::Ring);
+        }
+    }
+
     /// The same as [`Self::unwatched`], for a socket that the scan must not count again.
     pub(super) fn unwatched_socket(&mut self, cookie: u64, reason: Unwatched) {
         self.is_new_socket(cookie);

@@ -3,8 +3,6 @@
 
 use super::named_counts::NamedCounts;
 use intact_ledger::Caveat;
-use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
 
 /// Services that libraries connect to for names, logs and the desktop: they carry no HTTP.
 const SERVICES: [&str; 7] = [
@@ -53,26 +51,56 @@ impl UnixSockets {
     }
 }
 
-/// Whether there is such a socket where the thread looks for it. Abstract names are in no folder.
+/// Whether a socket has this name, or that of this file in another folder: the kernel lists names
+/// as they were bound. The file itself is not looked at: its file system may be one of the program
+/// (FUSE) that never responds, and then the program's own call would wait for ours. Abstract names
+/// are in no folder.
 fn exists(thread: u32, name: &str) -> bool {
-    if name.starts_with('@') {
-        return true;
-    }
-    let (start, rest) = match name.strip_prefix('/') {
-        Some(rest) => ("root", rest),
-        None => ("cwd", name),
+    let lists = [
+        format!("/proc/{thread}/net/unix"),
+        "/proc/self/net/unix".to_owned(),
+    ];
+    name.starts_with('@')
+        || lists.iter().any(|list| {
+            let list = std::fs::read(list).unwrap_or_default();
+            has_file(&String::from_utf8_lossy(&list), name)
+        })
+}
+
+/// Whether a list of the kernel (/proc/net/unix) has a socket with the file of this name.
+fn has_file(list: &str, name: &str) -> bool {
+    let file = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let wanted = file(name);
+    // seven fields, and a path, which may have blanks
+    let path = |line| {
+        (0..7).try_fold(line, |rest: &str, _| {
+            Some(rest.trim_start().split_once(' ')?.1)
+        })
     };
-    let path = Path::new("/proc")
-        .join(thread.to_string())
-        .join(start)
-        .join(rest);
-    std::fs::metadata(path).is_ok_and(|file| file.file_type().is_socket())
+    let mut paths = list.lines().skip(1).filter_map(path);
+    paths.any(|path| file(path) == wanted)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn a_name_is_found_by_its_file() {
+        let list = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+            00000000e964c75c: 00000003 00000000 00000000 0001 03    27\n\
+            000000001a3141d6: 00000002 00000000 00010000 0001 01   640 /run/my app.sock\n\
+            000000001a3141d7: 00000002 00000000 00010000 0001 01 1406370 @abstract\n";
+        for (name, is_there) in [
+            ("/var/run/my app.sock", true),
+            ("my app.sock", true),
+            ("/run/app.sock", false),
+            ("/run/", false),
+        ] {
+            assert_eq!(has_file(list, name), is_there, "{name}");
+        }
+    }
 
     #[test]
     fn a_connection_counts_where_the_socket_is_there_and_neither_a_service_nor_ours() {
@@ -94,8 +122,8 @@ mod tests {
         for number in 0..3 {
             sockets.connect(process, format!("@{number}"));
         }
-        std::fs::remove_dir_all(&folder).unwrap();
         let caveat = sockets.caveat().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
         let words = format!(
             "connections to Unix sockets are not watched: {} (2), @0 (1), @1 (1), others (1)",
             name("theirs")

@@ -74,7 +74,7 @@ impl UnseenScan {
             .name("scan".to_owned())
             .spawn(move || {
                 // the run may have ended
-                let _ = sender.send(find(excluded));
+                let _ = sender.send(find(excluded, program_sockets));
                 let _ = waker.wake();
             });
         match begun {
@@ -126,7 +126,22 @@ impl UnseenScan {
             count_unseen(found.unwrap_or_default(), connects, passthrough, cx);
         }
         if is_abandoned && can_scan(cx) {
-            let found = find(cx.excluded).unwrap_or_default();
+            let found = find(cx.excluded, program_sockets).unwrap_or_default();
+            count_unseen(found, connects, passthrough, cx);
+        }
+    }
+
+    /// Counts those of these sockets, by inode, that are connections: the program has just got
+    /// them.
+    pub(super) fn look_at(
+        &self,
+        inodes: HashSet<u32>,
+        connects: &ConnectCalls,
+        passthrough: &Passthrough,
+        cx: &mut CallContext,
+    ) {
+        if !inodes.is_empty() && can_scan(cx) {
+            let found = find(cx.excluded, || inodes).unwrap_or_default();
             count_unseen(found, connects, passthrough, cx);
         }
     }
@@ -154,8 +169,11 @@ fn count_unseen(
     }
 }
 
-/// The cookies of the established TCP sockets that our descendants have, except accepted ones.
-fn find(excluded: Option<SocketAddr>) -> io::Result<Vec<u64>> {
+/// The cookies of the established TCP sockets with one of these inodes, except accepted ones.
+fn find(
+    excluded: Option<SocketAddr>,
+    inodes: impl FnOnce() -> HashSet<u32>,
+) -> io::Result<Vec<u64>> {
     let mut established = Vec::new();
     let mut served = HashSet::new();
     sock_diag::list(|socket| {
@@ -169,7 +187,7 @@ fn find(excluded: Option<SocketAddr>) -> io::Result<Vec<u64>> {
     if established.is_empty() {
         return Ok(Vec::new());
     }
-    let inodes = program_sockets();
+    let inodes = inodes();
     established.retain(|socket| inodes.contains(&socket.inode));
     Ok(established
         .into_iter()

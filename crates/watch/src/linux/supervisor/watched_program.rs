@@ -3,7 +3,7 @@
 use crate::platform::wait_readable;
 use crate::{Cpu, Ended, Outcome};
 use intact_ledger::{Nanos, Span};
-use intact_sys::process;
+use intact_sys::process::{self, Inherited};
 use intact_sys::signals::{self, Signals};
 use mio::{Registry, Token};
 use std::io;
@@ -11,6 +11,8 @@ use std::io;
 /// The watched program.
 pub(crate) struct WatchedProgram {
     process: u32,
+    /// What it was started with, until that is taken.
+    pub(super) inherited: Inherited,
     signals: Signals,
     began: Nanos,
     over: Nanos,
@@ -23,9 +25,15 @@ pub(crate) struct WatchedProgram {
 
 impl WatchedProgram {
     /// A program that was started at `began`. The run's signals are taken over.
-    pub(crate) fn new(process: u32, signals: Signals, began: Nanos) -> WatchedProgram {
+    pub(crate) fn new(
+        process: u32,
+        inherited: Inherited,
+        signals: Signals,
+        began: Nanos,
+    ) -> WatchedProgram {
         WatchedProgram {
             process,
+            inherited,
             signals,
             began,
             over: Nanos(0),

@@ -121,7 +121,7 @@ impl ConnectCalls {
             return UNTOUCHED;
         };
         let socket = Socket::from(socket);
-        if let Some(reason) = not_for_us(&socket, cx) {
+        if let Some(reason) = not_for_us(&socket, local, cx) {
             passthrough.follow(notice, cookie, about, reason, cx);
             return UNTOUCHED;
         }
@@ -287,9 +287,16 @@ enum DialError {
 }
 
 /// Why a connect of ours would not be the same as the program's own.
-fn not_for_us(socket: &Socket, cx: &CallContext) -> Option<Unwatched> {
+fn not_for_us(socket: &Socket, local: SocketAddr, cx: &CallContext) -> Option<Unwatched> {
     if cx.own_rules.in_force {
         return Some(Unwatched::Landlock);
+    }
+    // from one port, only one socket can be connected to our listener
+    if local.port() != 0 && socket::shares_port(socket) {
+        return Some(Unwatched::SharedPort);
+    }
+    if socket::is_in_repair(socket) {
+        return Some(Unwatched::Repaired);
     }
     socket::is_steered(socket).then_some(Unwatched::Steered)
 }
@@ -324,6 +331,7 @@ fn dial_far(
 /// bound.
 fn far_socket(socket: &Socket, local: SocketAddr, to: SocketAddr) -> io::Result<Socket> {
     let far = socket::tcp_for(to)?;
+    socket::mirror(socket, &far);
     let local = unmapped(local);
     if local.port() != 0 {
         socket::share_address(socket, &far, local)?;
