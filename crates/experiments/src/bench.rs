@@ -9,6 +9,7 @@ mod compare;
 mod effects;
 mod findings;
 mod machine;
+mod measured_latency;
 mod measured_rounds;
 mod open_loop;
 mod populations;

@@ -85,11 +85,13 @@ const RULES: [Rule; 15] = [
         "client-late",
         |variant| {
             let open = variant.open_loop.as_ref()?;
-            let share = open.scheduling_error_share?;
+            let late = &open.scheduling_error_ms;
+            let late = late.p99.value().or(late.max.value())?;
+            let percentiles = open.late_percentiles.join(", ");
             open.client_is_late()
-                .then(|| format!("{} of the latency", whole_percent(share)))
+                .then(|| format!("{} late at p99; {percentiles}", time(late)))
         },
-        "requests started late although a connection was free, because the client was busy (--threads, or a lower --rate)",
+        "requests started late although a connection was free: these percentiles have the client's lateness in their upper end, and not in their lower one (--threads, a lower --rate, or a less busy machine)",
     ),
     (
         "client-behind-schedule",

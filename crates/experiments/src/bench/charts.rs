@@ -227,9 +227,9 @@ fn point(variant: &VariantFacts) -> Option<SweepPoint> {
         interval: around_mean(&seconds),
         // as in the table: all requests in all the time
         rate_per_s: (variant.rate_per_s.value()).unwrap_or_else(|| 1000.0 / mean),
-        typical_ms: variant.typical_ms.value(),
+        typical_ms: variant.typical_ms.best(),
         typical_interval: around_mean(&typical),
-        p99_ms: variant.latency_ms.p99.value(),
+        p99_ms: variant.latency_ms.p99.best(),
         client_cpu_us: variant.cpu_us_per_request.value(),
         server_cpu_us: variant.server_cpu_us_per_request.value(),
         sockets: variant.sockets,

@@ -105,7 +105,7 @@ fn pair<'a>(
     variants: &'a [VariantFacts],
 ) -> Option<Pair<'a>> {
     let (a, b) = (&variants[partners.a], &variants[partners.b]);
-    if a.no_success.or(b.no_success).is_some() {
+    if a.no_success.or(b.no_success).is_some() || a.may_be_late() || b.may_be_late() {
         return None;
     }
     let by_round = |one: &VariantFacts| -> ByRound {
@@ -205,19 +205,24 @@ pub(super) fn claims(
 
 /// What a variant did that is compared with none.
 fn uncompared(variant: &VariantFacts) -> Option<String> {
-    let (rate, typical) = (variant.rate_per_s.value()?, variant.typical_ms.value()?);
+    let (rate, typical) = (variant.rate_per_s.value()?, &variant.typical_ms);
+    if typical.is_unknown() {
+        return None;
+    }
     let due = variant.open_loop.as_ref();
     let due = due.and_then(|open| open.requested_per_s);
     let due = due.map_or_else(String::new, |due| format!(" of {}", per_second(due)));
-    let who = variant
-        .saturation
-        .map_or_else(String::new, |side| format!("; {}", side.words()));
+    let late = variant.may_be_late();
+    let late = late.then(|| "our client was late, so which it is cannot be known".to_owned());
+    let side = variant.saturation.map(|side| side.words().to_owned());
+    let who = late.into_iter().chain(side).map(|who| format!("; {who}"));
+    let who: String = who.collect();
     Some(format!(
         "{} at -c {}: {}{due} requests/s, a typical request takes {}{who}",
         variant.name,
         variant.concurrency,
         per_second(rate),
-        time(typical),
+        typical.shown(time),
     ))
 }
 

@@ -1,6 +1,7 @@
 //! The figures of one variant.
 
 use super::machine::MachineFacts;
+use super::measured_latency::{self, Side};
 use super::measured_rounds::MeasuredRounds;
 use super::open_loop::OpenLoopFacts;
 use super::populations;
@@ -17,7 +18,7 @@ use intact_document::traffic_readings::TrafficReadings;
 use intact_document::unobserved::Unobserved;
 use intact_experiment::{AxisError, AxisValues, CacheUse, NameLookup, TlsChoice};
 use intact_ledger::{
-    Cell, Exchange, ExpectedStatus, Failure, Group, Histogram, Reuse, RoundSockets, Tally, Variant,
+    Cell, Exchange, ExpectedStatus, Failure, Group, Reuse, RoundSockets, Tally, Variant,
 };
 use intact_reading::{Reading, Why};
 use serde::Serialize;
@@ -93,6 +94,9 @@ pub struct RoundFigures {
     /// Typical latency with setup: the medians of its fresh and of its reused exchanges, weighted
     /// by their numbers, in milliseconds.
     pub typical_ms: Option<f64>,
+    /// The same without the client's lateness; absent in a closed loop.
+    #[serde(skip)]
+    pub(crate) typical_on_time_ms: Option<f64>,
     /// Mean latency with setup, in milliseconds.
     pub mean_ms: Option<f64>,
     /// Median, in milliseconds.
@@ -317,6 +321,11 @@ impl VariantFacts {
         self.no_success.is_some() && self.counted.requests.ok > 0
     }
 
+    /// Whether its typical latency may be the client's lateness.
+    pub(super) fn may_be_late(&self) -> bool {
+        self.typical_ms.why() == Some(&measured_latency::CLIENT_LATE)
+    }
+
     /// Requests that were never sent, because no connection was free.
     pub(crate) fn unsent(&self) -> u64 {
         self.open_loop.as_ref().map_or(0, |open| open.unsent)
@@ -414,10 +423,14 @@ impl VariantFacts {
         let connections = measured.connections(axes.connections());
         let ok = all.merged(|key| !key.warmup && key.outcome.is_ok());
         let seconds = measured.seconds();
+        let latency = |side| {
+            let rounds = &measured.requests_of;
+            measured_latency::latency(ok.as_ref(), rounds, seconds, side)
+        };
+        let (latency_ms, late) = latency(Side::Whole);
         let open_loop = axes
             .open_loop
-            .map(|open| OpenLoopFacts::new(&open, &measured, &requests));
-        let unfinished = requests.failed_with(Failure::Timeout);
+            .map(|open| OpenLoopFacts::new(&open, &measured, &requests, late));
         let (resumed, handshakes) = all.connections.resumed_of_handshakes();
         let calls: Vec<&Exchange> = calls.collect();
         let evidence = calls.iter().map(|call| CallEvidence::of(call));
@@ -480,12 +493,9 @@ impl VariantFacts {
                 .filter(|&allowed| allowed < axes.streams),
             pause: axes.connection.idle,
             carried_beyond_closes: carried_beyond_closes(all),
-            typical_ms: Reading::of(measured.typical_ms(), Why::NothingHappened),
-            latency_ms: latency(ok.as_ref().map(|group| &group.latency), unfinished),
-            latency_without_setup_ms: latency(
-                ok.as_ref().map(|group| &group.without_setup),
-                unfinished,
-            ),
+            typical_ms: measured.typical_ms(),
+            latency_ms,
+            latency_without_setup_ms: latency(Side::WithoutSetup).0,
             phases_ms: PhaseTime::all(ok.as_ref()),
             setup_ms: mean_ms(all.connections.setup_total.mean()),
             client_delay_ms: ClientDelay::of(ok.as_ref()),
@@ -592,12 +602,6 @@ pub(crate) fn no_success(counts: &TrafficCounts, errors: &ErrorResponses) -> Opt
     } else {
         None
     }
-}
-
-/// The latency where `unfinished` more requests took longer than all of these.
-fn latency(histogram: Option<&Histogram>, unfinished: u64) -> Latency {
-    let latency = histogram.map(|all| Latency::beyond(all, unfinished));
-    latency.unwrap_or_default()
 }
 
 fn mean_ms(nanos: Option<f64>) -> Option<f64> {

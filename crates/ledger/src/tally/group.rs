@@ -31,11 +31,23 @@ pub struct OpenLoopTimes {
     /// From when they were due to when the client read the response, of those that have a kernel
     /// stamp.
     pub until_read: Histogram,
+    /// Latency without the client's lateness: what it would have been at least, had the client
+    /// been on time.
+    #[serde(default)]
+    pub on_time: Histogram,
+    /// The same without the setup that the exchanges waited for.
+    #[serde(default)]
+    pub on_time_without_setup: Histogram,
 }
 
 impl OpenLoopTimes {
     fn record(&mut self, exchange: &Exchange, error: Span) {
-        self.scheduling_error.record(error.nanos());
+        let late = error.nanos();
+        self.scheduling_error.record(late);
+        let on_time = |nanos: u64| nanos.saturating_sub(late);
+        self.on_time.record(on_time(exchange.latency()));
+        let without_setup = exchange.latency_without_setup();
+        self.on_time_without_setup.record(on_time(without_setup));
         if error.start > exchange.at {
             self.queued.record(error.start.since(exchange.at));
         }
@@ -49,6 +61,9 @@ impl OpenLoopTimes {
         self.scheduling_error.merge(&other.scheduling_error);
         self.queued.merge(&other.queued);
         self.until_read.merge(&other.until_read);
+        self.on_time.merge(&other.on_time);
+        self.on_time_without_setup
+            .merge(&other.on_time_without_setup);
     }
 }
 
@@ -183,6 +198,8 @@ impl Group {
                 &mut times.scheduling_error,
                 &mut times.queued,
                 &mut times.until_read,
+                &mut times.on_time,
+                &mut times.on_time_without_setup,
             ]
         });
         [latency, without_setup, client_delay]
