@@ -10,6 +10,8 @@ pub struct Due {
     /// The delay of the client in an open loop. It begins when the exchange is due and a
     /// connection is free, and ends when the client starts it.
     pub scheduling_error: Option<Span>,
+    /// The most that the client's lateness may add to the latency of an open loop, in nanoseconds.
+    pub late_at_most: u64,
 }
 
 /// An exchange that starts when it is due.
@@ -19,6 +21,7 @@ impl From<Nanos> for Due {
         Due {
             at,
             scheduling_error: None,
+            late_at_most: 0,
         }
     }
 }
@@ -29,10 +32,14 @@ impl Due {
     pub fn begun(self, at: Nanos) -> Due {
         match self.scheduling_error {
             None => Due::from(at),
-            Some(error) => Due {
-                scheduling_error: Some(Span::new(error.start, at)),
-                ..self
-            },
+            Some(error) => {
+                let error = Span::new(error.start, at);
+                Due {
+                    scheduling_error: Some(error),
+                    late_at_most: self.late_at_most.max(error.nanos()),
+                    ..self
+                }
+            }
         }
     }
 
@@ -41,6 +48,7 @@ impl Due {
     pub fn note(self, exchange: &mut Exchange) {
         exchange.at = self.at;
         exchange.scheduling_error = self.scheduling_error;
+        exchange.late_at_most = self.scheduling_error.map(|_| self.late_at_most);
         exchange.spans.blocked = self
             .scheduling_error
             .map(|error| Span::new(self.at, error.end));

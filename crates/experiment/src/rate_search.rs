@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 const ALL_AGREE: u32 = 5;
 /// Fresh runs that suffice if all but one agree.
 const ONE_DISAGREES: u32 = 8;
+/// Times in a row that a step is repeated because a queue from its start was still there.
+const COLD_STARTS: u32 = 3;
 /// Steps after which a search ends.
 const MOST_STEPS: u32 = 80;
 
@@ -30,6 +32,12 @@ kinds! {
         /// The conditions did not hold because the processors of the client's machine were busy;
         /// also not the server's limit.
         MachineLimit = "machine-limit",
+        /// What the conditions are about had no value, such as a percentile of too few requests:
+        /// they were neither met nor missed.
+        Undecided = "undecided",
+        /// The conditions did not hold while a queue from the start of the step, with its new
+        /// connections, got shorter: a longer lead-in shows whether they hold after it.
+        ColdStart = "cold-start",
     }
 }
 
@@ -45,6 +53,8 @@ kinds! {
         Machine = "machine",
         /// No higher rate was to be tried.
         Most = "most-rate",
+        /// The steps did not decide the conditions there.
+        Undecided = "undecided",
     }
 }
 
@@ -52,9 +62,10 @@ impl StepOutcome {
     /// The limit that was not the server's, if there was one.
     pub fn other_limit(self) -> Option<Ceiling> {
         match self {
-            StepOutcome::Met | StepOutcome::Missed => None,
+            StepOutcome::Met | StepOutcome::Missed | StepOutcome::ColdStart => None,
             StepOutcome::ClientLimit => Some(Ceiling::Client),
             StepOutcome::MachineLimit => Some(Ceiling::Machine),
+            StepOutcome::Undecided => Some(Ceiling::Undecided),
         }
     }
 }
@@ -111,6 +122,8 @@ pub struct RateSearch {
     shifts: [i32; 2],
     confirms_high_next: bool,
     steps: u32,
+    /// Cold starts since the last other outcome.
+    cold_starts: u32,
 }
 
 impl RateSearch {
@@ -128,6 +141,7 @@ impl RateSearch {
             shifts: [1, 1],
             confirms_high_next: false,
             steps: 0,
+            cold_starts: 0,
         }
     }
 
@@ -194,6 +208,11 @@ impl RateSearch {
     /// Takes the outcome of [`RateSearch::next`].
     pub fn record(&mut self, outcome: StepOutcome) {
         self.steps += 1;
+        let is_cold = outcome == StepOutcome::ColdStart;
+        self.cold_starts = if is_cold { self.cold_starts + 1 } else { 0 };
+        if is_cold && self.cold_starts <= COLD_STARTS {
+            return;
+        }
         match self.next {
             Some(rung) => self.record_search(rung, outcome),
             None => self.record_confirmation(outcome),
@@ -211,11 +230,13 @@ impl RateSearch {
         self.other_limits = 0;
         match outcome {
             StepOutcome::Met => self.low = Some(rung),
-            StepOutcome::Missed => {
-                (self.high, self.ceiling) = (Some(rung), Some(Ceiling::Missed));
-            }
-            StepOutcome::ClientLimit | StepOutcome::MachineLimit => {
-                (self.high, self.ceiling) = (Some(rung), outcome.other_limit());
+            StepOutcome::Missed
+            | StepOutcome::ColdStart
+            | StepOutcome::ClientLimit
+            | StepOutcome::MachineLimit
+            | StepOutcome::Undecided => {
+                let ceiling = outcome.other_limit().unwrap_or(Ceiling::Missed);
+                (self.high, self.ceiling) = (Some(rung), Some(ceiling));
             }
         }
         self.next = match (self.low, self.high) {
@@ -244,6 +265,10 @@ impl RateSearch {
                 if *other_limits >= 2 {
                     self.ceiling = limit;
                 }
+                return;
+            }
+            // a run that decides nothing is no run against the lower end, but some of them are
+            if limit == Some(Ceiling::Undecided) && *other_limits <= 2 {
                 return;
             }
         }
@@ -384,6 +409,41 @@ mod tests {
             up_to(480.0)(rate)
         });
         assert_eq!(found.ceiling, Some(Ceiling::Missed));
+    }
+
+    #[test]
+    fn a_step_that_decides_nothing_is_no_miss() {
+        // every third step has too few requests for its percentile
+        let mut steps = 0;
+        let (found, _) = run(terms(), |rate| {
+            steps += 1;
+            match steps % 3 {
+                0 => StepOutcome::Undecided,
+                _ => up_to(480.0)(rate),
+            }
+        });
+        let (low, high) = (found.low.unwrap(), found.high);
+        assert!(low <= 480.0 && low > 450.0, "{found:?}");
+        assert!(high.is_none_or(|high| high > 480.0), "{found:?}");
+        let (none, _) = run(terms(), |_| StepOutcome::Undecided);
+        assert_eq!((none.low, none.high), (None, None));
+        assert_eq!(none.ceiling, Some(Ceiling::Undecided));
+    }
+
+    #[test]
+    fn a_cold_start_is_repeated_and_missed_if_it_does_not_end() {
+        let mut seen = std::collections::BTreeSet::new();
+        let (found, _) = run(terms(), |rate| match seen.insert(rate.to_bits()) {
+            true => StepOutcome::ColdStart,
+            false => up_to(480.0)(rate),
+        });
+        let (low, high) = (found.low.unwrap(), found.high.unwrap());
+        assert!(
+            low <= 480.0 && 480.0 < high && found.is_confirmed,
+            "{found:?}"
+        );
+        let (none, _) = run(terms(), |_| StepOutcome::ColdStart);
+        assert_eq!((none.low, none.ceiling), (None, Some(Ceiling::Missed)));
     }
 
     #[test]

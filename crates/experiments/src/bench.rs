@@ -32,6 +32,7 @@ pub use intact_document::finding::{Finding, Severity};
 pub use intact_document::first_calls::{FirstCallTier, FirstCallTiers, TierCause};
 pub use machine::MachineFacts;
 pub(crate) use machine::{SERVER_UNKNOWN, SHARED, explains};
+pub(crate) use measured_latency::CLIENT_LATE;
 pub use open_loop::OpenLoopFacts;
 pub(crate) use populations::modes;
 pub use ports::PortLimit;

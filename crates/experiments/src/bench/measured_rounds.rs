@@ -10,7 +10,7 @@ use intact_ledger::{
     Cell, Failure, Group, Histogram, MachineUse, Outcome, Round, RoundSockets, Tally,
 };
 use intact_reading::{Reading, Why};
-use intact_statistics::mean;
+use intact_statistics::typical_round;
 
 /// The sums over the rounds of a variant.
 #[derive(Default)]
@@ -110,8 +110,12 @@ impl MeasuredRounds {
             let figures = round_figures(round, cell, bounds, ok.as_ref());
             self.rounds.push(figures);
             let unfinished = timeouts(cell);
-            self.requests_of
-                .extend(ok.map(|ok| RoundRequests { ok, unfinished }));
+            let is_step = bounds.load.is_some();
+            self.requests_of.extend(ok.map(|ok| RoundRequests {
+                ok,
+                unfinished,
+                is_step,
+            }));
         }
     }
 
@@ -153,11 +157,11 @@ impl MeasuredRounds {
         warmup.map(Group::count).sum()
     }
 
-    /// The typical latency: the mean over the rounds, in milliseconds.
+    /// The typical latency: that of a typical round, in milliseconds.
     pub(super) fn typical_ms(&self) -> Reading {
         let over_rounds = |of: fn(&RoundFigures) -> Option<f64>| {
             let rounds = self.rounds.iter();
-            mean(&rounds.filter_map(of).collect::<Vec<f64>>())
+            typical_round(&rounds.filter_map(of).collect::<Vec<f64>>())
         };
         match over_rounds(|one| one.typical_ms) {
             Some(value) => bounded_by_lateness(value, over_rounds(|one| one.typical_on_time_ms)),
@@ -241,7 +245,7 @@ fn on_time(group: &Group) -> Option<&Histogram> {
 }
 
 /// The typical latency of a round in nanoseconds: the medians of its fresh and of its reused
-/// requests, weighted by their numbers. One slow request does not move it, and the requests that
+/// requests, weighted by their numbers; in an open loop the median of all. One slow request does not move it, and the requests that
 /// waited for a connection count as what they are.
 fn typical(cell: &Cell, of: fn(&Group) -> Option<&Histogram>) -> Option<f64> {
     let measured = |group: &&Group| !group.key.warmup && group.key.outcome.is_ok();
@@ -251,9 +255,11 @@ fn typical(cell: &Cell, of: fn(&Group) -> Option<&Histogram>) -> Option<f64> {
         .bounds
         .as_ref()
         .is_some_and(|one| one.schedule.is_some());
-    // in an open loop the median is unknown if as many requests were not over in time
-    if is_open && timeouts(cell) >= requests {
-        return None;
+    if is_open {
+        // new connections are a result of its queues, and no second kind of requests. The median
+        // is unknown if as many were not over in time
+        let ok = cell.merged(|key| !key.warmup && key.outcome.is_ok())?;
+        return (timeouts(cell) < requests).then(|| of(&ok)?.median())?;
     }
     let medians = groups().map(|group| Some(of(group)?.median()? * group.count() as f64));
     let sum: f64 = medians.sum::<Option<f64>>()?;

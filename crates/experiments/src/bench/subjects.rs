@@ -1,6 +1,6 @@
 //! A bench as requirements ask for it: subjects are the variants.
 
-use super::compare::{opposite_mean, without_reuse};
+use super::compare::{did_not_act, opposite_mean, without_reuse};
 use super::measured_latency::CLIENT_LATE;
 use super::{BenchFacts, BytesPerRequest, OpenLoopFacts, RULES, ServiceFacts, VariantFacts};
 use crate::likeness::NO_PRODUCTION;
@@ -187,6 +187,9 @@ impl BenchFacts {
         let compared = comparisons.find(|one| one.statistic == STATISTIC && one.b == b.0);
         if compared.is_some_and(|one| without_reuse(one, &self.variants).is_some()) {
             return Saving::unknown(NO_REUSE);
+        }
+        if let Some(why) = compared.and_then(|one| did_not_act(one, &self.variants)) {
+            return Saving::unknown(Why::cannot_see(why));
         }
         if compared.is_some_and(|one| opposite_mean(one, &self.comparisons).is_some()) {
             return Saving::unknown(CONTRADICTED);

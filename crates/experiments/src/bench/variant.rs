@@ -46,6 +46,36 @@ pub struct ClientDelay {
     pub share: Reading,
 }
 
+/// The setup that complete measured requests waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SetupWaited {
+    /// Sum of the setup, in milliseconds.
+    pub(super) ms: f64,
+    /// Requests that waited for one.
+    pub(super) requests: u64,
+    /// Time of all complete measured requests, in milliseconds.
+    pub(super) of_ms: f64,
+}
+
+impl SetupWaited {
+    fn of(all: &Cell) -> Option<SetupWaited> {
+        let ok = all.merged(|key| !key.warmup && key.outcome.is_ok())?;
+        let is_fresh = |group: &&Group| {
+            let key = group.key;
+            !key.warmup && key.outcome.is_ok() && key.reuse == Some(Reuse::Fresh)
+        };
+        let fresh = all.groups.iter().filter(is_fresh);
+        let requests = fresh.map(Group::count).sum();
+        let of_ms = ok.latency.sum() as f64 / NANOS_PER_MS;
+        let without = ok.without_setup.sum() as f64 / NANOS_PER_MS;
+        (requests > 0 && of_ms > 0.0).then_some(SetupWaited {
+            ms: of_ms - without,
+            requests,
+            of_ms,
+        })
+    }
+}
+
 /// What was done before measuring.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Warmup {
@@ -92,7 +122,7 @@ pub struct RoundFigures {
     /// Complete exchanges.
     pub requests: u64,
     /// Typical latency with setup: the medians of its fresh and of its reused exchanges, weighted
-    /// by their numbers, in milliseconds.
+    /// by their numbers, in milliseconds; in an open loop the median.
     pub typical_ms: Option<f64>,
     /// The same without the client's lateness; absent in a closed loop.
     #[serde(skip)]
@@ -243,8 +273,8 @@ pub struct VariantFacts {
     /// it has no limit of requests that explains their end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carried_beyond_closes: Option<u64>,
-    /// Typical latency, setup included: the mean of that of the rounds, in milliseconds. Variants
-    /// are compared by it.
+    /// Typical latency, setup included: the mean of that of the rounds without 10 % of them at
+    /// either end, in milliseconds. Variants are compared by it.
     pub typical_ms: Reading,
     /// Latency of complete exchanges, setup included. A percentile counts requests that timed out
     /// as longer than all others; mean and maximum are absent then. In an open loop it counts from
@@ -256,6 +286,9 @@ pub struct VariantFacts {
     pub phases_ms: PhaseTimes,
     /// Setup per connection, in milliseconds, over those opened.
     pub setup_ms: Option<f64>,
+    /// The setup that complete measured requests waited for; absent where none did.
+    #[serde(skip)]
+    pub(super) setup_waited: Option<SetupWaited>,
     /// Client delay; unknown without kernel timestamps.
     pub client_delay_ms: ClientDelay,
     /// CPU of the engine's threads per measured request, in microseconds.
@@ -498,6 +531,7 @@ impl VariantFacts {
             latency_without_setup_ms: latency(Side::WithoutSetup).0,
             phases_ms: PhaseTime::all(ok.as_ref()),
             setup_ms: mean_ms(all.connections.setup_total.mean()),
+            setup_waited: SetupWaited::of(all),
             client_delay_ms: ClientDelay::of(ok.as_ref()),
             cpu_us_per_request: Reading::of(
                 cpu_us(measured.client_cpu, total),

@@ -114,8 +114,9 @@ pub struct VariantCapacity {
     pub interval: Option<CapacityInterval>,
     /// What bounds it from above: `server` (the conditions did not hold there), `client` or
     /// `machine` (the client was the limit, or processors that client, server and other
-    /// processes share, which says nothing about the server), `most-rate` (no higher rate was to
-    /// be tried), or `unknown` (the search ended before).
+    /// processes share, which says nothing about the server), `undecided` (the conditions had no
+    /// value there), `most-rate` (no higher rate was to be tried), or `unknown` (the search ended
+    /// before).
     pub bounded_by: &'static str,
     /// Whether fresh runs confirmed each end of the interval that there is.
     pub confirmed: bool,

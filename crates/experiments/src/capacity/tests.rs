@@ -294,6 +294,70 @@ fn a_machine_that_others_use_is_the_limit_and_the_server_is_not_blamed() {
     assert_eq!(facts.variants[0].interval.unwrap().high, None);
 }
 
+/// The outcome of one step of two windows; `change` gets the window, from 0.
+fn outcome_of(machine: Option<MachineUse>, change: impl Fn(u32, &mut Exchange, u64)) -> String {
+    let run = run(true);
+    let mut tally = Tally::new();
+    for nth in 0..2 {
+        let step = (1, LoadPurpose::Search, 200.0);
+        window_on(machine, &mut tally, nth + 1, step, |one, at| {
+            change(nth, one, at);
+        });
+    }
+    let facts = CapacityFacts::new(&run, &tally);
+    facts.variants[0].steps[0].outcome.to_owned()
+}
+
+#[test]
+fn a_step_without_a_value_is_neither_met_nor_missed() {
+    // 90 requests, where p90 needs 100
+    let few = |_, one: &mut Exchange, nth: u64| one.warmup = nth >= 45;
+    assert_eq!(outcome_of(QUIET, few), "undecided");
+    let enough = |_, one: &mut Exchange, nth: u64| one.warmup = nth >= 50;
+    assert_eq!(outcome_of(QUIET, enough), "met");
+    // few because the others failed
+    let failed = |_, one: &mut Exchange, nth: u64| {
+        one.warmup = nth >= 50;
+        if nth == 7 {
+            one.outcome = Outcome::Failed(Failure::Reset);
+        }
+    };
+    assert_eq!(outcome_of(QUIET, failed), "missed");
+}
+
+#[test]
+fn a_queue_from_the_start_that_gets_shorter_is_a_cold_start() {
+    let waits = |ms: [u64; 2]| {
+        outcome_of(QUIET, move |window, one, _| {
+            one.end = one.at.after(ms[window as usize] * MS);
+        })
+    };
+    assert_eq!(waits([300, 150]), "cold-start");
+    assert_eq!(waits([300, 300]), "missed");
+    assert_eq!(waits([150, 300]), "missed");
+}
+
+#[test]
+fn requests_that_the_server_resets_are_not_the_machines_fault() {
+    let resets = |_, one: &mut Exchange, nth: u64| {
+        if nth % 8 == 0 {
+            one.outcome = Outcome::Failed(Failure::Reset);
+        }
+        // a little late, as on a busy machine
+        one.scheduling_error = Some(Span::new(one.at, one.at.after(900_000)));
+    };
+    assert_eq!(outcome_of(BUSY, resets), "missed");
+}
+
+#[test]
+fn a_condition_that_only_the_clients_lateness_breaks_is_not_missed() {
+    let late = |_, one: &mut Exchange, _: u64| {
+        one.end = one.at.after(101 * MS);
+        one.scheduling_error = Some(Span::new(one.at, one.at.after(60 * MS)));
+    };
+    assert_eq!(outcome_of(QUIET, late), "client-limit");
+}
+
 #[test]
 fn a_busy_machine_is_not_the_limit_of_a_server_that_only_waits() {
     // a client on time; a server that sleeps, or whose work is not known

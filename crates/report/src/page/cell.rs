@@ -68,9 +68,7 @@ impl Cell {
         let (low, high) = (reading.low(), reading.high());
         if let Some(value) = reading.estimate() {
             return match reading.why() {
-                Some(Why::Interval) => {
-                    Value::Interval(kind(value), [kind(low), kind(high)]).into()
-                }
+                Some(Why::Interval) => Value::Interval(kind(value), [kind(low), kind(high)]).into(),
                 _ => Cell::from(kind(value)).inferred_if(true),
             };
         }
