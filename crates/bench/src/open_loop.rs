@@ -24,6 +24,9 @@ pub(crate) struct OpenLoop {
     lateness: Lateness,
 }
 
+/// The lateness from which a client may keep connections busy because of it, in nanoseconds.
+pub(crate) const LATE: u64 = 1_000_000;
+
 /// The client's lateness in a burst. Requests that are sent together because the client was late
 /// wait for each other at the server. A server that gets all of them later by at most this time
 /// responds later by at most this time.
@@ -131,9 +134,14 @@ impl OpenLoop {
         }
         self.advance();
         let error = Span::new(due.max(next.free_since), now);
-        // it waited for a connection on which another request was late
-        let waited = next.free_since > due;
-        let late_before = if waited { next.late_before } else { 0 };
+        // a client that is late finds connections busy that a punctual one would not: then all of
+        // the wait may be its own
+        let waited = next.free_since.since(due);
+        let late_before = match next.late_before >= LATE {
+            true => waited.max(next.late_before),
+            false => next.late_before,
+        };
+        let late_before = if waited > 0 { late_before } else { 0 };
         Start::Due(Due {
             at: due,
             scheduling_error: Some(error),
@@ -230,7 +238,7 @@ mod tests {
         let Start::Due(due) = open.next(Nanos(122 * MS), after_late) else {
             panic!("not due")
         };
-        assert_eq!(due.late_at_most, (2 + 5) * MS);
+        assert_eq!(due.late_at_most, (2 + 12) * MS);
     }
 
     #[test]

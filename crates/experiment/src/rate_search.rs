@@ -13,8 +13,6 @@ use std::collections::BTreeMap;
 const ALL_AGREE: u32 = 5;
 /// Fresh runs that suffice if all but one agree.
 const ONE_DISAGREES: u32 = 8;
-/// Times in a row that a step is repeated because a queue from its start was still there.
-const COLD_STARTS: u32 = 3;
 /// Steps after which a search ends.
 const MOST_STEPS: u32 = 80;
 
@@ -35,8 +33,8 @@ kinds! {
         /// What the conditions are about had no value, such as a percentile of too few requests:
         /// they were neither met nor missed.
         Undecided = "undecided",
-        /// The conditions did not hold while a queue from the start of the step, with its new
-        /// connections, got shorter: a longer lead-in shows whether they hold after it.
+        /// The conditions did not hold while connections were opened, which may cost more than the
+        /// requests: the same step on open connections decides.
         ColdStart = "cold-start",
     }
 }
@@ -77,6 +75,8 @@ pub struct SearchStep {
     pub rate: f64,
     /// Whether it is a fresh run at an end of the interval.
     pub confirms: bool,
+    /// Whether its connections are open before the first request is due.
+    pub warm: bool,
 }
 
 /// Fresh runs at one rate.
@@ -122,8 +122,10 @@ pub struct RateSearch {
     shifts: [i32; 2],
     confirms_high_next: bool,
     steps: u32,
-    /// Cold starts since the last other outcome.
-    cold_starts: u32,
+    /// Whether the next step repeats the last one on open connections.
+    repeats_warm: bool,
+    /// Whether such a step once met conditions that new connections missed: then all begin so.
+    is_warm: bool,
 }
 
 impl RateSearch {
@@ -141,7 +143,8 @@ impl RateSearch {
             shifts: [1, 1],
             confirms_high_next: false,
             steps: 0,
-            cold_starts: 0,
+            repeats_warm: false,
+            is_warm: false,
         }
     }
 
@@ -169,6 +172,7 @@ impl RateSearch {
         let step = |rung, confirms| SearchStep {
             rate: self.rate(rung),
             confirms,
+            warm: self.is_warm || self.repeats_warm,
         };
         if let Some(rung) = self.next {
             return Some(step(rung, false));
@@ -208,10 +212,15 @@ impl RateSearch {
     /// Takes the outcome of [`RateSearch::next`].
     pub fn record(&mut self, outcome: StepOutcome) {
         self.steps += 1;
-        let is_cold = outcome == StepOutcome::ColdStart;
-        self.cold_starts = if is_cold { self.cold_starts + 1 } else { 0 };
-        if is_cold && self.cold_starts <= COLD_STARTS {
-            return;
+        let was_repeated = std::mem::take(&mut self.repeats_warm);
+        match outcome {
+            // a fresh run is at a rate that open connections missed, too
+            StepOutcome::ColdStart if !self.is_warm && self.next.is_some() => {
+                self.repeats_warm = true;
+                return;
+            }
+            StepOutcome::Met => self.is_warm |= was_repeated,
+            _ => {}
         }
         match self.next {
             Some(rung) => self.record_search(rung, outcome),
@@ -298,6 +307,11 @@ impl RateSearch {
             let low = self.low.filter(|rung| !self.is_bottom(*rung));
             self.low = low.map(|rung| rung - shift);
         }
+    }
+
+    /// Whether its steps begin with open connections, because new ones cost too much.
+    pub fn is_warm(&self) -> bool {
+        self.is_warm
     }
 
     /// What is known so far.
@@ -430,20 +444,38 @@ mod tests {
         assert_eq!(none.ceiling, Some(Ceiling::Undecided));
     }
 
+    /// As [`run`]; `outcome` also gets whether the connections were open.
+    fn run_warm(mut outcome: impl FnMut(f64, bool) -> StepOutcome) -> (RateInterval, u32) {
+        let mut search = RateSearch::new(terms());
+        while let Some(step) = search.next() {
+            search.record(outcome(step.rate, step.warm));
+        }
+        (search.found(), search.steps)
+    }
+
     #[test]
-    fn a_cold_start_is_repeated_and_missed_if_it_does_not_end() {
-        let mut seen = std::collections::BTreeSet::new();
-        let (found, _) = run(terms(), |rate| match seen.insert(rate.to_bits()) {
-            true => StepOutcome::ColdStart,
-            false => up_to(480.0)(rate),
+    fn connections_that_cost_much_are_opened_before_a_step() {
+        let (found, steps) = run_warm(|rate, warm| match (rate <= 480.0, warm) {
+            (true, true) => StepOutcome::Met,
+            (false, true) => StepOutcome::Missed,
+            // what new connections cost
+            (_, false) if rate <= 400.0 => StepOutcome::Met,
+            (_, false) => StepOutcome::ColdStart,
         });
         let (low, high) = (found.low.unwrap(), found.high.unwrap());
         assert!(
-            low <= 480.0 && 480.0 < high && found.is_confirmed,
+            low <= 480.0 && 480.0 < high && high / low < 1.06,
             "{found:?}"
         );
-        let (none, _) = run(terms(), |_| StepOutcome::ColdStart);
-        assert_eq!((none.low, none.ceiling), (None, Some(Ceiling::Missed)));
+        assert!(found.is_confirmed && steps < 32, "{steps}");
+        // where they cost nothing, each rate of the search that misses is run twice
+        let (found, steps) = run_warm(|rate, warm| match (rate <= 480.0, warm) {
+            (true, _) => StepOutcome::Met,
+            (false, true) => StepOutcome::Missed,
+            (false, false) => StepOutcome::ColdStart,
+        });
+        assert!(found.low.unwrap() <= 480.0 && 480.0 < found.high.unwrap());
+        assert!(found.is_confirmed && steps <= 32, "{steps}");
     }
 
     #[test]

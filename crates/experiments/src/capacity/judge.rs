@@ -27,11 +27,6 @@ const FAILED: f64 = 0.01;
 const GROWTH: f64 = 1.5;
 /// The least growth, as a share of the time of the step.
 const GROWTH_SHARE: f64 = 0.01;
-/// The second half of a step has a median this many times that of the first: requests wait less
-/// and less.
-const DRAINED: f64 = 0.9;
-/// The least difference, as a share of the time of the step.
-const DRAINED_SHARE: f64 = 0.005;
 
 /// The figures of one step, or of one of its windows.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -44,10 +39,12 @@ pub struct StepFigures {
     pub rate_per_s: f64,
     /// `met`, or `missed`; `client-limit` or `machine-limit`: missed, and the client or the
     /// processors of its machine were the limit; `undecided`: a condition had no value;
-    /// `cold-start`: missed while a queue from the start of the step got shorter.
+    /// `cold-start`: missed while connections were opened, and repeated on open ones.
     pub outcome: &'static str,
     /// Why the conditions did not hold; absent where they did.
     pub reason: Option<String>,
+    /// Whether its connections were open before the first request was due.
+    pub warm: bool,
     /// Measured requests.
     pub requests: u64,
     /// Those that failed.
@@ -135,7 +132,8 @@ pub(super) fn figures(
         // no processor is to blame for error pages, or for connections that the server resets
         Judged::Failed(why) => (StepOutcome::Missed, Some(why)),
         Judged::Missed(why) => {
-            let cold = drains(variant).then_some(StepOutcome::ColdStart);
+            let opens = variant.keepalive && variant.counted.connections.opened > 0;
+            let cold = (opens && !load.warm).then_some(StepOutcome::ColdStart);
             let other = other_limit(variant).or(cold);
             (other.unwrap_or(StepOutcome::Missed), Some(why))
         }
@@ -152,6 +150,7 @@ pub(super) fn figures(
         rate_per_s: load.rate,
         outcome: outcome.as_str(),
         reason,
+        warm: load.warm,
         requests: variant.counted.requests.total,
         failed: variant.counted.requests.failures(),
         error_responses: ErrorResponses::among(&variant.counted.requests.status, run.expect)
@@ -278,18 +277,6 @@ fn judged(
         Some(words) => Judged::Missed(words),
         None => undecided.unwrap_or(Judged::Met),
     }
-}
-
-/// Whether the median got shorter from the first to the last round of a step: a queue from its
-/// start was still there.
-fn drains(variant: &VariantFacts) -> bool {
-    let (Some(first), Some(last)) = (variant.rounds.first(), variant.rounds.last()) else {
-        return false;
-    };
-    let (Some(early), Some(late)) = (first.p50_ms, last.p50_ms) else {
-        return false;
-    };
-    late < DRAINED * early && early - late > DRAINED_SHARE * length_ms(variant)
 }
 
 /// The time of a step, in milliseconds.

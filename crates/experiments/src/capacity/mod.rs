@@ -222,6 +222,15 @@ impl CapacityFacts {
                     ),
                 ));
             }
+            if one.steps.iter().any(|step| step.is_met() && step.warm) {
+                limits.push(Caveat::new(
+                    "open-connections",
+                    format!(
+                        "{}: this rate is of connections that are open: while they are opened, a lower one misses the conditions",
+                        one.name
+                    ),
+                ));
+            }
             limits.extend(machine::limit(one));
             limits.extend(machine::busy(one));
             limits.extend(machine::unobserved(one));

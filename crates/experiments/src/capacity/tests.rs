@@ -124,6 +124,7 @@ fn window_with(
             step,
             purpose,
             rate,
+            warm: false,
         }),
         schedule: Some(RoundSchedule {
             due: span,
@@ -326,15 +327,21 @@ fn a_step_without_a_value_is_neither_met_nor_missed() {
 }
 
 #[test]
-fn a_queue_from_the_start_that_gets_shorter_is_a_cold_start() {
-    let waits = |ms: [u64; 2]| {
-        outcome_of(QUIET, move |window, one, _| {
-            one.end = one.at.after(ms[window as usize] * MS);
-        })
+fn a_step_that_opened_connections_and_missed_is_a_cold_start() {
+    let outcome = |warm: bool, opens: bool| {
+        let run = run(true);
+        let mut tally = Tally::new();
+        window(&mut tally, 1, (1, LoadPurpose::Search, 200.0), slow);
+        let cell = &mut tally.cells[0];
+        cell.connections.opened = u64::from(opens);
+        let load = cell.bounds.as_mut().unwrap().load.as_mut().unwrap();
+        load.warm = warm;
+        let facts = CapacityFacts::new(&run, &tally);
+        facts.variants[0].steps[0].outcome
     };
-    assert_eq!(waits([300, 150]), "cold-start");
-    assert_eq!(waits([300, 300]), "missed");
-    assert_eq!(waits([150, 300]), "missed");
+    assert_eq!(outcome(false, true), "cold-start");
+    assert_eq!(outcome(true, true), "missed");
+    assert_eq!(outcome(false, false), "missed");
 }
 
 #[test]

@@ -5,13 +5,12 @@ use super::{Round, parts_of};
 use crate::engine::backend::Backend;
 use crate::engine::slot::{PendingExchange, Phase, next_generation};
 use crate::machine::ProcessorWait;
+use crate::open_loop::LATE;
 use crate::variant_plan::VariantPlan;
 use intact_client::{Dial, Due, Established, HttpConnection, Progress};
 use intact_ledger::{Connection, ConnectionId, Event, Failure, Nanos, Outcome, Reuse, Sink};
 use mio::Token;
 
-/// The lateness from which a client may open connections because of it, in nanoseconds.
-const LATE: u64 = 1_000_000;
 /// The longest pause after failed dials, in nanoseconds.
 const LONGEST_PAUSE: u64 = 1_000_000_000;
 

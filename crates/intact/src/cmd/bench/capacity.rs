@@ -9,7 +9,7 @@ use crate::exit::Failed;
 use anyhow::anyhow;
 use intact_bench::{Bench, LoadTurn, LoadWindow};
 use intact_client::Clock;
-use intact_experiment::{RateSearch, SearchStep, StepOutcome};
+use intact_experiment::{RateSearch, SearchStep};
 use intact_experiments::capacity::{CapacityFacts, Recovery, judge};
 use intact_findings::{Document, Parts};
 use intact_ledger::{Caveat, LoadPurpose, Run, Tally};
@@ -27,10 +27,6 @@ const PAUSE: Duration = Duration::from_secs(5);
 const LEAD_IN: u32 = 5;
 /// The least length of that part.
 const LEAST_LEAD_IN: Duration = Duration::from_millis(300);
-/// How many times as long it gets where a queue from the start was still there after it.
-const LONGER_LEAD_IN: u32 = 4;
-/// The longest that it gets.
-const LONGEST_LEAD_IN: Duration = Duration::from_secs(10);
 
 /// Searches.
 pub(super) fn measure(args: &Args, measurement: &mut Measurement<'_>) -> Result<Document, Failed> {
@@ -106,8 +102,6 @@ struct VariantSearch {
     sent: u64,
     /// Whether its last step missed the conditions.
     missed: bool,
-    /// The least length of a lead-in: until the queue of the start is gone.
-    lead_in: Duration,
     is_overloaded: bool,
     is_restarted: bool,
 }
@@ -139,7 +133,6 @@ impl<'a> Director<'a> {
             took: Duration::ZERO,
             sent: 0,
             missed: false,
-            lead_in: LEAST_LEAD_IN,
             is_overloaded: false,
             is_restarted: false,
         });
@@ -179,11 +172,6 @@ impl<'a> Director<'a> {
         variant.took += pending.began.elapsed();
         variant.sent += figures.requests;
         variant.missed = !figures.is_met();
-        if figures.step_outcome() == StepOutcome::ColdStart {
-            let had = self.plan.step_at(figures.rate_per_s) / LEAD_IN;
-            let longer = variant.lead_in.max(had) * LONGER_LEAD_IN;
-            variant.lead_in = longer.min(LONGEST_LEAD_IN);
-        }
         if let Some(search) = &mut variant.search {
             search.record(figures.step_outcome());
         }
@@ -203,7 +191,11 @@ impl<'a> Director<'a> {
                 true => LoadPurpose::Confirm,
                 false => LoadPurpose::Search,
             };
-            return Some(self.at_one_rate(index, step.rate, purpose, None));
+            let turn = self.at_one_rate(index, step.rate, purpose, None);
+            return Some(LoadTurn {
+                warm: step.warm,
+                ..turn
+            });
         }
         None
     }
@@ -232,7 +224,7 @@ impl<'a> Director<'a> {
             length,
             warmup,
         };
-        let lead_in = (length / LEAD_IN).max(self.variants[index].lead_in);
+        let lead_in = (length / LEAD_IN).max(LEAST_LEAD_IN);
         let settle = match self.variants.iter().any(|one| one.missed) {
             true => SETTLE,
             false => Duration::ZERO,
@@ -270,6 +262,7 @@ impl<'a> Director<'a> {
             variant: index as u32,
             words,
             pause,
+            warm: false,
             windows,
         }
     }
