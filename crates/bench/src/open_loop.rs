@@ -26,6 +26,9 @@ pub(crate) struct OpenLoop {
 
 /// The lateness from which a client may keep connections busy because of it, in nanoseconds.
 pub(crate) const LATE: u64 = 1_000_000;
+/// A wait for a connection may be the client's if its lateness is this part of the wait: one in
+/// this many.
+const WAIT: u64 = 10;
 
 /// The client's lateness in a burst. Requests that are sent together because the client was late
 /// wait for each other at the server. A server that gets all of them later by at most this time
@@ -134,18 +137,19 @@ impl OpenLoop {
         }
         self.advance();
         let error = Span::new(due.max(next.free_since), now);
-        // a client that is late finds connections busy that a punctual one would not: then all of
-        // the wait may be its own
         let waited = next.free_since.since(due);
-        let late_before = match next.late_before >= LATE {
-            true => waited.max(next.late_before),
-            false => next.late_before,
-        };
-        let late_before = if waited > 0 { late_before } else { 0 };
+        let before = if waited > 0 { next.late_before } else { 0 };
+        let late = self.lateness.add(error.nanos().max(before), now);
+        // a client that is late finds connections busy that a punctual one would not
+        let is_by_lateness = waited > 0 && before >= LATE && before >= waited / WAIT;
         Start::Due(Due {
             at: due,
             scheduling_error: Some(error),
-            late_at_most: self.lateness.add(error.nanos() + late_before, now),
+            late_at_most: match is_by_lateness {
+                true => late.max(waited + error.nanos()),
+                false => late,
+            },
+            late,
         })
     }
 }
@@ -238,7 +242,7 @@ mod tests {
         let Start::Due(due) = open.next(Nanos(122 * MS), after_late) else {
             panic!("not due")
         };
-        assert_eq!(due.late_at_most, (2 + 12) * MS);
+        assert_eq!((due.late_at_most, due.late), (14 * MS, 5 * MS));
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub struct Due {
     pub scheduling_error: Option<Span>,
     /// The most that the client's lateness may add to the latency of an open loop, in nanoseconds.
     pub late_at_most: u64,
+    /// The same without waits for a connection.
+    pub late: u64,
 }
 
 /// An exchange that starts when it is due.
@@ -22,6 +24,7 @@ impl From<Nanos> for Due {
             at,
             scheduling_error: None,
             late_at_most: 0,
+            late: 0,
         }
     }
 }
@@ -37,6 +40,7 @@ impl Due {
                 Due {
                     scheduling_error: Some(error),
                     late_at_most: self.late_at_most.max(error.nanos()),
+                    late: self.late.max(error.nanos()),
                     ..self
                 }
             }

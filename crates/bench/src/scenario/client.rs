@@ -69,6 +69,7 @@ impl Client {
                 at,
                 scheduling_error: Some(Span::new(at, now.max(at))),
                 late_at_most: now.since(at),
+                late: now.since(at),
             },
         }
     }

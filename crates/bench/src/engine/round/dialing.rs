@@ -110,8 +110,9 @@ impl<B: Backend> Round<'_, B> {
             return;
         };
         let (began, variant_plan) = (dial.at(), self.slots[index].variant_plan.clone());
-        granted.due.late_at_most += self.late_in_setup(&granted, began);
-        self.slots[index].late = granted.due.late_at_most;
+        let late = self.late_in_setup(&granted, began);
+        granted.due.late_at_most += late;
+        self.slots[index].late = granted.due.late + late;
         let connection = &mut established.connection;
         connection.variant = Some(variant_plan.variant);
         connection.round = Some(self.task.round);

@@ -439,7 +439,7 @@ impl<'a, B: Backend> Round<'a, B> {
         if !next.warmup {
             self.begin_span(due.at);
         }
-        self.slots[index].late = due.late_at_most;
+        self.slots[index].late = due.late;
         if next.opens {
             self.dial(index, due, self.task.round == 0 || next.warmup);
         } else {
