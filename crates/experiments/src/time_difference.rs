@@ -156,6 +156,9 @@ impl Saving {
     }
 }
 
+/// How a figure of rounds stands for all of them; absent without a round.
+type OverRounds = fn(&[f64]) -> Option<f64>;
+
 /// A figure of two over the rounds that both completed.
 pub(crate) struct Pair<'a> {
     /// Who; see [`TimeDifference`].
@@ -173,7 +176,7 @@ impl Pair<'_> {
         self.over_rounds(mean)
     }
 
-    fn over_rounds(&self, of: fn(&[f64]) -> Option<f64>) -> (f64, f64) {
+    fn over_rounds(&self, of: OverRounds) -> (f64, f64) {
         let of = |values: &[f64]| of(values).unwrap_or(f64::NAN);
         (of(&self.values.0), of(&self.values.1))
     }
@@ -212,11 +215,10 @@ pub(crate) fn against_the_first<'a>(
 /// The comparisons of one time, adjusted for each other where there are many.
 pub(crate) fn times(statistic: TimeStatistic, pairs: &[Pair<'_>]) -> Vec<TimeDifference> {
     // one slow round does not decide what is typical
-    let (difference, share, over_rounds): (Pairing, Pairing, fn(&[f64]) -> Option<f64>) =
-        match statistic {
-            TimeStatistic::Typical => (typical_difference, typical_share_saved, typical_round),
-            _ => (paired_difference, paired_share_saved, mean),
-        };
+    let (difference, share, over_rounds): (Pairing, Pairing, OverRounds) = match statistic {
+        TimeStatistic::Typical => (typical_difference, typical_share_saved, typical_round),
+        _ => (paired_difference, paired_share_saved, mean),
+    };
     let both = held(pairs, difference).into_iter().zip(held(pairs, share));
     let rows = pairs.iter().zip(both).map(|(pair, (difference, share))| {
         let (a_ms, b_ms) = pair.over_rounds(over_rounds);

@@ -330,7 +330,6 @@ mod tests {
         let mut sum = 0.0;
         for (name, latencies) in processes() {
             let covered = coverage(latencies, runs, &mut rng);
-            println!("{name}: {covered:.3?} at {QUANTILES:?}");
             assert!(
                 covered.iter().all(|one| *one >= least),
                 "{name}: {covered:?}"

@@ -245,8 +245,8 @@ fn on_time(group: &Group) -> Option<&Histogram> {
 }
 
 /// The typical latency of a round in nanoseconds: the medians of its fresh and of its reused
-/// requests, weighted by their numbers; in an open loop the median of all. One slow request does not move it, and the requests that
-/// waited for a connection count as what they are.
+/// requests, weighted by their numbers; in an open loop the median of all. One slow request does
+/// not move it, and the requests that waited for a connection count as what they are.
 fn typical(cell: &Cell, of: fn(&Group) -> Option<&Histogram>) -> Option<f64> {
     let measured = |group: &&Group| !group.key.warmup && group.key.outcome.is_ok();
     let groups = || cell.groups.iter().filter(measured);

@@ -347,7 +347,7 @@ fn a_step_that_opened_connections_and_missed_is_a_cold_start() {
 #[test]
 fn requests_that_the_server_resets_are_not_the_machines_fault() {
     let resets = |_, one: &mut Exchange, nth: u64| {
-        if nth % 8 == 0 {
+        if nth.is_multiple_of(8) {
             one.outcome = Outcome::Failed(Failure::Reset);
         }
         // a little late, as on a busy machine
