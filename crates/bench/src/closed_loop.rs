@@ -95,6 +95,7 @@ mod tests {
         warmup: false,
         opens: false,
         free_since: Nanos(0),
+        late_before: 0,
     };
 
     #[test]

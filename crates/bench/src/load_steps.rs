@@ -11,7 +11,7 @@ use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
 use crate::rounds::{Bench, BenchError, BenchObserver, RoundRunner};
 use intact_client::Clock;
-use intact_experiment::{RequestRate, Schedule, ScheduleLength, ScheduleSeries};
+use intact_experiment::{RequestRate, Schedule, ScheduleLength, ScheduleSeries, WhenBusy};
 use intact_ledger::{Event, LoadPurpose, LoadStep, Nanos, Round, RoundSchedule, Span, Tally};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,6 +38,8 @@ pub struct LoadTurn {
     pub words: String,
     /// Time without traffic before it.
     pub pause: Duration,
+    /// Whether its connections are opened, and used once, before the first request is due.
+    pub warm: bool,
     /// The windows, one after another without a gap.
     pub windows: Vec<LoadWindow>,
 }
@@ -110,7 +112,13 @@ impl RoundRunner<'_> {
     fn step(&mut self, turn: &LoadTurn, step: u32, first: u32) -> Result<u32, BenchError> {
         let bench = self.bench;
         let variant = turn.variant as usize;
-        let variant_plan = bench.variant_plans[variant].clone();
+        let mut variant_plan = bench.variant_plans[variant].clone();
+        if turn.warm {
+            let open_loop = &mut Arc::make_mut(&mut variant_plan).open_loop;
+            if let Some(open) = open_loop {
+                open.when_busy = WhenBusy::Queue;
+            }
+        }
         let windows = windows(&turn.windows, first);
         let sockets_before = machine::sockets(self.recording.clock.now());
         let pace = |thread| self.pace_of(turn, thread, u64::from(step));
@@ -144,6 +152,7 @@ impl RoundRunner<'_> {
                         step,
                         purpose: window.purpose,
                         rate: window.rate,
+                        warm: turn.warm,
                     }),
                     schedule: Some(RoundSchedule {
                         due,

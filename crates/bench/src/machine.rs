@@ -16,6 +16,34 @@ pub(crate) fn thread_cpu() -> Option<u64> {
     None
 }
 
+/// How long a thread waited for a processor, as the kernel counts it.
+pub(crate) struct ProcessorWait(fs::File);
+
+impl ProcessorWait {
+    /// Of the calling thread; absent where the kernel does not count it.
+    pub(crate) fn of_thread() -> Option<ProcessorWait> {
+        let file = fs::File::open("/proc/thread-self/schedstat").ok()?;
+        Some(ProcessorWait(file))
+    }
+
+    /// Nanoseconds so far.
+    #[cfg(unix)]
+    pub(crate) fn read(&self) -> Option<u64> {
+        use std::os::unix::fs::FileExt;
+        // time on a processor, time waiting for one, turns
+        let mut text = [0; 64];
+        let length = self.0.read_at(&mut text, 0).ok()?;
+        let text = std::str::from_utf8(&text[..length]).ok()?;
+        text.split(' ').nth(1)?.parse().ok()
+    }
+
+    /// Nowhere else.
+    #[cfg(not(unix))]
+    pub(crate) fn read(&self) -> Option<u64> {
+        None
+    }
+}
+
 /// Waits until the poll has events, for at most `limit`; returns whether it has. The wait ends to
 /// the microsecond.
 #[cfg(target_os = "linux")]

@@ -21,6 +21,36 @@ pub(crate) struct OpenLoop {
     next: Option<Nanos>,
     last: Option<Nanos>,
     stopped: Option<Nanos>,
+    lateness: Lateness,
+}
+
+/// The lateness from which a client may keep connections busy because of it, in nanoseconds.
+pub(crate) const LATE: u64 = 1_000_000;
+/// A wait for a connection may be the client's if its lateness is this part of the wait: one in
+/// this many.
+const WAIT: u64 = 10;
+
+/// The client's lateness in a burst. Requests that are sent together because the client was late
+/// wait for each other at the server. A server that gets all of them later by at most this time
+/// responds later by at most this time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lateness {
+    most: u64,
+    /// Until when a server with room for twice the load still works on what came late.
+    until: Nanos,
+}
+
+impl Lateness {
+    /// Adds a request that starts `now`, this late. Returns the most that may matter to it.
+    fn add(&mut self, late: u64, now: Nanos) -> u64 {
+        if late >= self.most || now > self.until {
+            *self = Lateness {
+                most: late,
+                until: now.after(late),
+            };
+        }
+        self.most
+    }
 }
 
 impl OpenLoop {
@@ -38,6 +68,7 @@ impl OpenLoop {
             next: None,
             last: None,
             stopped: None,
+            lateness: Lateness::default(),
         }
     }
 
@@ -105,9 +136,20 @@ impl OpenLoop {
             later => return later,
         }
         self.advance();
+        let error = Span::new(due.max(next.free_since), now);
+        let waited = next.free_since.since(due);
+        let before = if waited > 0 { next.late_before } else { 0 };
+        let late = self.lateness.add(error.nanos().max(before), now);
+        // a client that is late finds connections busy that a punctual one would not
+        let is_by_lateness = waited > 0 && before >= LATE && before >= waited / WAIT;
         Start::Due(Due {
             at: due,
-            scheduling_error: Some(Span::new(due.max(next.free_since), now)),
+            scheduling_error: Some(error),
+            late_at_most: match is_by_lateness {
+                true => late.max(waited + error.nanos()),
+                false => late,
+            },
+            late,
         })
     }
 }
@@ -134,6 +176,7 @@ mod tests {
             warmup: false,
             opens: false,
             free_since: Nanos(free_since),
+            late_before: 0,
         }
     }
 
@@ -173,6 +216,33 @@ mod tests {
         assert_eq!(open.next(Nanos(200 * MS), reused(0)), Start::Never);
         let scheduled = Span::new(Nanos(100 * MS), Nanos(105 * MS));
         assert_eq!(open.scheduled(), Some(scheduled));
+    }
+
+    #[test]
+    fn requests_of_a_late_burst_may_wait_for_each_other() {
+        let mut open = begun();
+        let mut late_at_most = |now| {
+            let Start::Due(due) = open.next(Nanos(now), reused(0)) else {
+                panic!("not due")
+            };
+            due.late_at_most / MS
+        };
+        // due at 100, 101 and 102 ms, and sent together
+        assert_eq!([104, 104, 104].map(|ms| late_at_most(ms * MS)), [4, 4, 4]);
+        // due at 103 and 104, on time, while the burst is under way
+        assert_eq!([104, 105].map(|ms| late_at_most(ms * MS)), [4, 4]);
+        // due at 105 and 106, sent at 109: after the burst
+        assert_eq!([109, 109].map(|ms| late_at_most(ms * MS)), [4, 4]);
+        assert_eq!(late_at_most(114 * MS), 7);
+        // due at 108, on a connection that a late request kept busy until 120
+        let after_late = NextExchange {
+            late_before: 5 * MS,
+            ..reused(120 * MS)
+        };
+        let Start::Due(due) = open.next(Nanos(122 * MS), after_late) else {
+            panic!("not due")
+        };
+        assert_eq!((due.late_at_most, due.late), (14 * MS, 5 * MS));
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub(crate) struct NextExchange {
     pub(crate) opens: bool,
     /// Since when its connection, or the place for one, has been free.
     pub(crate) free_since: Nanos,
+    /// The most that the client's lateness may have kept its connection busy, in nanoseconds.
+    pub(crate) late_before: u64,
 }
 
 /// When the next exchange starts.

@@ -5,9 +5,9 @@ use intact_ledger::Nanos;
 use rustix::time::ClockId;
 use std::time::{Duration, Instant};
 
-/// An older receive timestamp means that the wall clock was stepped, not that the client was slow.
-/// Nanoseconds.
-const OLDEST_STAMP: u64 = 1_000_000_000;
+/// The wall clock was stepped if it moved by more than this against the monotonic one since the
+/// start. Then an older receive timestamp means a step, not that the client was slow. Nanoseconds.
+const STEP: u64 = 1_000_000_000;
 
 /// The monotonic clock of a run, counted from its start.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,8 @@ pub struct Clock {
     /// exchange, and one number is cheaper than an [`Instant`].
     #[cfg(target_os = "linux")]
     origin: u64,
+    /// The wall clock at the start, in nanoseconds since 1970.
+    wall: u64,
 }
 
 impl Clock {
@@ -35,6 +37,7 @@ impl Clock {
             start,
             #[cfg(target_os = "linux")]
             origin: read(ClockId::Monotonic).saturating_sub(passed),
+            wall: realtime().saturating_sub(start.elapsed().as_nanos() as u64),
         }
     }
 
@@ -66,21 +69,27 @@ impl Clock {
 }
 
 /// Converts timestamps of CLOCK_REALTIME to the run's time. The offset is read again in each
-/// iteration of the loop. A timestamp in the future or far in the past is refused, because the wall
-/// clock was stepped.
+/// iteration of the loop. A timestamp in the future is refused; after a step of the wall clock also
+/// one far in the past.
 #[derive(Clone, Copy, Debug)]
 pub struct TimestampConverter {
     now: Nanos,
     realtime: u64,
+    /// The oldest timestamp that is trusted, as an age in nanoseconds.
+    oldest: u64,
 }
 
 impl TimestampConverter {
     /// Reads both clocks.
     #[inline]
     pub fn read(clock: &Clock) -> TimestampConverter {
+        let (realtime, now) = (realtime(), clock.now());
+        let stepped = realtime.abs_diff(clock.wall.saturating_add(now.0)) > STEP;
         TimestampConverter {
-            realtime: realtime(),
-            now: clock.now(),
+            now,
+            realtime,
+            // a client that is not scheduled for seconds reads late, and needs the timestamp most
+            oldest: if stepped { STEP } else { u64::MAX },
         }
     }
 
@@ -90,7 +99,7 @@ impl TimestampConverter {
         let ahead = i128::from(stamp) - i128::from(self.realtime);
         let at = i128::from(self.now.0) + ahead;
         let at = Nanos(u64::try_from(at).ok()?);
-        (at <= read_at && read_at.since(at) <= OLDEST_STAMP).then_some(at)
+        (at <= read_at && read_at.since(at) <= self.oldest).then_some(at)
     }
 }
 
@@ -131,6 +140,7 @@ mod tests {
         let bridge = TimestampConverter {
             now: Nanos(5_000_000_000),
             realtime: 1_700_000_000_000_000_000,
+            oldest: STEP,
         };
         let read_at = Nanos(5_000_001_000);
         let convert =
@@ -138,6 +148,21 @@ mod tests {
         assert_eq!(convert(-300), Some(Nanos(4_999_999_700)));
         assert_eq!(convert(2_000), None);
         assert_eq!(convert(-3_600_000_000_000), None);
+        assert_eq!(convert(-2_000_000_000), None);
+        // without a step the client was late
+        let late = TimestampConverter {
+            oldest: u64::MAX,
+            ..bridge
+        };
+        let stamp = 1_699_999_998_000_000_000;
+        assert_eq!(late.convert(stamp, read_at), Some(Nanos(3_000_000_000)));
+        let clock = Clock::start();
+        assert_eq!(TimestampConverter::read(&clock).oldest, u64::MAX);
+        let stepped = Clock {
+            wall: clock.wall - 10 * STEP,
+            ..clock
+        };
+        assert_eq!(TimestampConverter::read(&stepped).oldest, STEP);
         assert_eq!(convert(3_600_000_000_000), None);
     }
 }

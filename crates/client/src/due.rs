@@ -10,6 +10,10 @@ pub struct Due {
     /// The delay of the client in an open loop. It begins when the exchange is due and a
     /// connection is free, and ends when the client starts it.
     pub scheduling_error: Option<Span>,
+    /// The most that the client's lateness may add to the latency of an open loop, in nanoseconds.
+    pub late_at_most: u64,
+    /// The same without waits for a connection.
+    pub late: u64,
 }
 
 /// An exchange that starts when it is due.
@@ -19,6 +23,8 @@ impl From<Nanos> for Due {
         Due {
             at,
             scheduling_error: None,
+            late_at_most: 0,
+            late: 0,
         }
     }
 }
@@ -29,10 +35,15 @@ impl Due {
     pub fn begun(self, at: Nanos) -> Due {
         match self.scheduling_error {
             None => Due::from(at),
-            Some(error) => Due {
-                scheduling_error: Some(Span::new(error.start, at)),
-                ..self
-            },
+            Some(error) => {
+                let error = Span::new(error.start, at);
+                Due {
+                    scheduling_error: Some(error),
+                    late_at_most: self.late_at_most.max(error.nanos()),
+                    late: self.late.max(error.nanos()),
+                    ..self
+                }
+            }
         }
     }
 
@@ -41,6 +52,7 @@ impl Due {
     pub fn note(self, exchange: &mut Exchange) {
         exchange.at = self.at;
         exchange.scheduling_error = self.scheduling_error;
+        exchange.late_at_most = self.scheduling_error.map(|_| self.late_at_most);
         exchange.spans.blocked = self
             .scheduling_error
             .map(|error| Span::new(self.at, error.end));

@@ -101,7 +101,7 @@ impl RequestSpec {
             reason,
         };
         check_field("User-Agent", user_agent).map_err(|reason| wrong("User-Agent", reason))?;
-        let mut authority = address.authority();
+        let mut host = None;
         let mut given = Vec::new();
         for header in headers {
             let named = intact_ledger::redact::field_name(header);
@@ -111,7 +111,9 @@ impl RequestSpec {
             }
             if name.eq_ignore_ascii_case("host") {
                 check_authority(value).map_err(|reason| wrong(name, reason))?;
-                value.clone_into(&mut authority);
+                if host.replace(value.to_owned()).is_some() {
+                    return Err(wrong(name, "a request has one Host (RFC 9112 section 3.2)"));
+                }
             } else {
                 given.push((name.to_owned(), value.to_owned()));
             }
@@ -120,7 +122,7 @@ impl RequestSpec {
             method,
             path: address.path.clone(),
             scheme: address.scheme,
-            authority,
+            authority: host.unwrap_or_else(|| address.authority()),
             fields: given,
             connection: None,
             body: Arc::default(),
@@ -478,6 +480,17 @@ mod tests {
             let spec = RequestSpec::new(&address("http://h/"), Method::GET, "t", &headers, refuse);
             assert!(spec.is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_second_host_is_refused() {
+        let headers = ["Host: a".to_owned(), "host: b".to_owned()];
+        let of = |headers: &[String]| {
+            RequestSpec::new(&address("http://h/"), Method::GET, "t", headers, |_| None)
+        };
+        assert!(of(&headers[..1]).is_ok());
+        let error = of(&headers).unwrap_err().to_string();
+        assert!(error.contains("one Host"), "{error}");
     }
 
     #[test]

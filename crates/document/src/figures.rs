@@ -428,6 +428,16 @@ impl Latency {
         }
     }
 
+    /// Its percentiles: name, share of the exchanges up to it, reading.
+    pub fn percentiles_mut(&mut self) -> [(&'static str, f64, &mut Reading); 4] {
+        [
+            ("p50", 0.5, &mut self.p50),
+            ("p90", 0.9, &mut self.p90),
+            ("p99", 0.99, &mut self.p99),
+            ("p999", 0.999, &mut self.p999),
+        ]
+    }
+
     /// Adds its figures under this prefix: empty, or `without-setup.`.
     pub fn add_to(&self, readings: &mut Readings, prefix: &str) {
         for (name, reading) in [

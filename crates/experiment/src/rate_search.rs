@@ -30,6 +30,12 @@ kinds! {
         /// The conditions did not hold because the processors of the client's machine were busy;
         /// also not the server's limit.
         MachineLimit = "machine-limit",
+        /// What the conditions are about had no value, such as a percentile of too few requests:
+        /// they were neither met nor missed.
+        Undecided = "undecided",
+        /// The conditions did not hold while connections were opened, which may cost more than the
+        /// requests: the same step on open connections decides.
+        ColdStart = "cold-start",
     }
 }
 
@@ -45,6 +51,8 @@ kinds! {
         Machine = "machine",
         /// No higher rate was to be tried.
         Most = "most-rate",
+        /// The steps did not decide the conditions there.
+        Undecided = "undecided",
     }
 }
 
@@ -52,9 +60,10 @@ impl StepOutcome {
     /// The limit that was not the server's, if there was one.
     pub fn other_limit(self) -> Option<Ceiling> {
         match self {
-            StepOutcome::Met | StepOutcome::Missed => None,
+            StepOutcome::Met | StepOutcome::Missed | StepOutcome::ColdStart => None,
             StepOutcome::ClientLimit => Some(Ceiling::Client),
             StepOutcome::MachineLimit => Some(Ceiling::Machine),
+            StepOutcome::Undecided => Some(Ceiling::Undecided),
         }
     }
 }
@@ -66,6 +75,8 @@ pub struct SearchStep {
     pub rate: f64,
     /// Whether it is a fresh run at an end of the interval.
     pub confirms: bool,
+    /// Whether its connections are open before the first request is due.
+    pub warm: bool,
 }
 
 /// Fresh runs at one rate.
@@ -111,6 +122,10 @@ pub struct RateSearch {
     shifts: [i32; 2],
     confirms_high_next: bool,
     steps: u32,
+    /// Whether the next step repeats the last one on open connections.
+    repeats_warm: bool,
+    /// Whether such a step once met conditions that new connections missed: then all begin so.
+    is_warm: bool,
 }
 
 impl RateSearch {
@@ -128,6 +143,8 @@ impl RateSearch {
             shifts: [1, 1],
             confirms_high_next: false,
             steps: 0,
+            repeats_warm: false,
+            is_warm: false,
         }
     }
 
@@ -155,6 +172,7 @@ impl RateSearch {
         let step = |rung, confirms| SearchStep {
             rate: self.rate(rung),
             confirms,
+            warm: self.is_warm || self.repeats_warm,
         };
         if let Some(rung) = self.next {
             return Some(step(rung, false));
@@ -194,6 +212,16 @@ impl RateSearch {
     /// Takes the outcome of [`RateSearch::next`].
     pub fn record(&mut self, outcome: StepOutcome) {
         self.steps += 1;
+        let was_repeated = std::mem::take(&mut self.repeats_warm);
+        match outcome {
+            // a fresh run is at a rate that open connections missed, too
+            StepOutcome::ColdStart if !self.is_warm && self.next.is_some() => {
+                self.repeats_warm = true;
+                return;
+            }
+            StepOutcome::Met => self.is_warm |= was_repeated,
+            _ => {}
+        }
         match self.next {
             Some(rung) => self.record_search(rung, outcome),
             None => self.record_confirmation(outcome),
@@ -211,11 +239,13 @@ impl RateSearch {
         self.other_limits = 0;
         match outcome {
             StepOutcome::Met => self.low = Some(rung),
-            StepOutcome::Missed => {
-                (self.high, self.ceiling) = (Some(rung), Some(Ceiling::Missed));
-            }
-            StepOutcome::ClientLimit | StepOutcome::MachineLimit => {
-                (self.high, self.ceiling) = (Some(rung), outcome.other_limit());
+            StepOutcome::Missed
+            | StepOutcome::ColdStart
+            | StepOutcome::ClientLimit
+            | StepOutcome::MachineLimit
+            | StepOutcome::Undecided => {
+                let ceiling = outcome.other_limit().unwrap_or(Ceiling::Missed);
+                (self.high, self.ceiling) = (Some(rung), Some(ceiling));
             }
         }
         self.next = match (self.low, self.high) {
@@ -246,6 +276,10 @@ impl RateSearch {
                 }
                 return;
             }
+            // a run that decides nothing is no run against the lower end, but some of them are
+            if limit == Some(Ceiling::Undecided) && *other_limits <= 2 {
+                return;
+            }
         }
         fresh.all += 1;
         fresh.met += u32::from(outcome == StepOutcome::Met);
@@ -273,6 +307,11 @@ impl RateSearch {
             let low = self.low.filter(|rung| !self.is_bottom(*rung));
             self.low = low.map(|rung| rung - shift);
         }
+    }
+
+    /// Whether its steps begin with open connections, because new ones cost too much.
+    pub fn is_warm(&self) -> bool {
+        self.is_warm
     }
 
     /// What is known so far.
@@ -384,6 +423,59 @@ mod tests {
             up_to(480.0)(rate)
         });
         assert_eq!(found.ceiling, Some(Ceiling::Missed));
+    }
+
+    #[test]
+    fn a_step_that_decides_nothing_is_no_miss() {
+        // every third step has too few requests for its percentile
+        let mut steps = 0;
+        let (found, _) = run(terms(), |rate| {
+            steps += 1;
+            match steps % 3 {
+                0 => StepOutcome::Undecided,
+                _ => up_to(480.0)(rate),
+            }
+        });
+        let (low, high) = (found.low.unwrap(), found.high);
+        assert!(low <= 480.0 && low > 450.0, "{found:?}");
+        assert!(high.is_none_or(|high| high > 480.0), "{found:?}");
+        let (none, _) = run(terms(), |_| StepOutcome::Undecided);
+        assert_eq!((none.low, none.high), (None, None));
+        assert_eq!(none.ceiling, Some(Ceiling::Undecided));
+    }
+
+    /// As [`run`]; `outcome` also gets whether the connections were open.
+    fn run_warm(mut outcome: impl FnMut(f64, bool) -> StepOutcome) -> (RateInterval, u32) {
+        let mut search = RateSearch::new(terms());
+        while let Some(step) = search.next() {
+            search.record(outcome(step.rate, step.warm));
+        }
+        (search.found(), search.steps)
+    }
+
+    #[test]
+    fn connections_that_cost_much_are_opened_before_a_step() {
+        let (found, steps) = run_warm(|rate, warm| match (rate <= 480.0, warm) {
+            (true, true) => StepOutcome::Met,
+            (false, true) => StepOutcome::Missed,
+            // what new connections cost
+            (_, false) if rate <= 400.0 => StepOutcome::Met,
+            (_, false) => StepOutcome::ColdStart,
+        });
+        let (low, high) = (found.low.unwrap(), found.high.unwrap());
+        assert!(
+            low <= 480.0 && 480.0 < high && high / low < 1.06,
+            "{found:?}"
+        );
+        assert!(found.is_confirmed && steps < 32, "{steps}");
+        // where they cost nothing, each rate of the search that misses is run twice
+        let (found, steps) = run_warm(|rate, warm| match (rate <= 480.0, warm) {
+            (true, _) => StepOutcome::Met,
+            (false, true) => StepOutcome::Missed,
+            (false, false) => StepOutcome::ColdStart,
+        });
+        assert!(found.low.unwrap() <= 480.0 && 480.0 < found.high.unwrap());
+        assert!(found.is_confirmed && steps <= 32, "{steps}");
     }
 
     #[test]

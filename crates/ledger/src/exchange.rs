@@ -228,6 +228,11 @@ pub struct Exchange {
     /// In an open loop: from the time when the request was due and a connection was free to its
     /// start. Before this span it waited for a connection. `at` is the scheduled time.
     pub scheduling_error: Option<Span>,
+    /// In an open loop: the most, in nanoseconds, that the client's lateness may have added to the
+    /// latency: its own, and that of requests shortly before, which were sent with it. In memory
+    /// only.
+    #[serde(skip)]
+    pub late_at_most: Option<u64>,
     /// Retransmitted segments: by the client's kernel before the response; in a capture, by both
     /// sides. Absent if the kernel was not queried, as for fast responses.
     pub retransmissions: Option<u32>,

@@ -76,7 +76,9 @@ pub use producer::Producer;
 pub use reuse::{OPENED_AHEAD, Reuse, SetupWait, TOGETHER};
 pub use run::{EngineIo, Host, Rows, Run, SCHEMA, Vantage, Variant};
 pub use stack::{CodeStack, StackFrame, StackId};
-pub use tally::{Cell, ClientCounts, Connections, Group, GroupKey, OpenLoopTimes, TagCell, Tally};
+pub use tally::{
+    Cell, ClientCounts, Connections, Group, GroupKey, OpenLoopTimes, OverTime, TagCell, Tally,
+};
 pub use time::{Nanos, Span};
 
 /// For serde: a count with its default.

@@ -31,6 +31,9 @@ pub struct LoadStep {
     pub purpose: LoadPurpose,
     /// Requests that fell due a second.
     pub rate: f64,
+    /// Whether its connections were opened, and used once, before requests were due.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warm: bool,
 }
 
 /// The overload that a run applies, and what follows.

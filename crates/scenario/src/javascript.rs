@@ -92,7 +92,9 @@ fn record(text: &str, stopped: &Arc<AtomicBool>) -> Result<Definition, Problem> 
     let context = Context::full(&runtime).map_err(failed)?;
     let json = context.with(|engine| {
         let outcome = recorded(&engine, text);
-        outcome.catch(&engine).map_err(|error| problem_of(&error))
+        outcome
+            .catch(&engine)
+            .map_err(|error| problem_of(&error, text))
     });
     let json = json.map_err(|problem| explain_module(problem, text))?;
     serde_json::from_str(&json).map_err(|error| Problem::new(0, format!("the record: {error}")))
@@ -116,7 +118,7 @@ fn recorded(engine: &Ctx<'_>, text: &str) -> rquickjs::Result<String> {
 }
 
 /// The error, with the line of the innermost frame within the definition.
-fn problem_of(error: &CaughtError<'_>) -> Problem {
+fn problem_of(error: &CaughtError<'_>, text: &str) -> Problem {
     match error {
         CaughtError::Exception(exception) => {
             let words = exception.message().unwrap_or_default();
@@ -130,12 +132,38 @@ fn problem_of(error: &CaughtError<'_>) -> Problem {
             Problem::new(line_in(&stack), explain(words))
         }
         CaughtError::Value(value) => {
-            let thrown: Option<String> = value.get().ok();
-            let thrown = thrown.unwrap_or_else(|| "something that is no error".to_owned());
-            Problem::new(0, format!("the definition threw {thrown}"))
+            let thrown = thrown(value);
+            let words = format!(
+                "the definition threw {thrown}; `throw new Error(\"why\")` has a line and a reason"
+            );
+            Problem::new(line_of_throw(text), words)
         }
         // a text with a zero byte, or a result that is none
         CaughtError::Error(error) => Problem::new(0, format!("the definition: {error}")),
+    }
+}
+
+/// A value that is no error, as a person writes it.
+fn thrown(value: &Value<'_>) -> String {
+    let text = value.as_string().and_then(|text| text.to_string().ok());
+    let number = value.as_number().map(|number| number.to_string());
+    let truth = value.as_bool().map(|truth| truth.to_string());
+    let kind = || value.type_name().to_owned();
+    text.or(number).or(truth).unwrap_or_else(kind)
+}
+
+/// The line of the only `throw` in a definition, 0 where there are several: a value that is no
+/// error has no stack.
+fn line_of_throw(text: &str) -> usize {
+    let has_throw = |line: &str| {
+        let code = line.split("//").next().unwrap_or("");
+        code.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+            .any(|word| word == "throw")
+    };
+    let mut lines = text.lines().enumerate().filter(|(_, line)| has_throw(line));
+    match (lines.next(), lines.next()) {
+        (Some((nth, _)), None) => nth + 1,
+        _ => 0,
     }
 }
 

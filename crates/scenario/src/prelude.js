@@ -188,6 +188,7 @@
     },
     setArrivalPhases(phases) {
       if (!Array.isArray(phases)) fail("setArrivalPhases: an array of { duration, rate } is needed");
+      if (phases.length === 0) fail("setArrivalPhases: a list without a phase has no arrivals; leave the call out to have -c clients all the time");
       record.phases = phases.map(phase);
     },
     setSessionWeights(all) {

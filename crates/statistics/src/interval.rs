@@ -46,6 +46,14 @@ impl Interval {
         }
     }
 
+    /// How many times the rounds would show a difference of this size, if it is there; absent
+    /// where it is shown, and where none would.
+    pub fn times_needed(&self) -> Option<f64> {
+        let reach = (self.high - self.low) / 2.0;
+        let times = (reach / self.value.abs()).powi(2);
+        (self.covers(0.0) && times.is_finite()).then_some(times)
+    }
+
     /// Whether zero lies outside: only then has a difference been shown.
     pub fn excludes_zero(&self) -> bool {
         !self.covers(0.0)

@@ -13,6 +13,7 @@ mod means;
 mod mixture;
 mod modes;
 mod paired;
+mod quantile;
 mod special;
 mod splits;
 mod student;
@@ -25,6 +26,10 @@ pub use interval::{Interval, NoInterval};
 pub use means::{difference_of_means, mean};
 pub use mixture::{Mixture, MixturePart};
 pub use modes::{Bucket, two_modes};
-pub use paired::{MIN_ROUNDS, PairedDifference, paired_difference, paired_share_saved};
+pub use paired::{
+    MIN_ROUNDS, PairedDifference, paired_difference, paired_share_saved, typical_difference,
+    typical_round, typical_share_saved,
+};
+pub use quantile::{QuantileInterval, RoundValues, quantile_interval};
 pub use student::student_quantile;
 pub use tiers::{Explained, PhaseSeries, Tier, Tiers, explaining_phase, tiers};

@@ -22,13 +22,90 @@ enum Scale {
     ShareSaved,
 }
 
+/// The part of the rounds, one in this many rounded up, that is left out at either end where one
+/// slow round is not to decide.
+const TRIMMED: usize = 10;
+
+/// How a figure of a round stands for all rounds.
+#[derive(Clone, Copy, PartialEq)]
+enum Centre {
+    /// The mean.
+    Mean,
+    /// The mean without the rounds at either end.
+    Trimmed,
+}
+
+/// The centre of some values, and what each adds to its error (its influence).
+struct Centred {
+    centre: f64,
+    influence: Vec<f64>,
+}
+
+impl Centred {
+    fn minus(&self, other: &Centred) -> Centred {
+        let both = self.influence.iter().zip(&other.influence);
+        Centred {
+            centre: self.centre - other.centre,
+            influence: both.map(|(ours, theirs)| ours - theirs).collect(),
+        }
+    }
+}
+
+impl Centre {
+    /// Rounds that are left out at each end.
+    fn left_out(self, rounds: usize) -> usize {
+        match self {
+            Centre::Trimmed if rounds > 2 => rounds.div_ceil(TRIMMED),
+            _ => 0,
+        }
+    }
+
+    /// Of the values, which are not empty. A trimmed mean varies as the mean of values of which
+    /// those at the ends are moved to the last one that is kept (Tukey and McLaughlin 1963).
+    fn of(self, values: &[f64]) -> Centred {
+        let out = self.left_out(values.len());
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let kept = &sorted[out..sorted.len() - out];
+        let (least, most) = (kept[0], kept[kept.len() - 1]);
+        // around one of the values, so that values that are all alike have no spread at all
+        let origin = match self {
+            Centre::Mean => values[0],
+            Centre::Trimmed => least,
+        };
+        let mean = |of: &mut dyn Iterator<Item = f64>, count: usize| {
+            origin + of.map(|value| value - origin).sum::<f64>() / count as f64
+        };
+        let moved = values.iter().map(|value| value.clamp(least, most));
+        let moved: Vec<f64> = moved.collect();
+        let middle = mean(&mut moved.iter().copied(), moved.len());
+        let centre = match self {
+            Centre::Mean => middle,
+            Centre::Trimmed => mean(&mut kept.iter().copied(), kept.len()),
+        };
+        let part = kept.len() as f64 / values.len() as f64;
+        let influence = moved.iter().map(|value| (value - middle) / part);
+        Centred {
+            centre,
+            influence: influence.collect(),
+        }
+    }
+}
+
+/// The figure of a typical round: the mean without the rounds at either end, so that one slow round
+/// does not decide; absent without a value.
+pub fn typical_round(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| Centre::Trimmed.of(values).centre)
+}
+
 /// A baseline `a` compared with `b` over the same rounds; positive means that `b` is smaller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PairedDifference {
-    /// Mean of `a - b`.
+    /// Mean of `a - b`, or trimmed mean.
     mean: f64,
     standard_error: f64,
     share: Option<ShareSaved>,
+    /// Rounds that count.
     rounds: usize,
 }
 
@@ -46,16 +123,14 @@ struct ShareSaved {
 }
 
 impl ShareSaved {
-    fn new(a: &[f64], differences: &[f64]) -> ShareSaved {
+    fn new(a: &[f64], differences: &Centred, centre: Centre) -> ShareSaved {
         let n = a.len() as f64;
-        let mean =
-            |values: &[f64]| values[0] + values.iter().map(|x| x - values[0]).sum::<f64>() / n;
-        let baseline = mean(a);
-        let value = mean(differences) / baseline;
-        let relative: Vec<(f64, f64)> = a
-            .iter()
-            .zip(differences)
-            .map(|(a, d)| ((d - value * a) / baseline, (a - baseline) / baseline))
+        let a = centre.of(a);
+        let baseline = a.centre;
+        let value = differences.centre / baseline;
+        let both = a.influence.iter().zip(&differences.influence);
+        let relative: Vec<(f64, f64)> = both
+            .map(|(a, d)| ((d - value * a) / baseline, a / baseline))
             .collect();
         let over_rounds = |product: fn(&(f64, f64)) -> f64| {
             relative.iter().map(product).sum::<f64>() / (n - 1.0) / n
@@ -79,7 +154,8 @@ impl ShareSaved {
         let [low, high] = [middle - reach, middle + reach].map(|end| self.value + end / rest);
         let is_bounded = rest > 0.0 && low.is_finite() && high.is_finite();
         let (low, high) = match is_bounded {
-            true => (low.min(self.value), high.max(self.value)),
+            // both times are positive, so that at most all of it is saved
+            true => (low.min(self.value), high.max(self.value).min(1.0)),
             false => (f64::NEG_INFINITY, f64::INFINITY),
         };
         Interval {
@@ -133,17 +209,31 @@ impl PairedDifference {
 ///
 /// Refuses unequal or fewer than [`MIN_ROUNDS`] rounds and values that are no numbers.
 pub fn paired_difference(a: &[f64], b: &[f64]) -> Result<PairedDifference, NoInterval> {
-    compare(a, b, Scale::Difference)
+    compare(a, b, (Scale::Difference, Centre::Mean))
+}
+
+/// The same of typical rounds: without those at either end, so that one slow round does not decide.
+pub fn typical_difference(a: &[f64], b: &[f64]) -> Result<PairedDifference, NoInterval> {
+    compare(a, b, (Scale::Difference, Centre::Trimmed))
+}
+
+/// [`paired_share_saved`] of typical rounds.
+pub fn typical_share_saved(a: &[f64], b: &[f64]) -> Result<PairedDifference, NoInterval> {
+    compare(a, b, (Scale::ShareSaved, Centre::Trimmed))
 }
 
 /// Compares one statistic per round: the share `(a - b) / a` that `b` saves, of the means over
 /// rounds, so that it is the quotient of the [`paired_difference`] and the mean of `a`. Refuses
 /// what [`paired_difference`] refuses, and values of zero or less.
 pub fn paired_share_saved(a: &[f64], b: &[f64]) -> Result<PairedDifference, NoInterval> {
-    compare(a, b, Scale::ShareSaved)
+    compare(a, b, (Scale::ShareSaved, Centre::Mean))
 }
 
-fn compare(a: &[f64], b: &[f64], scale: Scale) -> Result<PairedDifference, NoInterval> {
+fn compare(
+    a: &[f64],
+    b: &[f64],
+    (scale, centre): (Scale, Centre),
+) -> Result<PairedDifference, NoInterval> {
     if a.len() != b.len() {
         return Err(NoInterval::UnequalRounds {
             a: a.len(),
@@ -167,18 +257,18 @@ fn compare(a: &[f64], b: &[f64], scale: Scale) -> Result<PairedDifference, NoInt
         }
         differences.push(a - b);
     }
-    let rounds = differences.len();
-    let n = rounds as f64;
-    // around the first value, so that rounds that all differ alike have a spread of exactly zero
-    let origin = differences[0];
-    let mean = origin + differences.iter().map(|d| d - origin).sum::<f64>() / n;
-    let squares: f64 = differences.iter().map(|d| (d - mean) * (d - mean)).sum();
-    let standard_error = (squares / (n - 1.0) / n).sqrt();
+    let n = differences.len() as f64;
+    // the difference of what is typical of each, so that it agrees with both
+    let difference = match centre {
+        Centre::Mean => centre.of(&differences),
+        Centre::Trimmed => centre.of(a).minus(&centre.of(b)),
+    };
+    let squares: f64 = difference.influence.iter().map(|one| one * one).sum();
     Ok(PairedDifference {
-        mean,
-        standard_error,
-        share: (scale == Scale::ShareSaved).then(|| ShareSaved::new(a, &differences)),
-        rounds,
+        mean: difference.centre,
+        standard_error: (squares / (n - 1.0) / n).sqrt(),
+        share: (scale == Scale::ShareSaved).then(|| ShareSaved::new(a, &difference, centre)),
+        rounds: differences.len() - 2 * centre.left_out(differences.len()),
     })
 }
 
@@ -202,6 +292,37 @@ mod tests {
             "{interval:?}"
         );
         assert!((compared.p_value() - 0.002_833).abs() < 1e-6);
+    }
+
+    #[test]
+    fn one_slow_round_does_not_decide_what_is_typical() {
+        let mut a: Vec<f64> = (0..20).map(|round| 90.0 + f64::from(round % 5)).collect();
+        let b: Vec<f64> = a.iter().rev().map(|a| a - 30.0).collect();
+        a[7] = 4_000.0;
+        assert!(
+            !paired_difference(&a, &b)
+                .unwrap()
+                .interval()
+                .excludes_zero()
+        );
+        let typical = typical_difference(&a, &b).unwrap().interval();
+        assert!(typical.low > 25.0 && typical.high < 35.0, "{typical:?}");
+        let share = typical_share_saved(&a, &b).unwrap().interval();
+        assert!(share.low > 0.28 && share.high < 0.38, "{share:?}");
+        assert!((typical_round(&a).unwrap() - 92.0).abs() < 0.5);
+        assert_eq!(typical_round(&[3.0, 5.0]), Some(4.0));
+        assert_eq!(typical_round(&[]), None);
+    }
+
+    #[test]
+    fn a_difference_that_is_not_shown_says_how_many_rounds_would_show_it() {
+        let a: Vec<f64> = (0..20).map(|round| 10.0 + f64::from(round % 2)).collect();
+        let b: Vec<f64> = (0..20).map(|round| 9.9 + f64::from(round / 10)).collect();
+        let compared = paired_difference(&a, &b).unwrap();
+        let times = compared.interval().times_needed().unwrap();
+        assert!(times > 1.0, "{times}");
+        let shown = paired_difference(&a, &[1.0; 20]).unwrap();
+        assert_eq!(shown.interval().times_needed(), None);
     }
 
     #[test]
@@ -271,7 +392,12 @@ mod tests {
             pairs in prop::collection::vec((any::<f64>(), any::<f64>()), 0..30)
         ) {
             let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
-            let tried = [paired_difference(&a, &b), paired_share_saved(&a, &b)];
+            let tried = [
+                paired_difference(&a, &b),
+                paired_share_saved(&a, &b),
+                typical_difference(&a, &b),
+                typical_share_saved(&a, &b),
+            ];
             for compared in tried.into_iter().flatten() {
                 let interval = compared.interval();
                 prop_assert!(interval.low <= interval.value && interval.value <= interval.high);

@@ -11,6 +11,9 @@ use std::sync::Arc;
 pub(crate) struct PendingExchange {
     pub(crate) due: Due,
     pub(crate) warmup: bool,
+    /// How long the thread had waited for a processor when the dial began; absent in a closed
+    /// loop, and where that is not known.
+    pub(crate) waited: Option<u64>,
 }
 
 /// What a slot is doing.
@@ -71,6 +74,8 @@ pub(crate) struct Slot {
     pub(crate) is_free: bool,
     /// Since when it could take one: the arrival of the response that made room.
     pub(crate) free_since: Nanos,
+    /// The most that the client's lateness may have added to its last request, in nanoseconds.
+    pub(crate) late: u64,
     /// When the pause after its last response began.
     pub(crate) pauses_since: Option<Nanos>,
     /// Events in a row on its connection that moved nothing.
@@ -95,6 +100,7 @@ impl Slot {
             is_opening: false,
             is_free: false,
             free_since: Nanos(0),
+            late: 0,
             pauses_since: None,
             idle_turns: 0,
             timer: None,

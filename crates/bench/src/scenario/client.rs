@@ -68,6 +68,8 @@ impl Client {
             Next::At(at) => Due {
                 at,
                 scheduling_error: Some(Span::new(at, now.max(at))),
+                late_at_most: now.since(at),
+                late: now.since(at),
             },
         }
     }
@@ -144,6 +146,7 @@ impl Clients {
             warmup: false,
             opens: true,
             free_since: now,
+            late_before: 0,
         };
         self.limits.next(now, opens)
     }

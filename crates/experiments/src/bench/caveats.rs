@@ -2,6 +2,7 @@
 //! reader can act on.
 
 use super::machine::SERVER_UNKNOWN;
+use super::remedies::early_data_unused;
 use super::saturation::{Saturation, slowdown};
 use super::variant::VariantFacts;
 use intact_ledger::Caveat;
@@ -29,7 +30,7 @@ type Rule = (
     &'static str,
 );
 
-const RULES: [Rule; 15] = [
+const RULES: [Rule; 16] = [
     (
         "client-saturated",
         |variant| is(variant, Saturation::Client).filter(|_| variant.client_is_busy()),
@@ -85,11 +86,13 @@ const RULES: [Rule; 15] = [
         "client-late",
         |variant| {
             let open = variant.open_loop.as_ref()?;
-            let share = open.scheduling_error_share?;
+            let late = &open.scheduling_error_ms;
+            let late = late.p99.value().or(late.max.value())?;
+            let percentiles = open.late_percentiles.join(", ");
             open.client_is_late()
-                .then(|| format!("{} of the latency", whole_percent(share)))
+                .then(|| format!("{} late at p99; {percentiles}", time(late)))
         },
-        "requests started late although a connection was free, because the client was busy (--threads, or a lower --rate)",
+        "requests started late although a connection was free: these percentiles have the client's lateness in their upper end, and not in their lower one (--threads, a lower --rate, or a less busy machine)",
     ),
     (
         "client-behind-schedule",
@@ -137,6 +140,11 @@ const RULES: [Rule; 15] = [
         "limit-unreached",
         |variant| variant.unreached_limit.clone(),
         "no connection got that far in a round, so the setting had no effect (raise -n or -z, or lower --rounds)",
+    ),
+    (
+        "early-data-unused",
+        |variant| early_data_unused(variant).map(str::to_owned),
+        "no request was early data (0-RTT) that the server accepted, so --early-data had no effect",
     ),
     (
         "streams-refused",

@@ -6,7 +6,9 @@ use super::variant::{RoundFigures, VariantFacts};
 use intact_document::grouping::grouped;
 use intact_document::population::Population;
 use intact_ledger::{Cell, Histogram, RoundSockets, Run, Tally};
-use intact_statistics::{ChangePoint, Interval, change_point, mean, paired_difference};
+use intact_statistics::{
+    ChangePoint, Interval, change_point, mean, paired_difference, typical_difference,
+};
 use intact_traffic::DestinationKey;
 use intact_traffic::timeline::{Timeline, TimelineGroup};
 use serde::Serialize;
@@ -178,7 +180,7 @@ fn level(variant: &VariantFacts) -> Level {
     let rounds: Vec<f64> = rounds.filter_map(|round| round.typical_ms).collect();
     Level {
         name: variant.name.clone(),
-        typical_ms: around_mean(&rounds),
+        typical_ms: around_typical(&rounds),
         change: change_point(&rounds, f64::ln).filter(|change| change.p_value <= LEVEL),
     }
 }
@@ -186,9 +188,15 @@ fn level(variant: &VariantFacts) -> Level {
 /// The t interval of a mean over rounds: a difference to nothing.
 fn around_mean(values: &[f64]) -> Option<Interval> {
     let nothing = vec![0.0; values.len()];
-    paired_difference(values, &nothing)
-        .ok()
-        .map(|comparison| comparison.interval())
+    let compared = paired_difference(values, &nothing).ok();
+    compared.map(|compared| compared.interval())
+}
+
+/// The same of the typical latency.
+fn around_typical(values: &[f64]) -> Option<Interval> {
+    let nothing = vec![0.0; values.len()];
+    let compared = typical_difference(values, &nothing).ok();
+    compared.map(|compared| compared.interval())
 }
 
 fn sweeps(run: &Run, variants: &[VariantFacts]) -> Vec<Sweep> {
@@ -227,9 +235,9 @@ fn point(variant: &VariantFacts) -> Option<SweepPoint> {
         interval: around_mean(&seconds),
         // as in the table: all requests in all the time
         rate_per_s: (variant.rate_per_s.value()).unwrap_or_else(|| 1000.0 / mean),
-        typical_ms: variant.typical_ms.value(),
-        typical_interval: around_mean(&typical),
-        p99_ms: variant.latency_ms.p99.value(),
+        typical_ms: variant.typical_ms.best(),
+        typical_interval: around_typical(&typical),
+        p99_ms: variant.latency_ms.p99.best(),
         client_cpu_us: variant.cpu_us_per_request.value(),
         server_cpu_us: variant.server_cpu_us_per_request.value(),
         sockets: variant.sockets,

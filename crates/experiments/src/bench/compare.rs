@@ -13,6 +13,9 @@ use intact_units::plural::counted;
 /// Variants without a comparison that have a sentence.
 const UNCOMPARED: usize = 3;
 
+/// The most rounds that are worth a proposal.
+const MOST_ROUNDS: f64 = 1_000.0;
+
 /// What makes a comparison: axis, and the indices of `a` and `b`.
 struct Partners {
     axis: Option<String>,
@@ -105,7 +108,7 @@ fn pair<'a>(
     variants: &'a [VariantFacts],
 ) -> Option<Pair<'a>> {
     let (a, b) = (&variants[partners.a], &variants[partners.b]);
-    if a.no_success.or(b.no_success).is_some() {
+    if a.no_success.or(b.no_success).is_some() || a.may_be_late() || b.may_be_late() {
         return None;
     }
     let by_round = |one: &VariantFacts| -> ByRound {
@@ -205,19 +208,24 @@ pub(super) fn claims(
 
 /// What a variant did that is compared with none.
 fn uncompared(variant: &VariantFacts) -> Option<String> {
-    let (rate, typical) = (variant.rate_per_s.value()?, variant.typical_ms.value()?);
+    let (rate, typical) = (variant.rate_per_s.value()?, &variant.typical_ms);
+    if typical.is_unknown() {
+        return None;
+    }
     let due = variant.open_loop.as_ref();
     let due = due.and_then(|open| open.requested_per_s);
     let due = due.map_or_else(String::new, |due| format!(" of {}", per_second(due)));
-    let who = variant
-        .saturation
-        .map_or_else(String::new, |side| format!("; {}", side.words()));
+    let late = variant.may_be_late();
+    let late = late.then(|| "our client was late, so which it is cannot be known".to_owned());
+    let side = variant.saturation.map(|side| side.words().to_owned());
+    let who = late.into_iter().chain(side).map(|who| format!("; {who}"));
+    let who: String = who.collect();
     Some(format!(
         "{} at -c {}: {}{due} requests/s, a typical request takes {}{who}",
         variant.name,
         variant.concurrency,
         per_second(rate),
-        time(typical),
+        typical.shown(time),
     ))
 }
 
@@ -273,12 +281,34 @@ fn place_of(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
     }
 }
 
-/// That nothing is known of keep-alive, where no request used it.
+/// Why the setting that a comparison is about never acted, if it did not. Of keep-alive see
+/// [`without_reuse`].
+pub(super) fn did_not_act(
+    compared: &TimeDifference,
+    variants: &[VariantFacts],
+) -> Option<&'static str> {
+    let axis = compared
+        .axis
+        .as_deref()
+        .filter(|axis| *axis != "keepalive")?;
+    let inactive = remedies::inactive(&variants[compared.indices.1]);
+    let mut inactive = inactive.into_iter().filter(|(one, _)| *one == axis);
+    inactive.next().map(|(_, why)| why)
+}
+
+/// That nothing is known of a setting that never acted, as keep-alive where no request used it.
 fn unknown_saving(
     run: &Run,
     variants: &[VariantFacts],
     compared: &TimeDifference,
 ) -> Option<String> {
+    if let Some(why) = did_not_act(compared, variants) {
+        return Some(format!(
+            "{}{why}: what {} saves here is unknown",
+            place_of(run, variants, compared),
+            setting(run, variants, compared)
+        ));
+    }
     let kept = without_reuse(compared, variants)?;
     Some(format!(
         "{}no request of {} reused a connection: what keep-alive saves here is unknown",
@@ -290,7 +320,7 @@ fn unknown_saving(
 fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> String {
     let (of_a, of_b) = compared.indices;
     let (a, b) = (&variants[of_a], &variants[of_b]);
-    let what = setting(run, compared);
+    let what = setting(run, variants, compared);
     let place = place_of(run, variants, compared);
     let rates = a.rate_per_s.value().zip(b.rate_per_s.value());
     if let (true, Some((of_a, of_b))) = (is_about_load(compared), rates) {
@@ -317,13 +347,18 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
         );
     };
     if !differs {
+        let rounds = b.rounds.len() as u64;
         return format!(
-            "{place}{what} makes no difference that {} rounds could show: {} instead of {} per request, the difference lies between {} and {}{throughput}",
-            b.rounds.len(),
-            time(compared.b_ms),
-            time(compared.a_ms),
+            "{place}{} not decide: {what} saves between {} and {}, {} instead of {} per request{}{throughput}",
+            match rounds {
+                1 => "1 round does".to_owned(),
+                rounds => format!("{} do", counted(rounds, "round")),
+            },
             signed_time(saved.low),
             signed_time(saved.high),
+            time(compared.b_ms),
+            time(compared.a_ms),
+            rounds_needed(saved, rounds),
         );
     }
     let share = compared.saved_share.map_or(String::new(), shown_share);
@@ -342,10 +377,24 @@ fn sentence(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
     }
 }
 
+/// How many rounds would show a difference of the size that was seen.
+fn rounds_needed(saved: Interval, rounds: u64) -> String {
+    let needed = saved.times_needed().map(|times| times * rounds as f64);
+    match needed.map(|needed| (needed / 10.0).ceil() * 10.0) {
+        Some(needed) if needed <= MOST_ROUNDS => {
+            format!("; --rounds {needed} would, if it is there")
+        }
+        _ => format!(
+            "; even {MOST_ROUNDS} rounds would hardly, so it makes no difference that matters here"
+        ),
+    }
+}
+
 /// The setting that a comparison is about, such as `keep-alive` or `http=2 instead of 1.1`.
-pub(super) fn setting(run: &Run, compared: &TimeDifference) -> String {
+pub(super) fn setting(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> String {
     let Some(axis) = compared.axis.as_deref() else {
-        return remedies::names(run, compared.indices);
+        let inactive = remedies::inactive(&variants[compared.indices.1]);
+        return remedies::names(run, compared.indices, &inactive);
     };
     let value = |index: usize| {
         let axes = &run.variants[index].axes;
@@ -417,6 +466,11 @@ fn shown_share(share: Interval) -> String {
         true => (-share.value, -share.high, -share.low),
         false => (share.value, share.low, share.high),
     };
+    // a share beyond all of it is no part of it
+    if share.value < 0.0 && high > 1.0 {
+        let [value, low, high] = [value, low, high].map(|more| 1.0 + more);
+        return format!(" ({value:.1} times as long, {low:.1} to {high:.1})");
+    }
     let [value, low, high] = [value, low, high].map(whole_percent);
     format!(" ({value}, {low} to {high})")
 }
@@ -455,6 +509,8 @@ mod tests {
         assert_eq!(shown, " (66 %, 64 % to 68 %)");
         let slower = shown_share(interval(-0.2, -0.3, -0.1));
         assert_eq!(slower, " (20 %, 10 % to 30 %)");
+        let much = shown_share(interval(-2.0, -3.1, -0.9));
+        assert_eq!(much, " (3.0 times as long, 1.9 to 4.1)");
         let wide = shown_share(interval(0.65, -0.03, 0.79));
         assert_eq!(wide, " (65 %, -3.0 % to 79 %)");
     }

@@ -2,7 +2,8 @@
 //! many variants. Must not compare.
 
 use super::compare::{
-    by_weight, is_about_load, keep_widest_loads, other_settings, setting, without_reuse,
+    by_weight, did_not_act, is_about_load, keep_widest_loads, other_settings, setting,
+    without_reuse,
 };
 use super::remedies;
 use super::variant::VariantFacts;
@@ -57,6 +58,8 @@ pub enum EffectResult {
     NotShown,
     /// No request reused a connection, so that keep-alive could not act.
     NothingReused,
+    /// It never acted, as early data that no server accepted.
+    NothingActed,
 }
 
 /// The effects of more comparisons than have a sentence: those that were shown first, the largest
@@ -88,7 +91,9 @@ fn order(mut effects: Vec<Effect>) -> Vec<Effect> {
     effects.sort_by(|a, b| {
         let by_result = a.result.cmp(&b.result);
         by_result.then_with(|| match a.result {
-            EffectResult::NotShown | EffectResult::NothingReused => a.setting.cmp(&b.setting),
+            EffectResult::NotShown | EffectResult::NothingReused | EffectResult::NothingActed => {
+                a.setting.cmp(&b.setting)
+            }
             _ => share(b).abs().total_cmp(&share(a).abs()),
         })
     });
@@ -103,11 +108,12 @@ fn effect(run: &Run, variants: &[VariantFacts], one: &TimeDifference) -> Effect 
     at.insert(0, concurrency);
     let result = match without_reuse(one, variants) {
         Some(_) => EffectResult::NothingReused,
+        None if did_not_act(one, variants).is_some() => EffectResult::NothingActed,
         None => EffectResult::of(one),
     };
     Effect {
         at: at.join(" "),
-        ..Effect::new(setting(run, one), result, one)
+        ..Effect::new(setting(run, variants, one), result, one)
     }
 }
 

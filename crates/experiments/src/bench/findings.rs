@@ -12,7 +12,7 @@ use intact_document::statement::{
     Statement, Value, connections, counts, nanos, requests, statement,
 };
 use intact_document::{Claim, ClaimKind};
-use intact_ledger::{Cell, EndedBy, Exchange, Failure, Reuse, Run, Tally};
+use intact_ledger::{Cell, EndedBy, Exchange, Failure, Protocol, Reuse, Run, Tally};
 use intact_traffic::rules::{OF_ERRORS, WHY_RESET};
 use intact_units::number::{count, whole_percent};
 use intact_units::plural::counted;
@@ -230,25 +230,17 @@ fn bytes_after_response(variant: &VariantFacts) -> Option<Finding> {
     Some(found.fix(BODY_LENGTH))
 }
 
-/// What the connections cost that our client or the server did not keep: in milliseconds, and as
-/// a share of the time of all requests. Each costs its setup, or more where a first request also
-/// takes longer after it.
+/// What the connections cost that our client or the server did not keep: the setup that measured
+/// requests waited for, in milliseconds, and as a share of the time of these requests.
 fn cost_in_vain(variant: &VariantFacts) -> (Option<f64>, Option<f64>) {
     let connections = &variant.counted.connections;
-    let in_vain = connections.opened.saturating_sub(connections.least()) as f64;
-    let mean_of = |name| {
-        let mut modes = variant.modes.iter();
-        modes
-            .find(|mode| mode.name == name)
-            .map(|mode| mode.mean_ms)
+    let in_vain = connections.opened.saturating_sub(connections.least());
+    let Some(waited) = &variant.setup_waited else {
+        return (None, None);
     };
-    let longer = mean_of("fresh").zip(mean_of("reused"));
-    let longer = longer.map_or(0.0, |(fresh, reused)| fresh - reused);
-    let cost = variant.setup_ms.map(|setup| setup.max(longer) * in_vain);
-    let mean = variant.latency_ms.mean.value();
-    let total = mean.map(|mean| mean * variant.counted.requests.ok as f64);
-    let share = cost.zip(total.filter(|total| *total > 0.0));
-    (cost, share.map(|(cost, total)| cost / total))
+    let part = (in_vain as f64 / waited.requests.max(1) as f64).min(1.0);
+    let cost = waited.ms * part;
+    (Some(cost), Some(cost / waited.of_ms))
 }
 
 /// Requests that failed, measured or warm-up.
@@ -340,6 +332,10 @@ pub(crate) fn not_2xx(
 
 /// At this rate of connections that we close first a real network would run out of ports.
 fn ports(variant: &VariantFacts, run: &Run) -> Option<Finding> {
+    // QUIC has no TIME_WAIT, and its connections can share a port
+    if variant.http == Protocol::Http3.as_str() {
+        return None;
+    }
     // those that every round must end are not churn, however short the round
     let connections = &variant.counted.connections;
     let ours = connections.ended(EndedBy::Client) + connections.ended(EndedBy::ExcessBytes);

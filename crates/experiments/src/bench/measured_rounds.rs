@@ -2,11 +2,15 @@
 //! the axes.
 
 use super::machine::MachineFacts;
+use super::measured_latency::{RoundRequests, bounded_by_lateness};
 use super::variant::{RoundFigures, Warmup};
 use crate::traffic;
 use intact_document::figures::{Connections, Latency, NANOS_PER_MS, Requests, add_counts};
-use intact_ledger::{Cell, Failure, Group, MachineUse, Outcome, Round, RoundSockets, Tally};
-use intact_statistics::mean;
+use intact_ledger::{
+    Cell, Failure, Group, Histogram, MachineUse, Outcome, Round, RoundSockets, Tally,
+};
+use intact_reading::{Reading, Why};
+use intact_statistics::typical_round;
 
 /// The sums over the rounds of a variant.
 #[derive(Default)]
@@ -14,6 +18,8 @@ pub(super) struct MeasuredRounds {
     /// Everything but the preflight.
     pub(super) all: Cell,
     pub(super) rounds: Vec<RoundFigures>,
+    /// The complete requests of each of them that had one, in their order.
+    pub(super) requests_of: Vec<RoundRequests>,
     pub(super) warmup: Warmup,
     /// Time measured, in nanoseconds.
     nanos: u64,
@@ -43,13 +49,14 @@ impl MeasuredRounds {
             server_cpu: Some(0),
             ..MeasuredRounds::default()
         };
-        for cell in tally.of_variant(index) {
+        let mut cells: Vec<&Cell> = tally.of_variant(index).collect();
+        cells.sort_by_key(|cell| cell.round);
+        for cell in cells {
             sums.add_warmup(cell);
             if let Some(round) = cell.round.filter(|&round| round > 0) {
                 sums.add_round(round, cell);
             }
         }
-        sums.rounds.sort_by_key(|figures| figures.round);
         let first_ones = sums.all.merged(|key| key.warmup && key.outcome.is_ok());
         if let Some(waits) = first_ones.map(|group| Latency::of(&group.without_setup)) {
             (sums.warmup.mean_ms, sums.warmup.max_ms) = (waits.mean.value(), waits.max.value());
@@ -99,8 +106,16 @@ impl MeasuredRounds {
                 (sum, more) => sum.zip(more).map(|(sum, more)| sum.and(more)),
             };
             self.sockets = self.sockets.or(bounds.sockets);
-            let figures = round_figures(round, cell, bounds);
+            let ok = cell.merged(|key| !key.warmup && key.outcome.is_ok());
+            let figures = round_figures(round, cell, bounds, ok.as_ref());
             self.rounds.push(figures);
+            let unfinished = timeouts(cell);
+            let is_step = bounds.load.is_some();
+            self.requests_of.extend(ok.map(|ok| RoundRequests {
+                ok,
+                unfinished,
+                is_step,
+            }));
         }
     }
 
@@ -142,14 +157,16 @@ impl MeasuredRounds {
         warmup.map(Group::count).sum()
     }
 
-    /// The typical latency: the mean over the rounds, in milliseconds.
-    pub(super) fn typical_ms(&self) -> Option<f64> {
-        let rounds = self.rounds.iter();
-        mean(
-            &rounds
-                .filter_map(|one| one.typical_ms)
-                .collect::<Vec<f64>>(),
-        )
+    /// The typical latency: that of a typical round, in milliseconds.
+    pub(super) fn typical_ms(&self) -> Reading {
+        let over_rounds = |of: fn(&RoundFigures) -> Option<f64>| {
+            let rounds = self.rounds.iter();
+            typical_round(&rounds.filter_map(of).collect::<Vec<f64>>())
+        };
+        match over_rounds(|one| one.typical_ms) {
+            Some(value) => bounded_by_lateness(value, over_rounds(|one| one.typical_on_time_ms)),
+            None => Reading::unknown(Why::NothingHappened),
+        }
     }
 
     /// Time measured, in seconds.
@@ -196,16 +213,16 @@ fn per_second(count: u64, nanos: u64) -> Option<f64> {
 }
 
 /// A round without bounds was cut off and has no figures.
-fn round_figures(round: u32, cell: &Cell, bounds: &Round) -> RoundFigures {
-    let ok = cell.merged(|key| !key.warmup && key.outcome.is_ok());
-    let latency = ok.as_ref().map(|group| Latency::of(&group.latency));
+fn round_figures(round: u32, cell: &Cell, bounds: &Round, ok: Option<&Group>) -> RoundFigures {
+    let latency = ok.map(|group| Latency::of(&group.latency));
     let latency = latency.unwrap_or_default();
-    let requests = ok.as_ref().map_or(0, Group::count);
+    let requests = ok.map_or(0, Group::count);
     let all = cell.merged(|key| !key.warmup).map_or(0, |all| all.count());
     RoundFigures {
         round,
         requests,
-        typical_ms: typical(cell).map(|nanos| nanos / NANOS_PER_MS),
+        typical_ms: typical(cell, |group| Some(&group.latency)).map(|nanos| nanos / NANOS_PER_MS),
+        typical_on_time_ms: typical(cell, on_time).map(|nanos| nanos / NANOS_PER_MS),
         mean_ms: latency.mean.value(),
         p50_ms: latency.p50.value(),
         p99_ms: latency.p99.value(),
@@ -222,10 +239,15 @@ fn timeouts(cell: &Cell) -> u64 {
     late.map(Group::count).sum()
 }
 
+/// The latency without the client's lateness; absent in a closed loop.
+fn on_time(group: &Group) -> Option<&Histogram> {
+    group.open_loop.as_ref().map(|times| &times.on_time)
+}
+
 /// The typical latency of a round in nanoseconds: the medians of its fresh and of its reused
-/// requests, weighted by their numbers. One slow request does not move it, and the requests that
-/// waited for a connection count as what they are.
-fn typical(cell: &Cell) -> Option<f64> {
+/// requests, weighted by their numbers; in an open loop the median of all. One slow request does
+/// not move it, and the requests that waited for a connection count as what they are.
+fn typical(cell: &Cell, of: fn(&Group) -> Option<&Histogram>) -> Option<f64> {
     let measured = |group: &&Group| !group.key.warmup && group.key.outcome.is_ok();
     let groups = || cell.groups.iter().filter(measured);
     let requests: u64 = groups().map(Group::count).sum();
@@ -233,12 +255,15 @@ fn typical(cell: &Cell) -> Option<f64> {
         .bounds
         .as_ref()
         .is_some_and(|one| one.schedule.is_some());
-    // in an open loop the median is unknown if as many requests were not over in time
-    if is_open && timeouts(cell) >= requests {
-        return None;
+    if is_open {
+        // new connections are a result of its queues, and no second kind of requests. The median
+        // is unknown if as many were not over in time
+        let ok = cell.merged(|key| !key.warmup && key.outcome.is_ok())?;
+        return (timeouts(cell) < requests).then(|| of(&ok)?.median())?;
     }
-    let medians = groups().filter_map(|group| Some(group.latency.median()? * group.count() as f64));
-    (requests > 0).then(|| medians.sum::<f64>() / requests as f64)
+    let medians = groups().map(|group| Some(of(group)?.median()? * group.count() as f64));
+    let sum: f64 = medians.sum::<Option<f64>>()?;
+    (requests > 0).then(|| sum / requests as f64)
 }
 
 #[cfg(test)]
@@ -262,6 +287,7 @@ mod tests {
         for _ in 0..2 {
             cell.exchange(&exchange(Reuse::Fresh, 60));
         }
+        let typical = |cell: &Cell| typical(cell, |group| Some(&group.latency));
         let of = |cell: &Cell| (typical(cell).unwrap() / NANOS_PER_MS).round();
         assert_eq!(of(&cell), 20.0);
         cell.exchange(&exchange(Reuse::Reused, 5_000));

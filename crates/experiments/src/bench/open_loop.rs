@@ -10,8 +10,8 @@ use serde::Serialize;
 
 /// The share of the requested rate from which on it is reached.
 const REACHED: f64 = 0.98;
-/// The share of the latency from which the client's own lateness distorts it.
-const LATE: f64 = 0.25;
+/// The least lateness of 1 % of the requests, in milliseconds, that is no mere wake-up of a thread.
+const LATE_MS: f64 = 1.0;
 
 /// The schedule of a variant, and how requests kept to it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -28,6 +28,10 @@ pub struct OpenLoopFacts {
     pub requested_per_s: Option<f64>,
     /// Complete requests a second as a share of those that fell due.
     pub achieved: Reading,
+    /// The same of all that were over in time, failed or not: a request that the server resets is
+    /// not one that it is too slow for.
+    #[serde(skip)]
+    over: Option<f64>,
     /// Requests that were never sent, because no connection was free until the time limit.
     pub unsent: u64,
     /// Requests that waited because every connection was busy.
@@ -41,6 +45,9 @@ pub struct OpenLoopFacts {
     pub scheduling_error_ms: Latency,
     /// Its sum as a share of the sum of latencies.
     pub scheduling_error_share: Option<f64>,
+    /// The percentiles of the latency that the client itself may have made: their lower end is
+    /// without its lateness, their upper one with it.
+    pub late_percentiles: Vec<&'static str>,
     /// From the moment a request was due to the client's reading the end of the response, in
     /// milliseconds; `latency_ms` ends at the kernel's receive timestamp. Absent without these
     /// timestamps.
@@ -52,6 +59,7 @@ impl OpenLoopFacts {
         open: &OpenLoop,
         measured: &MeasuredRounds,
         requests: &Requests,
+        late_percentiles: Vec<&'static str>,
     ) -> OpenLoopFacts {
         let mut times = OpenLoopTimes::default();
         let mut latencies = 0u64;
@@ -65,11 +73,12 @@ impl OpenLoopFacts {
             }
         }
         let requested = measured.requested_per_s(requests.total);
-        let completed = measured
-            .seconds()
-            .map(|seconds| requests.ok as f64 / seconds);
-        let achieved = completed.zip(requested.filter(|rate| *rate > 0.0));
-        let achieved = achieved.map(|(completed, requested)| completed / requested);
+        let share_of_requested = |count: u64| {
+            let rate = count as f64 / measured.seconds()?;
+            requested.filter(|rate| *rate > 0.0).map(|of| rate / of)
+        };
+        let late = [Failure::Timeout, Failure::Aborted].map(|kind| requests.failed_with(kind));
+        let over = requests.total - late.iter().sum::<u64>();
         let queued = times.queued.count() + unsent;
         OpenLoopFacts {
             rate: open.rate.to_string(),
@@ -77,7 +86,9 @@ impl OpenLoopFacts {
             when_busy: open.when_busy.as_str(),
             due: requests.total,
             requested_per_s: requested,
-            achieved: Reading::of(achieved, Why::NothingHappened),
+            achieved: Reading::of(share_of_requested(requests.ok), Why::NothingHappened),
+            over: share_of_requested(over),
+            late_percentiles,
             unsent,
             queued,
             queued_share: Reading::of(share(queued, requests.total), Why::NothingHappened),
@@ -91,15 +102,21 @@ impl OpenLoopFacts {
         }
     }
 
-    /// Whether requests were completed about as fast as they fell due.
+    /// Whether requests were over about as fast as they fell due.
     pub(super) fn is_reached(&self) -> bool {
-        (self.achieved.value()).is_none_or(|achieved| achieved >= REACHED)
+        self.over.is_none_or(|share| share >= REACHED)
     }
 
-    /// Whether the client's own lateness is a large part of the latency.
+    /// Whether the client's own lateness may be a large part of a percentile.
+    pub(crate) fn client_may_be_late(&self) -> bool {
+        !self.late_percentiles.is_empty()
+    }
+
+    /// The same where the lateness is more than a thread takes to wake up.
     pub(crate) fn client_is_late(&self) -> bool {
-        self.scheduling_error_share
-            .is_some_and(|share| share > LATE)
+        let error = &self.scheduling_error_ms;
+        let error = error.p99.value().or(error.max.value());
+        self.client_may_be_late() && error.is_some_and(|late| late >= LATE_MS)
     }
 }
 

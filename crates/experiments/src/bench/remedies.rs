@@ -4,7 +4,7 @@
 //! A run has a baseline for each load if it has a remedy other than keep-alive. Must not compute
 //! statistics.
 
-use super::effects::{Effect, result_of};
+use super::effects::{Effect, EffectResult, result_of};
 use super::variant::VariantFacts;
 use crate::time_difference::{TimeDifference, TimeStatistic};
 use intact_experiment::differing;
@@ -183,9 +183,15 @@ fn changed<'a>(a: &Axes, b: &'a Axes) -> Vec<(String, &'a str)> {
 }
 
 /// What `b` has that `a` does not, such as `keep-alive + HTTP/2`.
-pub(super) fn names(run: &Run, (a, b): (usize, usize)) -> String {
+/// What never acted is not among them, unless nothing did.
+pub(super) fn names(run: &Run, (a, b): (usize, usize), inactive: &[(&str, &str)]) -> String {
     let (a, b) = (&run.variants[a].axes, &run.variants[b].axes);
-    let names = changed(a, b).into_iter().map(|(axis, value)| {
+    let is_inactive = |axis: &str| inactive.iter().any(|(one, _)| *one == axis);
+    let mut changed = changed(a, b);
+    if !changed.iter().all(|(axis, _)| is_inactive(axis)) {
+        changed.retain(|(axis, _)| !is_inactive(axis));
+    }
+    let names = changed.into_iter().map(|(axis, value)| {
         match remedy_of(&axis, value).filter(|one| one.value.is_some()) {
             Some(remedy) => remedy.name.to_owned(),
             None => format!("{axis}={value}"),
@@ -220,11 +226,20 @@ pub(super) fn effects(
                 _ => format!("{axis}={value}"),
             })
         });
+        let inactive = inactive(&variants[b]);
+        let axes = [a, b].map(|index| &run.variants[index].axes);
+        let names = names(run, (a, b), &inactive);
+        let changed = changed(axes[0], axes[1]);
+        let acted = |axis: &str| inactive.iter().all(|(one, _)| *one != axis);
+        let result = match changed.iter().any(|(axis, _)| acted(axis)) || changed.is_empty() {
+            true => result_of(one, &variants[b]),
+            false => EffectResult::NothingActed,
+        };
         Effect {
             at: load.collect::<Vec<String>>().join(" "),
-            risks: risks(&run.variants[a].axes, &run.variants[b].axes),
-            inactive: inactive(&variants[b]),
-            ..Effect::new(names(run, (a, b)), result_of(one, &variants[b]), one)
+            risks: risks(axes[0], axes[1]),
+            inactive: inactive.into_iter().map(|(_, words)| words).collect(),
+            ..Effect::new(names, result, one)
         }
     });
     effects.collect()
@@ -239,22 +254,38 @@ fn risks(a: &Axes, b: &Axes) -> BTreeMap<&'static str, &'static str> {
         .collect()
 }
 
-/// What the variant was to do, and never did.
-fn inactive(variant: &VariantFacts) -> Vec<&'static str> {
+/// What the variant was to do, and never did: the axis, and words.
+pub(super) fn inactive(variant: &VariantFacts) -> Vec<(&'static str, &'static str)> {
     let mut inactive = Vec::new();
     if variant.keepalive && variant.counted.requests.ok > 0 && variant.counted.reused == 0 {
-        inactive.push("no request reused a connection");
+        inactive.push(("keepalive", "no request reused a connection"));
     }
     if variant.resume && variant.resumed_share.value() == Some(0.0) {
-        inactive.push("no session was resumed");
+        inactive.push(("resume", "no session was resumed"));
     }
-    if variant.early_data_share == Some(0.0) {
-        inactive.push("no early data was accepted");
+    if let Some(why) = early_data_unused(variant) {
+        inactive.push(("early-data", why));
     }
     if variant.not_modified_share == Some(0.0) {
-        inactive.push("no response was 304 (Not Modified)");
+        inactive.push(("cache", "no response was 304 (Not Modified)"));
     }
     inactive
+}
+
+/// Why no request was early data that the server accepted, where some were to be.
+pub(super) fn early_data_unused(variant: &VariantFacts) -> Option<&'static str> {
+    if variant.early_data_share != Some(0.0) {
+        return None;
+    }
+    Some(
+        match (variant.tls.as_deref(), variant.resumed_share.value()) {
+            (Some("1.2"), _) => "TLS 1.2 has no early data",
+            (_, Some(resumed)) if resumed > 0.0 => {
+                "sessions were resumed, but no early data was accepted: the server's tickets do not allow it, or it refused it"
+            }
+            _ => "no session was resumed, so no early data could be sent",
+        },
+    )
 }
 
 #[cfg(test)]
@@ -292,11 +323,13 @@ mod tests {
             "c=9 http=2 keepalive=off resume=off",
         ]);
         assert_eq!(pairs(&run), [(0, 1), (0, 2), (4, 3)]);
-        assert_eq!(names(&run, (0, 1)), "resumption");
-        assert_eq!(
-            names(&run, (0, 2)),
-            "keep-alive + HTTP/2 + resumption + 0-RTT"
-        );
+        let all = "keep-alive + HTTP/2 + resumption + 0-RTT";
+        assert_eq!(names(&run, (0, 1), &[]), "resumption");
+        assert_eq!(names(&run, (0, 2), &[]), all);
+        // what never acted is credited with nothing
+        let inactive = [("early-data", "TLS 1.2 has no early data")];
+        let acted = "keep-alive + HTTP/2 + resumption";
+        assert_eq!(names(&run, (0, 2), &inactive), acted);
         let risks = risks(&run.variants[0].axes, &run.variants[2].axes);
         assert_eq!(risks.len(), 4);
         assert!(risks["0-RTT"].contains("replay"));

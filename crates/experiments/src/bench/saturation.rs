@@ -1,10 +1,10 @@
 //! Whether a side of a bench was saturated, so that a latency is mostly waiting and throughput is
 //! the figure to compare. Must not compare variants.
 
-use super::machine;
 use super::open_loop::OpenLoopFacts;
 use super::variant::VariantFacts;
 use intact_ledger::kinds;
+use intact_reading::Reading;
 use serde::Serialize;
 
 /// The share of its processors from which the client is saturated.
@@ -53,11 +53,6 @@ impl Saturation {
         if variant.server_busy.is_some_and(|busy| busy > SERVER_BUSY) {
             return Some(Saturation::Server);
         }
-        // a latency that is the client's lateness shows no queue at the server
-        let late = variant.open_loop.as_ref();
-        if late.is_some_and(OpenLoopFacts::client_is_late) {
-            return None;
-        }
         let at_once = variant.concurrency * variant.streams;
         let slowdown = slowdown(variant).filter(|_| at_once >= LEAST_AT_ONCE)?;
         (slowdown >= QUEUEING).then_some(Saturation::Queueing)
@@ -73,17 +68,17 @@ impl VariantFacts {
     /// Whether the processors of the client's machine were the limit.
     pub(crate) fn machine_is_limit(&self) -> bool {
         let open = self.open_loop.as_ref();
-        let is_delayed = open.is_some_and(|open| {
-            open.client_is_late() || machine::explains(&open.scheduling_error_ms, &self.latency_ms)
-        });
+        let is_delayed = open.is_some_and(OpenLoopFacts::client_may_be_late);
         let machine = self.machine.as_ref();
         machine.is_some_and(|machine| machine.is_limit(is_delayed))
     }
 }
 
-/// How many times as long a request takes as a lone one, without setup.
+/// How many times as long a request takes as a lone one, at the least: without setup, and without
+/// what the client may have made.
 pub(super) fn slowdown(variant: &VariantFacts) -> Option<f64> {
     let latency = &variant.latency_without_setup_ms;
     let lone = variant.lone_ms.filter(|&lone| lone > 0.0)?;
-    Some(latency.p50.value().or(latency.mean.value())? / lone)
+    let least = |reading: &Reading| Some(reading.low()).filter(|low| low.is_finite());
+    Some(least(&latency.p50).or(least(&latency.mean))? / lone)
 }

@@ -1,6 +1,7 @@
 //! A bench as requirements ask for it: subjects are the variants.
 
-use super::compare::{opposite_mean, without_reuse};
+use super::compare::{did_not_act, opposite_mean, without_reuse};
+use super::measured_latency::CLIENT_LATE;
 use super::{BenchFacts, BytesPerRequest, OpenLoopFacts, RULES, ServiceFacts, VariantFacts};
 use crate::likeness::NO_PRODUCTION;
 use crate::time_difference::{Saving, TimeStatistic, interval, uncompared};
@@ -175,8 +176,10 @@ impl BenchFacts {
     /// What the variant typically saves against the one that it is compared with; nothing is known
     /// where the mean shows the opposite.
     fn saved(&self, variant: &VariantFacts, missing: &Unobserved) -> Saving {
-        let uncompared = match self.variants.iter().any(|one| one.no_success.is_some()) {
+        let variants = &self.variants;
+        let uncompared = match variants.iter().any(|one| one.no_success.is_some()) {
             true => NO_PARTNER,
+            false if variants.iter().any(VariantFacts::may_be_late) => CLIENT_LATE,
             false => uncompared(&self.comparisons, &variant.name),
         };
         let b = (&*variant.name, variant.rounds.len());
@@ -184,6 +187,9 @@ impl BenchFacts {
         let compared = comparisons.find(|one| one.statistic == STATISTIC && one.b == b.0);
         if compared.is_some_and(|one| without_reuse(one, &self.variants).is_some()) {
             return Saving::unknown(NO_REUSE);
+        }
+        if let Some(why) = compared.and_then(|one| did_not_act(one, &self.variants)) {
+            return Saving::unknown(Why::cannot_see(why));
         }
         if compared.is_some_and(|one| opposite_mean(one, &self.comparisons).is_some()) {
             return Saving::unknown(CONTRADICTED);

@@ -1,6 +1,7 @@
 //! The figures of one variant.
 
 use super::machine::MachineFacts;
+use super::measured_latency::{self, Side};
 use super::measured_rounds::MeasuredRounds;
 use super::open_loop::OpenLoopFacts;
 use super::populations;
@@ -17,7 +18,7 @@ use intact_document::traffic_readings::TrafficReadings;
 use intact_document::unobserved::Unobserved;
 use intact_experiment::{AxisError, AxisValues, CacheUse, NameLookup, TlsChoice};
 use intact_ledger::{
-    Cell, Exchange, ExpectedStatus, Failure, Group, Histogram, Reuse, RoundSockets, Tally, Variant,
+    Cell, Exchange, ExpectedStatus, Failure, Group, Reuse, RoundSockets, Tally, Variant,
 };
 use intact_reading::{Reading, Why};
 use serde::Serialize;
@@ -43,6 +44,36 @@ pub struct ClientDelay {
     pub p99: Option<f64>,
     /// Sum of it as a share of the sum of latencies.
     pub share: Reading,
+}
+
+/// The setup that complete measured requests waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SetupWaited {
+    /// Sum of the setup, in milliseconds.
+    pub(super) ms: f64,
+    /// Requests that waited for one.
+    pub(super) requests: u64,
+    /// Time of all complete measured requests, in milliseconds.
+    pub(super) of_ms: f64,
+}
+
+impl SetupWaited {
+    fn of(all: &Cell) -> Option<SetupWaited> {
+        let ok = all.merged(|key| !key.warmup && key.outcome.is_ok())?;
+        let is_fresh = |group: &&Group| {
+            let key = group.key;
+            !key.warmup && key.outcome.is_ok() && key.reuse == Some(Reuse::Fresh)
+        };
+        let fresh = all.groups.iter().filter(is_fresh);
+        let requests = fresh.map(Group::count).sum();
+        let of_ms = ok.latency.sum() as f64 / NANOS_PER_MS;
+        let without = ok.without_setup.sum() as f64 / NANOS_PER_MS;
+        (requests > 0 && of_ms > 0.0).then_some(SetupWaited {
+            ms: of_ms - without,
+            requests,
+            of_ms,
+        })
+    }
 }
 
 /// What was done before measuring.
@@ -91,8 +122,11 @@ pub struct RoundFigures {
     /// Complete exchanges.
     pub requests: u64,
     /// Typical latency with setup: the medians of its fresh and of its reused exchanges, weighted
-    /// by their numbers, in milliseconds.
+    /// by their numbers, in milliseconds; in an open loop the median.
     pub typical_ms: Option<f64>,
+    /// The same without the client's lateness; absent in a closed loop.
+    #[serde(skip)]
+    pub(crate) typical_on_time_ms: Option<f64>,
     /// Mean latency with setup, in milliseconds.
     pub mean_ms: Option<f64>,
     /// Median, in milliseconds.
@@ -239,8 +273,8 @@ pub struct VariantFacts {
     /// it has no limit of requests that explains their end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carried_beyond_closes: Option<u64>,
-    /// Typical latency, setup included: the mean of that of the rounds, in milliseconds. Variants
-    /// are compared by it.
+    /// Typical latency, setup included: the mean of that of the rounds without 10 % of them at
+    /// either end, in milliseconds. Variants are compared by it.
     pub typical_ms: Reading,
     /// Latency of complete exchanges, setup included. A percentile counts requests that timed out
     /// as longer than all others; mean and maximum are absent then. In an open loop it counts from
@@ -252,6 +286,9 @@ pub struct VariantFacts {
     pub phases_ms: PhaseTimes,
     /// Setup per connection, in milliseconds, over those opened.
     pub setup_ms: Option<f64>,
+    /// The setup that complete measured requests waited for; absent where none did.
+    #[serde(skip)]
+    pub(super) setup_waited: Option<SetupWaited>,
     /// Client delay; unknown without kernel timestamps.
     pub client_delay_ms: ClientDelay,
     /// CPU of the engine's threads per measured request, in microseconds.
@@ -315,6 +352,11 @@ impl VariantFacts {
     /// Whether there were responses and every one was an error.
     pub(crate) fn has_only_errors(&self) -> bool {
         self.no_success.is_some() && self.counted.requests.ok > 0
+    }
+
+    /// Whether its typical latency may be the client's lateness.
+    pub(super) fn may_be_late(&self) -> bool {
+        self.typical_ms.why() == Some(&measured_latency::CLIENT_LATE)
     }
 
     /// Requests that were never sent, because no connection was free.
@@ -414,10 +456,14 @@ impl VariantFacts {
         let connections = measured.connections(axes.connections());
         let ok = all.merged(|key| !key.warmup && key.outcome.is_ok());
         let seconds = measured.seconds();
+        let latency = |side| {
+            let rounds = &measured.requests_of;
+            measured_latency::latency(ok.as_ref(), rounds, seconds, side)
+        };
+        let (latency_ms, late) = latency(Side::Whole);
         let open_loop = axes
             .open_loop
-            .map(|open| OpenLoopFacts::new(&open, &measured, &requests));
-        let unfinished = requests.failed_with(Failure::Timeout);
+            .map(|open| OpenLoopFacts::new(&open, &measured, &requests, late));
         let (resumed, handshakes) = all.connections.resumed_of_handshakes();
         let calls: Vec<&Exchange> = calls.collect();
         let evidence = calls.iter().map(|call| CallEvidence::of(call));
@@ -480,14 +526,12 @@ impl VariantFacts {
                 .filter(|&allowed| allowed < axes.streams),
             pause: axes.connection.idle,
             carried_beyond_closes: carried_beyond_closes(all),
-            typical_ms: Reading::of(measured.typical_ms(), Why::NothingHappened),
-            latency_ms: latency(ok.as_ref().map(|group| &group.latency), unfinished),
-            latency_without_setup_ms: latency(
-                ok.as_ref().map(|group| &group.without_setup),
-                unfinished,
-            ),
+            typical_ms: measured.typical_ms(),
+            latency_ms,
+            latency_without_setup_ms: latency(Side::WithoutSetup).0,
             phases_ms: PhaseTime::all(ok.as_ref()),
             setup_ms: mean_ms(all.connections.setup_total.mean()),
+            setup_waited: SetupWaited::of(all),
             client_delay_ms: ClientDelay::of(ok.as_ref()),
             cpu_us_per_request: Reading::of(
                 cpu_us(measured.client_cpu, total),
@@ -592,12 +636,6 @@ pub(crate) fn no_success(counts: &TrafficCounts, errors: &ErrorResponses) -> Opt
     } else {
         None
     }
-}
-
-/// The latency where `unfinished` more requests took longer than all of these.
-fn latency(histogram: Option<&Histogram>, unfinished: u64) -> Latency {
-    let latency = histogram.map(|all| Latency::beyond(all, unfinished));
-    latency.unwrap_or_default()
 }
 
 fn mean_ms(nanos: Option<f64>) -> Option<f64> {

@@ -111,11 +111,14 @@ impl Conditions {
 
     /// Whether a condition is about failed requests, so that none is assumed.
     pub(super) fn name_failures(&self) -> bool {
-        self.0.iter().any(|one| {
-            let name = one.name();
-            matches!(name, "failed" | "failed-share" | "ok") || name.starts_with("failed.")
-        })
+        self.0.iter().any(is_about_failures)
     }
+}
+
+/// Whether a condition is about failed requests.
+pub(super) fn is_about_failures(condition: &Requirement) -> bool {
+    let name = condition.name();
+    matches!(name, "failed" | "failed-share" | "ok") || name.starts_with("failed.")
 }
 
 impl fmt::Display for Conditions {

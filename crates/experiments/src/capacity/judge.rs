@@ -6,10 +6,17 @@
 //! have an error status. Must not choose the next step.
 
 use super::Conditions;
-use crate::bench::{BenchFacts, ErrorResponses, MachineFacts, Saturation, VariantFacts};
+use super::conditions::is_about_failures;
+use crate::bench::{
+    BenchFacts, CLIENT_LATE, ErrorResponses, MachineFacts, Saturation, VariantFacts,
+};
 use intact_document::figures::share;
+use intact_document::requirement::Outcome;
 use intact_experiment::StepOutcome;
-use intact_ledger::{Cell, LoadPurpose, LoadStep, Round, RoundSockets, Run, Tally, Variant};
+use intact_ledger::{
+    Cell, Failure, LoadPurpose, LoadStep, Round, RoundSockets, Run, Tally, Variant,
+};
+use intact_reading::Why;
 use intact_units::number::{time, whole_percent};
 use serde::Serialize;
 
@@ -31,10 +38,13 @@ pub struct StepFigures {
     /// Requests that fell due a second.
     pub rate_per_s: f64,
     /// `met`, or `missed`; `client-limit` or `machine-limit`: missed, and the client or the
-    /// processors of its machine were the limit.
+    /// processors of its machine were the limit; `undecided`: a condition had no value;
+    /// `cold-start`: missed while connections were opened, and repeated on open ones.
     pub outcome: &'static str,
     /// Why the conditions did not hold; absent where they did.
     pub reason: Option<String>,
+    /// Whether its connections were open before the first request was due.
+    pub warm: bool,
     /// Measured requests.
     pub requests: u64,
     /// Those that failed.
@@ -117,12 +127,21 @@ pub(super) fn figures(
     let load = load(first)?;
     let facts = facts_of(run, tally, cells, load.rate)?;
     let variant = facts.variants.first()?;
-    let reason = missed(&facts, variant, conditions, run);
-    let outcome = match &reason {
-        None => StepOutcome::Met,
-        // no processor is to blame for error pages alone
-        Some(_) if variant.has_only_errors() => StepOutcome::Missed,
-        Some(_) => other_limit(variant).unwrap_or(StepOutcome::Missed),
+    let (outcome, reason) = match judged(&facts, variant, conditions, run) {
+        Judged::Met => (StepOutcome::Met, None),
+        // no processor is to blame for error pages, or for connections that the server resets
+        Judged::Failed(why) => (StepOutcome::Missed, Some(why)),
+        Judged::Missed(why) => {
+            let opens = variant.keepalive && variant.counted.connections.opened > 0;
+            let cold = (opens && !load.warm).then_some(StepOutcome::ColdStart);
+            let other = other_limit(variant).or(cold);
+            (other.unwrap_or(StepOutcome::Missed), Some(why))
+        }
+        Judged::Late(why) => {
+            let limit = other_limit(variant).unwrap_or(StepOutcome::ClientLimit);
+            (limit, Some(why))
+        }
+        Judged::Undecided(why) => (StepOutcome::Undecided, Some(why)),
     };
     let open = variant.open_loop.as_ref();
     Some(StepFigures {
@@ -131,6 +150,7 @@ pub(super) fn figures(
         rate_per_s: load.rate,
         outcome: outcome.as_str(),
         reason,
+        warm: load.warm,
         requests: variant.counted.requests.total,
         failed: variant.counted.requests.failures(),
         error_responses: ErrorResponses::among(&variant.counted.requests.status, run.expect)
@@ -177,32 +197,74 @@ pub(super) fn facts_of(run: &Run, tally: &Tally, cells: &[&Cell], rate: f64) -> 
     BenchFacts::new(&alone, &only, &[]).ok()
 }
 
-/// Why the conditions do not hold, if they do not.
-fn missed(
+/// Whether the conditions hold, or why not.
+enum Judged {
+    Met,
+    /// They do not.
+    Missed(String),
+    /// The server failed requests at once, which no busy processor explains.
+    Failed(String),
+    /// Only without the client's lateness may they hold.
+    Late(String),
+    /// One of them has no value.
+    Undecided(String),
+}
+
+fn judged(
     facts: &BenchFacts,
     variant: &VariantFacts,
     conditions: &Conditions,
     run: &Run,
-) -> Option<String> {
+) -> Judged {
     let requests = &variant.counted.requests;
     if let Some(why) = variant.no_success {
-        return Some(why.to_owned());
-    }
-    for requirement in conditions.requirements() {
-        let verdict = requirement.evaluate(facts);
-        if !verdict.passed() {
-            let words = verdict.results().iter().map(|result| result.words());
-            return Some(words.collect::<Vec<&str>>().join("; "));
-        }
+        return match variant.has_only_errors() {
+            true => Judged::Failed(why.to_owned()),
+            false => Judged::Missed(why.to_owned()),
+        };
     }
     let errors = ErrorResponses::among(&requests.status, run.expect);
+    // a processor that is not there makes requests late, it does not reset them
+    let late = requests.failed_with(Failure::Timeout);
+    let of_failures = |words| match late * 2 > requests.failures() + errors.count() {
+        true => Judged::Missed(words),
+        false => Judged::Failed(words),
+    };
+    let mut undecided = None;
+    for requirement in conditions.requirements() {
+        let verdict = requirement.evaluate(facts);
+        if verdict.passed() {
+            continue;
+        }
+        let results = verdict.results();
+        let words: Vec<&str> = results.iter().map(|result| result.words()).collect();
+        let words = words.join("; ");
+        let is_open = |open: fn(&Why) -> bool| {
+            results.iter().any(|result| match result.outcome() {
+                Outcome::Unknown(reading) | Outcome::Undecided(reading) => {
+                    reading.why().is_some_and(open)
+                }
+                _ => false,
+            })
+        };
+        if is_open(|why| *why == CLIENT_LATE) {
+            undecided.get_or_insert(Judged::Late(words));
+        } else if is_open(|why| matches!(why, Why::TooFew { .. })) {
+            undecided.get_or_insert(Judged::Undecided(words));
+        } else {
+            return match is_about_failures(requirement) {
+                true => of_failures(words),
+                false => Judged::Missed(words),
+            };
+        }
+    }
     let failed = match conditions.name_failures() {
         true => errors.count(),
         false => errors.count() + requests.failures(),
     };
     let failed = share(failed, requests.total).filter(|share| *share > FAILED);
     if let Some(failed) = failed {
-        return Some(format!(
+        return of_failures(format!(
             "{} of the requests failed or had an error status{}",
             whole_percent(failed),
             match errors.count() {
@@ -211,16 +273,24 @@ fn missed(
             }
         ));
     }
-    growth(variant)
+    match growth(variant) {
+        Some(words) => Judged::Missed(words),
+        None => undecided.unwrap_or(Judged::Met),
+    }
+}
+
+/// The time of a step, in milliseconds.
+fn length_ms(variant: &VariantFacts) -> f64 {
+    let rate = variant.rounds.first().and_then(|one| one.requested_per_s);
+    let rate = rate.filter(|rate| *rate > 0.0).unwrap_or(f64::INFINITY);
+    variant.counted.requests.total as f64 / rate * 1e3
 }
 
 /// Whether the median grows from the first to the last round of a step, in words.
 fn growth(variant: &VariantFacts) -> Option<String> {
     let (first, last) = (variant.rounds.first()?, variant.rounds.last()?);
     let (early, late) = (first.p50_ms?, last.p50_ms?);
-    let rate = first.requested_per_s.filter(|rate| *rate > 0.0)?;
-    let ms = variant.counted.requests.total as f64 / rate * 1e3;
-    let grows = late > GROWTH * early && late - early > GROWTH_SHARE * ms;
+    let grows = late > GROWTH * early && late - early > GROWTH_SHARE * length_ms(variant);
     grows.then(|| {
         format!(
             "requests wait longer and longer: median {} in the first half, {} in the second",

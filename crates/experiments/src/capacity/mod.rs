@@ -114,8 +114,9 @@ pub struct VariantCapacity {
     pub interval: Option<CapacityInterval>,
     /// What bounds it from above: `server` (the conditions did not hold there), `client` or
     /// `machine` (the client was the limit, or processors that client, server and other
-    /// processes share, which says nothing about the server), `most-rate` (no higher rate was to
-    /// be tried), or `unknown` (the search ended before).
+    /// processes share, which says nothing about the server), `undecided` (the conditions had no
+    /// value there), `most-rate` (no higher rate was to be tried), or `unknown` (the search ended
+    /// before).
     pub bounded_by: &'static str,
     /// Whether fresh runs confirmed each end of the interval that there is.
     pub confirmed: bool,
@@ -218,6 +219,15 @@ impl CapacityFacts {
                     format!(
                         "{}: at the lowest rate that missed the conditions, requests waited for one of {} connections; a larger -c shows whether the connections were the limit",
                         one.name, one.concurrency
+                    ),
+                ));
+            }
+            if one.steps.iter().any(|step| step.is_met() && step.warm) {
+                limits.push(Caveat::new(
+                    "open-connections",
+                    format!(
+                        "{}: this rate is of connections that are open: while they are opened, a lower one misses the conditions",
+                        one.name
                     ),
                 ));
             }

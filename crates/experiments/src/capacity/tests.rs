@@ -124,6 +124,7 @@ fn window_with(
             step,
             purpose,
             rate,
+            warm: false,
         }),
         schedule: Some(RoundSchedule {
             due: span,
@@ -293,6 +294,76 @@ fn a_machine_that_others_use_is_the_limit_and_the_server_is_not_blamed() {
     let facts = CapacityFacts::new(&run, &tally);
     assert_eq!(facts.variants[0].bounded_by, "machine");
     assert_eq!(facts.variants[0].interval.unwrap().high, None);
+}
+
+/// The outcome of one step of two windows; `change` gets the window, from 0.
+fn outcome_of(machine: Option<MachineUse>, change: impl Fn(u32, &mut Exchange, u64)) -> String {
+    let run = run(true);
+    let mut tally = Tally::new();
+    for nth in 0..2 {
+        let step = (1, LoadPurpose::Search, 200.0);
+        window_on(machine, &mut tally, nth + 1, step, |one, at| {
+            change(nth, one, at);
+        });
+    }
+    let facts = CapacityFacts::new(&run, &tally);
+    facts.variants[0].steps[0].outcome.to_owned()
+}
+
+#[test]
+fn a_step_without_a_value_is_neither_met_nor_missed() {
+    // 90 requests, where p90 needs 100
+    let few = |_, one: &mut Exchange, nth: u64| one.warmup = nth >= 45;
+    assert_eq!(outcome_of(QUIET, few), "undecided");
+    let enough = |_, one: &mut Exchange, nth: u64| one.warmup = nth >= 50;
+    assert_eq!(outcome_of(QUIET, enough), "met");
+    // few because the others failed
+    let failed = |_, one: &mut Exchange, nth: u64| {
+        one.warmup = nth >= 50;
+        if nth == 7 {
+            one.outcome = Outcome::Failed(Failure::Reset);
+        }
+    };
+    assert_eq!(outcome_of(QUIET, failed), "missed");
+}
+
+#[test]
+fn a_step_that_opened_connections_and_missed_is_a_cold_start() {
+    let outcome = |warm: bool, opens: bool| {
+        let run = run(true);
+        let mut tally = Tally::new();
+        window(&mut tally, 1, (1, LoadPurpose::Search, 200.0), slow);
+        let cell = &mut tally.cells[0];
+        cell.connections.opened = u64::from(opens);
+        let load = cell.bounds.as_mut().unwrap().load.as_mut().unwrap();
+        load.warm = warm;
+        let facts = CapacityFacts::new(&run, &tally);
+        facts.variants[0].steps[0].outcome
+    };
+    assert_eq!(outcome(false, true), "cold-start");
+    assert_eq!(outcome(true, true), "missed");
+    assert_eq!(outcome(false, false), "missed");
+}
+
+#[test]
+fn requests_that_the_server_resets_are_not_the_machines_fault() {
+    let resets = |_, one: &mut Exchange, nth: u64| {
+        if nth.is_multiple_of(8) {
+            one.outcome = Outcome::Failed(Failure::Reset);
+        }
+        // a little late, as on a busy machine
+        one.scheduling_error = Some(Span::new(one.at, one.at.after(900_000)));
+    };
+    assert_eq!(outcome_of(BUSY, resets), "missed");
+}
+
+#[test]
+fn a_condition_that_only_the_clients_lateness_breaks_is_not_missed() {
+    let late = |_, one: &mut Exchange, _: u64| {
+        one.end = one.at.after(101 * MS);
+        one.scheduling_error = Some(Span::new(one.at, one.at.after(60 * MS)));
+    };
+    assert_eq!(outcome_of(QUIET, late), "client-limit");
 }
 
 #[test]

@@ -95,6 +95,9 @@ fn capacity(one: &VariantCapacity, conditions: &str) -> String {
                 "{name}: the machine is the limit: {SHARED}. They were busy from {} on, and no lower rate met {conditions}.",
                 rate(lowest)
             ),
+            "undecided" => format!(
+                "{name}: no step decided {conditions}: {missed}; a longer --step would, or a percentile that needs fewer requests (p90).",
+            ),
             _ => match no_longer_met(&one.steps) {
                 Some((met, missed)) => {
                     let later = match missed.rate_per_s == met.rate_per_s {
@@ -109,8 +112,9 @@ fn capacity(one: &VariantCapacity, conditions: &str) -> String {
                     )
                 }
                 None => format!(
-                    "{name}: no rate from {} on met {conditions}: {missed}; a lower rate takes --step with a longer time.",
-                    rate(lowest)
+                    "{name}: no rate from {} on met {conditions}: {missed}; a step at a lower rate has too few requests, so use {}.",
+                    rate(lowest),
+                    longer_step(one, lowest)
                 ),
             },
         };
@@ -124,6 +128,10 @@ fn capacity(one: &VariantCapacity, conditions: &str) -> String {
             "machine" => format!(
                 "; above it the machine was the limit: {SHARED}, and the server alone may carry more"
             ),
+            "undecided" => {
+                "; above it the steps decided nothing, so the server may carry more (a longer --step)"
+                    .to_owned()
+            }
             _ => String::new(),
         };
         return format!(
@@ -154,9 +162,22 @@ fn capacity(one: &VariantCapacity, conditions: &str) -> String {
         ("machine", _) => format!(
             "{begin}; above it the machine is the limit: {SHARED}, and the server alone may carry more."
         ),
+        ("undecided", _) => format!(
+            "{begin}; above it the steps decided nothing, so the server may carry more (a longer --step)."
+        ),
         ("most-rate", _) => format!("{begin}; no higher rate was tried (--max-rate)."),
         _ => format!("{begin}; the search ended before a higher rate was known to miss them."),
     }
+}
+
+/// What lets a search try lower rates than `lowest`: steps for half of it, or a percentile that
+/// needs fewer requests.
+fn longer_step(one: &VariantCapacity, lowest: f64) -> String {
+    let requests = one.lowest().map_or(0, |step| step.requests);
+    let seconds = (2.0 * requests as f64 / lowest).ceil().max(1.0);
+    format!(
+        "--step {seconds}s, or a condition on a percentile that needs fewer requests (p90, p50)"
+    )
 }
 
 /// The highest step that met the conditions, and a later one that missed them at its rate or a
@@ -201,6 +222,7 @@ fn recovered(one: &VariantCapacity, recovery: &Recovery) -> String {
     }
     let limit = recovery.limited_by.map(|limit| match limit {
         "machine" => "the machine, whose processors client, server and other processes share",
+        "undecided" => "the number of requests, which decided nothing",
         _ => "the client",
     });
     let Some(after) = recovery.held_again_s else {

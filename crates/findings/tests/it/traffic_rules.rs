@@ -677,6 +677,27 @@ fn connections_from_before_the_recording_take_no_new_ports() {
 }
 
 #[test]
+fn connections_of_quic_take_no_ports() {
+    let rows = |transport: &str| -> Vec<Value> {
+        let each = |nth| {
+            let mut row = opened(nth, nth * 200, Some("a.example"));
+            row["transport"] = transport.into();
+            let one = exchange(nth, nth * 200, nth * 200 + 20, nth);
+            [
+                row,
+                one,
+                closed(nth, nth * 200 + 21, "client", "after-exchange", 1),
+            ]
+        };
+        (0..20).flat_map(each).collect()
+    };
+    for (transport, findings) in [("tcp", 1), ("quic", 0)] {
+        let found = of_rule(&facts(&rows(transport)), "ports-running-out").len();
+        assert_eq!(found, findings, "{transport}");
+    }
+}
+
+#[test]
 fn a_finding_that_ended_is_no_warning() {
     let rows = |fixed: u64| -> Vec<Value> {
         let mut rows = Vec::new();

@@ -1,12 +1,15 @@
 //! The exchanges of one kind: their histograms and bytes.
 
-use super::add;
+use super::{OverTime, add};
 use crate::exchange::{Exchange, ExchangeBytes, Phase};
 use crate::failure::Outcome;
 use crate::histogram::Histogram;
 use crate::reuse::Reuse;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
+
+/// Bytes that a socket takes at once: the least that Linux has by default (`tcp_wmem`).
+const IN_BUFFER: u64 = 16_384;
 
 /// The key of a group of exchanges within a cell.
 #[derive(
@@ -31,11 +34,28 @@ pub struct OpenLoopTimes {
     /// From when they were due to when the client read the response, of those that have a kernel
     /// stamp.
     pub until_read: Histogram,
+    /// Latency without the client's lateness: what it would have been at least, had the client
+    /// been on time.
+    #[serde(default)]
+    pub on_time: Histogram,
+    /// The same without the setup that the exchanges waited for.
+    #[serde(default)]
+    pub on_time_without_setup: Histogram,
+    /// Latency by the time at which requests were due.
+    #[serde(default)]
+    pub over_time: OverTime,
 }
 
 impl OpenLoopTimes {
     fn record(&mut self, exchange: &Exchange, error: Span) {
         self.scheduling_error.record(error.nanos());
+        let late = exchange.late_at_most.unwrap_or(error.nanos());
+        let late = late.saturating_add(late_in_sending(exchange));
+        self.over_time.record(exchange.at, exchange.latency());
+        let on_time = |nanos: u64| nanos.saturating_sub(late);
+        self.on_time.record(on_time(exchange.latency()));
+        let without_setup = exchange.latency_without_setup();
+        self.on_time_without_setup.record(on_time(without_setup));
         if error.start > exchange.at {
             self.queued.record(error.start.since(exchange.at));
         }
@@ -49,7 +69,20 @@ impl OpenLoopTimes {
         self.scheduling_error.merge(&other.scheduling_error);
         self.queued.merge(&other.queued);
         self.until_read.merge(&other.until_read);
+        self.on_time.merge(&other.on_time);
+        self.on_time_without_setup
+            .merge(&other.on_time_without_setup);
+        self.over_time.merge(&other.over_time);
     }
+}
+
+/// What of the sending is the client's: a request that fits into the socket's buffer waits for no
+/// peer.
+fn late_in_sending(exchange: &Exchange) -> u64 {
+    let bytes = &exchange.bytes;
+    let fits = bytes.request_head.saturating_add(bytes.request_body) <= IN_BUFFER;
+    let send = exchange.spans.send.filter(|_| fits);
+    send.map_or(0, Span::nanos)
 }
 
 /// The exchanges of one kind in one cell.
@@ -179,10 +212,13 @@ impl Group {
             ..
         } = self;
         let scheduled = open_loop.as_deref_mut().map(|times| {
+            times.over_time.pack();
             [
                 &mut times.scheduling_error,
                 &mut times.queued,
                 &mut times.until_read,
+                &mut times.on_time,
+                &mut times.on_time_without_setup,
             ]
         });
         [latency, without_setup, client_delay]

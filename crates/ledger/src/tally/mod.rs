@@ -4,11 +4,13 @@
 mod cell;
 mod connections;
 mod group;
+mod over_time;
 mod tagged;
 
 pub use cell::Cell;
 pub use connections::Connections;
 pub use group::{Group, GroupKey, OpenLoopTimes};
+pub use over_time::OverTime;
 pub use tagged::{ClientCounts, TagCell};
 
 use crate::event::{Caveat, Event, Sink, Sockets};

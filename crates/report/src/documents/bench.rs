@@ -23,7 +23,7 @@ use intact_units::plural::counted;
 pub(super) use rounds::comparison_table;
 
 /// What the typical latency is, for tables.
-const TYPICAL: &str = "per round the medians of new and of reused requests, weighted by their numbers; the mean over rounds";
+const TYPICAL: &str = "per round the medians of new and of reused requests, weighted by their numbers, with --rate the median; the mean over rounds without 10 % at either end";
 
 pub(super) fn page<'a>(run: &'a Run, facts: &'a BenchFacts, charts: &'a Charts) -> Page<'a> {
     let mut page = start(run, facts, || "the built-in server".to_owned());
@@ -482,6 +482,10 @@ fn effects(facts: &BenchFacts) -> Section {
         .summary(line(
             EffectResult::NotShown,
             "No difference that the rounds could show",
+        ))
+        .summary(line(
+            EffectResult::NothingActed,
+            "Unknown, because it never acted",
         ))
         .summary(line(
             EffectResult::NothingReused,

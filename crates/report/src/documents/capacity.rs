@@ -94,6 +94,7 @@ fn capacities(variants: &[VariantCapacity]) -> Table {
             "client" => "the client's",
             "machine" => "the machine's",
             "most-rate" => "--max-rate",
+            "undecided" => "too few requests",
             _ => "not reached",
         })
         .about("what bounds the rate from above")
@@ -132,6 +133,8 @@ fn outcome(one: &StepFigures) -> Cell {
         "met" => "met",
         "client-limit" => "client's limit",
         "machine-limit" => "machine's limit",
+        "undecided" => "not decided",
+        "cold-start" => "cold start",
         _ => "missed",
     };
     Cell::from(words)

@@ -243,6 +243,26 @@ fn arrival_phases_need_a_duration_and_a_rate() {
 }
 
 #[test]
+fn what_is_thrown_and_is_no_error_has_its_line_too() {
+    for (thrown, words) in [
+        ("undefined", "threw undefined"),
+        ("null", "threw null"),
+        ("7", "threw 7"),
+        ("'no'", "threw no"),
+        ("{}", "threw object"),
+    ] {
+        let text = format!("definition.session('a', (s) => s.get('/'));\nthrow {thrown};");
+        refused(&text, 2, words);
+    }
+}
+
+#[test]
+fn a_list_of_arrival_phases_without_one_is_refused() {
+    let text = "definition.session('a', (s) => s.get('/'));\ndefinition.setArrivalPhases([]);";
+    refused(text, 2, "a list without a phase");
+}
+
+#[test]
 fn the_same_mistakes_in_toml_have_their_lines() {
     let session = "[[session]]\nname = \"a\"\nsteps = [\n  { get = \"/\" },\n";
     for (step, words) in [

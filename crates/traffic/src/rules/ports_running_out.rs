@@ -4,7 +4,7 @@ use super::{Attribution, Fold, KEPT, RuleRow};
 use crate::{Context, Counts};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, statement};
-use intact_ledger::{EndedBy, Event, Failure, Nanos};
+use intact_ledger::{EndedBy, Event, Failure, Nanos, Transport};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
@@ -92,6 +92,8 @@ impl Fold for PortsRunningOut {
         if let (Event::Opened(connection), Some(destination)) = (event, context.destination)
             // its port was taken before, and is not in TIME_WAIT
             && !connection.open_before
+            // UDP has no TIME_WAIT, and QUIC connections can share a port
+            && connection.transport == Transport::Tcp
         {
             // a server sees a port of the client's, which differs for each connection
             let address = connection.peer.filter(|_| context.is_of_client);

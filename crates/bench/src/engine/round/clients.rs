@@ -94,6 +94,7 @@ impl<B: Backend> Round<'_, B> {
                 true => Nanos(0),
                 false => self.free_since(index),
             },
+            late_before: self.slots[index].late,
         };
         let start = match stopped {
             true => Start::Never,

@@ -4,9 +4,11 @@ use super::exchanges::MOST_IDLE_TURNS;
 use super::{Round, parts_of};
 use crate::engine::backend::Backend;
 use crate::engine::slot::{PendingExchange, Phase, next_generation};
+use crate::machine::ProcessorWait;
+use crate::open_loop::LATE;
 use crate::variant_plan::VariantPlan;
 use intact_client::{Dial, Due, Established, HttpConnection, Progress};
-use intact_ledger::{Connection, ConnectionId, Event, Failure, Outcome, Reuse, Sink};
+use intact_ledger::{Connection, ConnectionId, Event, Failure, Nanos, Outcome, Reuse, Sink};
 use mio::Token;
 
 /// The longest pause after failed dials, in nanoseconds.
@@ -33,6 +35,7 @@ impl<B: Backend> Round<'_, B> {
         let granted = PendingExchange {
             due: due.begun(dial.at()),
             warmup,
+            waited: self.processor_wait.as_ref().and_then(ProcessorWait::read),
         };
         self.slots[index].phase = Phase::Dialing(Box::new(dial), granted);
         self.progress(index, progress);
@@ -103,10 +106,13 @@ impl<B: Backend> Round<'_, B> {
     }
 
     fn open(&mut self, index: usize, mut established: Established) {
-        let Phase::Dialing(_, granted) = self.slots[index].phase else {
+        let Phase::Dialing(ref dial, mut granted) = self.slots[index].phase else {
             return;
         };
-        let variant_plan = self.slots[index].variant_plan.clone();
+        let (began, variant_plan) = (dial.at(), self.slots[index].variant_plan.clone());
+        let late = self.late_in_setup(&granted, began);
+        granted.due.late_at_most += late;
+        self.slots[index].late = granted.due.late + late;
         let connection = &mut established.connection;
         connection.variant = Some(variant_plan.variant);
         connection.round = Some(self.task.round);
@@ -153,6 +159,22 @@ impl<B: Backend> Round<'_, B> {
         self.finish_opening(index);
         self.advance(index);
         self.arm(index);
+    }
+
+    /// What of a setup that began then may be the client's lateness: its waits for a processor. A
+    /// client that would have kept connections, and is late, opens some because it has not yet
+    /// read a response: then all of it.
+    fn late_in_setup(&self, granted: &PendingExchange, began: Nanos) -> u64 {
+        let Some(wait) = &self.processor_wait else {
+            return 0;
+        };
+        let waited = wait.read().zip(granted.waited);
+        let waited = waited.map_or(0, |(now, then)| now.saturating_sub(then));
+        let is_late = granted.due.late_at_most + waited >= LATE;
+        match self.task.variant_plan.keepalive && is_late {
+            true => waited.max(self.now().since(began)),
+            false => waited,
+        }
     }
 
     pub(super) fn dial_failed(&mut self, index: usize, mut connection: Connection) {

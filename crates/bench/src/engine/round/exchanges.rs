@@ -57,7 +57,11 @@ impl<B: Backend> Round<'_, B> {
             self.backend.watch_unsent(token, open);
         }
         let error = match sent {
-            Ok(at) => return at.unwrap_or(now),
+            Ok(at) => {
+                // the next request on it waits for a client that was slow to send this one
+                slot.late += at.map_or(0, |at| at.since(now));
+                return at.unwrap_or(now);
+            }
             Err(error) => error,
         };
         let now = self.engine.clock.now();

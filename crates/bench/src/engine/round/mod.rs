@@ -20,7 +20,7 @@ use super::backend::{Backend, Hint, Occurrence, RESOLVER, Wait};
 use super::coalescer::{Coalescer, Pauses};
 use super::slot::{Phase, Slot};
 use super::{EngineState, RoundResult, RoundTask};
-use crate::machine;
+use crate::machine::{self, ProcessorWait};
 use crate::pace::{NextExchange, Start};
 use crate::response_cache::ResponseCache;
 use deadlines::SWEEP;
@@ -72,6 +72,8 @@ pub(super) struct Round<'a, B> {
     stopped_at: Option<Nanos>,
     measured: Option<Span>,
     cpu_from: Option<u64>,
+    /// How long this thread waited for a processor; absent in a closed loop.
+    processor_wait: Option<ProcessorWait>,
     exchanges: u64,
     /// Connections whose first data went with the SYN, where that was asked for.
     with_syn: u64,
@@ -97,6 +99,7 @@ impl<'a, B: Backend> Round<'a, B> {
             engine,
             backend,
             blank: variant_plan.blank_exchange(round),
+            processor_wait: task.pace.is_open().then(ProcessorWait::of_thread).flatten(),
             slots: (0..connections).map(|_| slot()).collect(),
             task,
             gather,
@@ -351,6 +354,7 @@ impl<'a, B: Backend> Round<'a, B> {
                             warmup: false,
                             opens: false,
                             free_since: self.free_since(index),
+                            late_before: slot.late,
                         },
                         // the exchanges in flight come back here
                         State::Ready if open.oldest().is_some() => return self.send(index, now),
@@ -369,6 +373,7 @@ impl<'a, B: Backend> Round<'a, B> {
                     warmup: slot.warms_up && slot.dials == 0,
                     opens: true,
                     free_since: self.free_since(index),
+                    late_before: slot.late,
                 },
                 Phase::Dialing(..) | Phase::Done => return now,
             };
@@ -434,6 +439,7 @@ impl<'a, B: Backend> Round<'a, B> {
         if !next.warmup {
             self.begin_span(due.at);
         }
+        self.slots[index].late = due.late;
         if next.opens {
             self.dial(index, due, self.task.round == 0 || next.warmup);
         } else {

@@ -191,7 +191,11 @@ impl<'a> Director<'a> {
                 true => LoadPurpose::Confirm,
                 false => LoadPurpose::Search,
             };
-            return Some(self.at_one_rate(index, step.rate, purpose, None));
+            let turn = self.at_one_rate(index, step.rate, purpose, None);
+            return Some(LoadTurn {
+                warm: step.warm,
+                ..turn
+            });
         }
         None
     }
@@ -258,6 +262,7 @@ impl<'a> Director<'a> {
             variant: index as u32,
             words,
             pause,
+            warm: false,
             windows,
         }
     }

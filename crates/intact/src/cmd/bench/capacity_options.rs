@@ -3,7 +3,7 @@
 use super::args::{Args, rate, time};
 use crate::exit::Failed;
 use anyhow::anyhow;
-use intact_experiment::{RequestRate, WhenBusy};
+use intact_experiment::{Arrivals, RequestRate, WhenBusy};
 use intact_experiments::capacity::Conditions;
 use intact_ledger::{CapacityTerms, Nanos, OverloadTerms, SearchTerms};
 use intact_units::{duration, number};
@@ -86,6 +86,8 @@ pub(super) struct CapacityPlan {
     pub(super) terms: CapacityTerms,
     /// The conditions.
     pub(super) conditions: Conditions,
+    /// Requests of a step that decide the conditions.
+    needed: f64,
     /// The time of a step.
     step: Duration,
     /// The length of a window in which the recovery is judged.
@@ -128,11 +130,12 @@ impl CapacityPlan {
         }
         let most = options.max_rate.map_or(MOST, RequestRate::mean);
         let longest = options.step.max(LONGEST_STEP).as_secs_f64();
-        let needed = conditions.least_requests() as f64;
+        let arrivals = args.open_loop.arrivals.unwrap_or_default();
+        let needed = requests_due(&conditions, arrivals);
         let least = (needed / longest).max(1.0);
         if options.find_max.is_some() && least > most {
             return Err(usage(format!(
-                "--find-max: {conditions} needs {needed} requests in a step, more than --max-rate sends in {longest} s; raise --max-rate or --step"
+                "--find-max: {conditions} needs {needed:.0} requests in a step, more than --max-rate sends in {longest} s; raise --max-rate or --step"
             )));
         }
         let search = options.find_max.is_some().then(|| SearchTerms {
@@ -160,6 +163,7 @@ impl CapacityPlan {
                 None => WINDOW,
             },
             conditions,
+            needed,
             step: options.step,
             limit: args.time.unwrap_or(LIMIT),
             most: args.requests.unwrap_or(u64::MAX),
@@ -198,16 +202,15 @@ impl CapacityPlan {
 
     /// The time of a step at this rate: long enough to decide the conditions.
     pub(super) fn step_at(&self, rate: f64) -> Duration {
-        let needed = self.conditions.least_requests() as f64 * 1.02;
         let longest = self.step.max(LONGEST_STEP).as_secs_f64();
-        let needed = Duration::from_secs_f64((needed / rate).min(longest));
+        let needed = Duration::from_secs_f64((self.needed / rate).min(longest));
         self.step.max(needed)
     }
 
     /// The time of a window at this rate.
     pub(super) fn window_at(&self, rate: f64) -> Duration {
-        let needed = self.conditions.least_requests() as f64 * 1.02;
-        let needed = Duration::from_secs_f64((needed / rate).min(LONGEST_STEP.as_secs_f64()));
+        let needed = self.needed / rate;
+        let needed = Duration::from_secs_f64(needed.min(LONGEST_STEP.as_secs_f64()));
         self.window.max(needed)
     }
 
@@ -244,6 +247,16 @@ impl CapacityPlan {
         Err(Failed::usage(anyhow!(
             "--find-max loads a server that is not this machine until it is too slow: say how much it may get, with -z TIME, -n REQUESTS or --max-rate RATE"
         )))
+    }
+}
+
+/// Requests that have to be due in a step for the conditions to have a value. The number of Poisson
+/// arrivals varies by its square root: four of them are added.
+fn requests_due(conditions: &Conditions, arrivals: Arrivals) -> f64 {
+    let least = conditions.least_requests() as f64 * 1.02;
+    match arrivals {
+        Arrivals::Constant => least,
+        Arrivals::Poisson => least + 4.0 * least.sqrt(),
     }
 }
 
