@@ -193,7 +193,7 @@ def main():
               f" | {middle[0]:.1f}, {middle[1]:.1f} to {middle[2]:.1f} | {bad[1]} (server: {bad[0]}) |", flush=True)
         # what an open loop finds is the truth for the peers: a closed loop changes what the server sees
         reference = {q: quantile(truth, q) for q in QUANTILES}
-        for peer, run in peers.items():
+        for peer, run in peers.items() if PEER_RUNS else ():
             right, found99 = {q: 0 for q in QUANTILES}, []
             known = set()
             for _ in range(PEER_RUNS):
