@@ -35,12 +35,15 @@ pub(super) fn states(unobserved: &Unobserved) -> Vec<RuleState> {
 pub(super) fn of_variant(variant: &VariantFacts) -> Vec<Finding> {
     let died = variant.died_in_freeze();
     let observed = variant.observed.iter().flat_map(|facts| &facts.findings);
+    let is_of_client =
+        |finding: &Finding| finding.is_of_openings && !OF_IDLE_LIMITS.contains(&finding.rule);
+    let is_of_freezes = !observed.clone().any(is_of_client);
     let observed = observed.cloned().map(|finding| {
         if died == 0 || !OF_IDLE_LIMITS.contains(&finding.rule) {
             return finding;
         }
         // what a freeze ends is opened again, and that is the remedy
-        let is_recovered = !variant.fails_on_dead() && openings(&finding) <= died;
+        let is_recovered = is_of_freezes && !variant.fails_on_dead() && openings(&finding) <= died;
         let severity = finding.severity.unless(is_recovered, Severity::Info);
         Finding {
             severity,

@@ -190,18 +190,21 @@ fn ends_within_the_same_request_of_each_connection_are_a_limit() {
 }
 
 #[test]
-fn a_connection_costs_what_its_first_request_takes_longer() {
-    for (setup, cost) in [(1, 19 * 5), (8, 19 * 8)] {
+fn a_connection_costs_the_setup_that_a_request_waited_for() {
+    for (setup, cost) in [(1, 19), (8, 19 * 8)] {
         let mut tally = Tally::new();
         for id in 0..20 {
             let mut one = Connection::new(ConnectionId(id), Nanos(0));
             (one.variant, one.round) = (Some(0), Some(1));
             one.setup.connect = Some(Span::new(Nanos(0), Nanos(setup * MS)));
             tally.record(Event::Opened(&one));
-            for (reuse, took) in [(Reuse::Fresh, 6), (Reuse::Reused, 1)] {
+            for (reuse, waited, took) in [(Reuse::Fresh, setup, 6), (Reuse::Reused, 0, 1)] {
                 let mut one = Exchange::new(1, Nanos(0));
+                let connect = Span::new(Nanos(0), Nanos(waited * MS));
+                one.spans.connect = (waited > 0).then_some(connect);
                 (one.variant, one.round) = (Some(0), Some(1));
-                (one.reuse, one.status, one.end) = (Some(reuse), Some(200), Nanos(took * MS));
+                (one.reuse, one.status, one.end) =
+                    (Some(reuse), Some(200), Nanos((waited + took) * MS));
                 tally.record(Event::Exchange(&one));
             }
             tally.record(Event::Closed(&end(id, ClosePoint::AfterExchange, 2)));

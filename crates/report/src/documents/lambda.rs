@@ -31,7 +31,6 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a LambdaFacts) -> Page<'a> {
     page.headline = headline(facts);
     page.facts(totals(facts));
     page.section(findings(&facts.findings, ""));
-    page.section(traffic::next(&facts.next));
     let title = "Invocations: the function's own time";
     page.section(
         Section::new("kinds", title)
@@ -42,6 +41,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a LambdaFacts) -> Page<'a> {
     let title = "Connections that a freeze found open";
     page.section(Section::new("freezes", title).summary(freezes(&rows)));
     page.section(failures(facts, &rows));
+    page.section(traffic::next(&facts.next));
     page.section(
         Section::new("comparisons", "What each variant saves, round by round")
             .full(comparison_table(&facts.comparisons))

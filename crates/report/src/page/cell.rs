@@ -2,7 +2,7 @@
 
 use super::{Quantity, Text};
 use intact_document::requirement::{Dimension, Figure};
-use intact_reading::{Reading, Why};
+use intact_reading::Reading;
 use intact_statistics::Interval;
 use std::fmt;
 
@@ -65,13 +65,10 @@ impl Cell {
 
     /// What is known of a figure, each value as `kind` has it. An inferred value is marked.
     pub fn reading(reading: &Reading, kind: fn(f64) -> Quantity) -> Cell {
-        let (low, high) = (reading.low(), reading.high());
         if let Some(value) = reading.estimate() {
-            return match reading.why() {
-                Some(Why::Interval) => Value::Interval(kind(value), [kind(low), kind(high)]).into(),
-                _ => Cell::from(kind(value)).inferred_if(true),
-            };
+            return Cell::from(kind(value)).inferred_if(true);
         }
+        let (low, high) = (reading.low(), reading.high());
         match (low.is_finite(), high.is_finite()) {
             _ if reading.is_known() => kind(low).into(),
             (true, true) => Value::Range(kind(low), kind(high)).into(),

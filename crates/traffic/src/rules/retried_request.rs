@@ -13,17 +13,17 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 const SOON: u64 = 10_000_000_000;
 /// A request that comes sooner after the failure, in nanoseconds, does not show a heartbeat.
 const AT_ONCE: u64 = 100_000_000;
-/// From this share of the usual interval or pause of equal requests on, the program sends the next one by
-/// itself.
+/// From this share of the usual interval or pause of equal requests on, the program sends the next
+/// one by itself.
 const ON_TIME: f64 = 0.75;
 
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "retried-request",
         what: "A request failed with its connection and was sent again on another one. The library reports nothing, and the server may process the request twice.",
-        evidence: "Within 10 s of a failure, the same fingerprint (method, full target, body) by the same process to the same destination on another connection. The failure broke the connection before the response was complete, and no equal request got a response in between. A retry that the producer recorded counts, too. Of equal requests at intervals (a heartbeat, a poll) or in a loop that pauses, only one that comes sooner than the next would is a retry. In a function: within the same invocation. Needs visible requests.",
+        evidence: "Within 10 s of a failure, the same fingerprint (method, full target, body) by the same process to the same destination on another connection. The failure broke the connection before the response was complete, and no equal request got a response in between. A retry that the producer recorded counts, too. Of equal requests at intervals or in a loop that pauses, only a sooner one is a retry. In a function: within the same invocation. Needs visible requests.",
         threshold: "One is enough. An error where the method is not idempotent (RFC 9110 section 9.2.2), else informational.",
-        false_positives: "A person who presses the button again; the first two beats of a heartbeat; a loop without pauses that sends the same request each time and goes on after a failure.",
+        false_positives: "A person who presses the button again; the first two beats of a heartbeat; a loop without pauses that goes on after a failure.",
         fix: "Remove the cause (`stale-reuse`, resets). Let the library retry idempotent requests only, and give the others an idempotency key",
         risk: "Without retries, each connection that ends while idle becomes an error of the program",
         needs: &[Evidence::Repeats],
