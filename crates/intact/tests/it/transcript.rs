@@ -7,7 +7,8 @@ pub(crate) fn shape(line: &str) -> String {
     let mut before = "";
     for word in line.split_whitespace() {
         let is_code = std::mem::replace(&mut before, word) == "code";
-        let figure = word.trim_matches(|c: char| "(),%-".contains(c));
+        // whether a percentile varies between the rounds differs from run to run
+        let figure = word.trim_matches(|c: char| "(),%-~".contains(c));
         let is_figure = figure.starts_with(|c: char| c.is_ascii_digit())
             && figure
                 .chars()
