@@ -46,17 +46,10 @@ impl Bursts {
         let runs = 1 + pairs().filter(|two| two[0].1 != two[1].1).count();
         let between = pairs().filter(|two| !two[0].1 && two[1].1);
         let between: Vec<Nanos> = between.map(|two| two[0].0).collect();
-        let mut openings: Vec<Nanos> = used().map(|life| life.at).collect();
-        let mut ends: Vec<Nanos> = used().map(|life| life.until()).collect();
-        openings.sort_unstable();
-        ends.sort_unstable();
+        let open = Intervals::new(used().map(|life| (life.at, life.until())));
         let uses = used().flat_map(|life| &life.uses);
         let busy = Intervals::new(uses.map(|one| (one.span.start, one.span.end)));
-        let until = |times: &[Nanos], at: Nanos| times.partition_point(|time| *time <= at);
-        let idle = |at: &Nanos| {
-            let open = until(&openings, *at).saturating_sub(until(&ends, *at));
-            open.saturating_sub(busy.at(*at))
-        };
+        let idle = |at: &Nanos| open.at(*at).saturating_sub(busy.at(*at));
         let mut kept: Vec<usize> = between.iter().map(idle).collect();
         kept.sort_unstable();
         let usual = *kept.get(kept.len() / 2)?;
@@ -66,7 +59,7 @@ impl Bursts {
             return None;
         }
         let is_later = |life: &&&Life| {
-            let next = between.get(until(&between, life.at));
+            let next = between.get(between.partition_point(|at| *at <= life.at));
             let closed = life.closed_by_client();
             closed.is_some_and(|end| next.is_some_and(|next| *next < end.at))
         };
