@@ -1,6 +1,6 @@
 //! How the program ended, and what went by unseen.
 
-use intact_ledger::{Caveat, Span};
+use intact_ledger::{Caveat, FaultEnd, Span};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -209,6 +209,24 @@ pub struct Outcome {
     /// The first SIGINT, SIGTERM or SIGHUP that reached this process during the run, whatever the
     /// program did at it.
     pub interrupted: Option<i32>,
+}
+
+impl Outcome {
+    /// The row that ends the run of a variant under faults.
+    pub fn fault_end(&self, variant: u32) -> FaultEnd {
+        let (code, signal) = match self.ended {
+            Ended::Code(code) => (Some(code), None),
+            Ended::Signal(number) => (None, Some(number)),
+        };
+        FaultEnd {
+            variant: Some(variant),
+            round: Some(1),
+            span: self.span,
+            code,
+            signal,
+            invocations: None,
+        }
+    }
 }
 
 #[cfg(test)]

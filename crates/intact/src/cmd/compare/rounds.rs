@@ -21,7 +21,7 @@ use intact_experiments::compare::{
     COMMIT_AXIS, CompareFacts, Comparison, PROGRAM_FAILED, WARMUP, programs_of,
 };
 use intact_ledger::{
-    Caveat, Event, FaultEnd, FaultEvent, Producer, Round, Rows, Run, Sink, Vantage, Variant, redact,
+    Caveat, Event, FaultEvent, Producer, Round, Rows, Run, Sink, Vantage, Variant, redact,
 };
 use intact_units::foreign_text::escape;
 use intact_units::number::timer;
@@ -255,19 +255,8 @@ impl Rounds<'_> {
                 let outcome =
                     intact_watch::run(&config, self.clock, &mut self.recording).map_err(not_run)?;
                 self.bar.inc(1);
-                let (code, signal) = match outcome.ended {
-                    Ended::Code(code) => (Some(code), None),
-                    Ended::Signal(number) => (None, Some(number)),
-                };
-                self.recording
-                    .record(Event::Fault(&FaultEvent::Ended(FaultEnd {
-                        variant: Some(variant),
-                        round: Some(1),
-                        span: outcome.span,
-                        code,
-                        signal,
-                        invocations: None,
-                    })));
+                let end = FaultEvent::Ended(outcome.fault_end(variant));
+                self.recording.record(Event::Fault(&end));
                 if let Some(signal) = outcome.interrupted {
                     return Ok(Some(exit::by_signal(signal as usize)));
                 }

@@ -15,9 +15,9 @@ use crate::exit::{self, Failed};
 use anyhow::anyhow;
 use indicatif::ProgressBar;
 use intact_findings::{Document, Parts};
-use intact_ledger::{Event, FaultEnd, FaultEvent, Run, Sink};
+use intact_ledger::{Event, FaultEvent, Run, Sink};
 use intact_servers::fault::{AXIS, FaultAnalysis};
-use intact_watch::{Clock, Ended, FaultConfig, Mode, Outcome, RunPosition, Streams};
+use intact_watch::{Clock, FaultConfig, Mode, Outcome, RunPosition, Streams};
 use std::process::ExitCode;
 
 /// The options.
@@ -132,19 +132,8 @@ impl Runs<'_> {
         self.bar.set_message(name.to_owned());
         let outcome =
             intact_watch::run(&config, self.clock, &mut self.recording).map_err(not_run)?;
-        let (code, signal) = match outcome.ended {
-            Ended::Code(code) => (Some(code), None),
-            Ended::Signal(number) => (None, Some(number)),
-        };
-        self.recording
-            .record(Event::Fault(&FaultEvent::Ended(FaultEnd {
-                variant: Some(variant),
-                round: Some(1),
-                span: outcome.span,
-                code,
-                signal,
-                invocations: None,
-            })));
+        let end = FaultEvent::Ended(outcome.fault_end(variant));
+        self.recording.record(Event::Fault(&end));
         Ok(outcome)
     }
 }
