@@ -396,6 +396,9 @@ pub struct RequestLimit {
     /// From the end of the setup to the last response; absent in old ledgers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasted: Option<Span>,
+    /// The last rest: from a response to the next request, or to the end; absent in old ledgers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rested: Option<Span>,
 }
 
 impl RequestLimit {

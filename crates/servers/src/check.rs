@@ -216,7 +216,7 @@ impl CheckFacts {
             max_requests: profile
                 .requests
                 .as_ref()
-                .map(|tried| MaxRequests::of(tried, without.requests)),
+                .map(|tried| MaxRequests::of(tried, without.requests, profile.idle.as_ref())),
             race: profile.race.as_ref().map(RaceFacts::of),
             idle_under_load: profile.idle_under_load.as_ref().map(HeldFacts::of),
             max_age: profile.age.as_ref().map(MaxAgeFacts::of),

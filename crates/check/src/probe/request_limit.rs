@@ -19,7 +19,11 @@ pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     let from = line.active_at;
     let done = ask_all(context, &mut line, &mut tried);
     tried.lasted = Some(Span::new(from, context.prober.clock.now()));
-    tried.ended = line.ended().map(|(_, ended)| ended);
+    let ended = line.ended();
+    tried.ended = ended.map(|(_, ended)| ended);
+    if let Some((at, _)) = ended.filter(|_| tried.failed.is_none()) {
+        tried.rested = Some(Span::new(line.active_at, at));
+    }
     context.prober.close(line);
     let is_unannounced = !tried.last_announced && (tried.ended.is_some() || tried.failed.is_some());
     context.profile.requests = Some(tried);
@@ -33,6 +37,7 @@ pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
 fn ask_all(context: &mut ProbeContext<'_>, line: &mut Line, tried: &mut RequestLimit) -> Probed {
     let request = context.keeping_request();
     while tried.answered < tried.wanted && line.is_usable() {
+        tried.rested = Some(Span::new(line.active_at, context.prober.clock.now()));
         let answered = context.prober.ask(line, &request, None)?;
         let max = answered.exchange.terms.max;
         match tried.answered {

@@ -216,6 +216,7 @@ mod tests {
                 ended: None,
                 failed: None,
                 lasted: None,
+                rested: None,
             }),
             idle: Some(IdleLimits {
                 http: Protocol::Http11,

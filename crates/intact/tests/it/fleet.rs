@@ -419,7 +419,7 @@ fn a_report_has_a_page_and_is_checked_by_requirements() {
 
 #[test]
 fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
-    let server = Server::start(&["--idle-timeout", "300ms", "--max-requests", "40"]);
+    let server = Server::start(&["--idle-timeout", "1s", "--max-requests", "40"]);
     let rig = Rig::new(&server.plain(), 2, "20ms");
     let path = rig.path("plan.toml");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -428,7 +428,7 @@ fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
         .unwrap()
         .0
         .replace("rate = 400", "rate = 300");
-    let text = format!("{text}measure = \"check\"\nidle-limit = \"2s\"\n");
+    let text = format!("{text}measure = \"check\"\nidle-limit = \"3s\"\n");
     std::fs::write(&path, text).unwrap();
     let from = std::time::Instant::now();
     let (report, out) = end(rig.start());
@@ -443,7 +443,7 @@ fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
     );
     assert_eq!(cards["max_requests"]["max"], 40.0);
     assert!(
-        cards["idle_timeout_s"]["min"].as_f64().unwrap() >= 0.29,
+        cards["idle_timeout_s"]["min"].as_f64().unwrap() >= 0.99,
         "{cards}"
     );
     assert!(cards["fresh_ms"]["cards"] == 2 && cards["reused_ms"]["cards"] == 2);

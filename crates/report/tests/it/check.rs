@@ -196,6 +196,7 @@ pub(crate) fn profile() -> ServerProfile {
             ended: Some(ended(CloseKind::CloseNotify, true)),
             failed: None,
             lasted: None,
+            rested: None,
         }),
         idle: Some(IdleLimits {
             http: Protocol::Http11,

@@ -327,9 +327,18 @@ pub struct MaxRequests {
 }
 
 impl MaxRequests {
-    /// `is_cut`: whether an outage ended the connection.
-    pub(super) fn of(tried: &RequestLimit, is_cut: bool) -> MaxRequests {
-        let is_over = tried.last_announced || tried.ended.is_some() || tried.failed.is_some();
+    /// `is_cut`: whether an outage ended the connection; `idle`: the idle limits, one of which may
+    /// have ended it.
+    pub(super) fn of(tried: &RequestLimit, is_cut: bool, idle: Option<&IdleLimits>) -> MaxRequests {
+        let has_ended = tried.ended.is_some() || tried.failed.is_some();
+        let waits = idle.iter().flat_map(|idle| &idle.samples);
+        let waits = waits.filter(|one| one.ended.is_some());
+        let limit = waits.map(|one| one.span.nanos()).min();
+        let rested = tried.rested.map(|one| one.nanos());
+        let was_idle = limit
+            .zip(rested)
+            .is_some_and(|(limit, rested)| rested >= limit / 10 * 9);
+        let is_over = tried.last_announced || (has_ended && !was_idle);
         let answered = f64::from(tried.answered);
         MaxRequests {
             measured: match is_over {

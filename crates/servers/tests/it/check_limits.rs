@@ -81,6 +81,7 @@ pub(crate) fn profile(server: Option<&str>) -> ServerProfile {
             ended: None,
             failed: None,
             lasted: Some(Span::new(at(1.0), at(2.0))),
+            rested: None,
         }),
         ..ServerProfile::default()
     }
@@ -164,6 +165,30 @@ fn the_limit_of_a_silent_end_lies_between_two_requests() {
     let facts = with_idle(&[idle(7.6, OK), idle(5.0, reset)]);
     assert_eq!(limit(&facts).to_string(), "at most 5");
     assert!(!passes(&facts, "idle-timeout >= 1s"));
+}
+
+#[test]
+fn a_connection_that_ended_after_a_rest_as_long_as_the_idle_limit_shows_no_other() {
+    let after = |rest_s: f64| {
+        let ended = Some(crate::check_outage::closed(CloseKind::Fin));
+        let waited = IdleWait {
+            ended,
+            ..idle(0.3, OK)
+        };
+        let mut profile = ServerProfile {
+            idle: Some(limits(&[waited])),
+            ..profile(None)
+        };
+        let requests = profile.requests.as_mut().unwrap();
+        (requests.answered, requests.ended) = (14, ended);
+        requests.rested = Some(Span::new(at(0.0), at(rest_s)));
+        CheckFacts::new(&profile, &[])
+            .max_requests
+            .unwrap()
+            .measured
+    };
+    assert_eq!(after(0.31), Reading::at_least(14.0, Why::LimitNotReached));
+    assert_eq!(after(0.01), Reading::known(14.0));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use intact_ledger::server_profile::{Ended, Outage, ServerProfile};
 use intact_ledger::{CloseKind, Failure, Side, Span};
 use intact_servers::check::CheckFacts;
 
-fn closed(how: CloseKind) -> Ended {
+pub(crate) fn closed(how: CloseKind) -> Ended {
     Ended {
         by: Some(Side::Server),
         how,
