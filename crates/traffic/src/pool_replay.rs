@@ -139,12 +139,13 @@ fn idle(lives: &[&Life], margin: u64) -> Intervals {
     let is_reusing = is_reusing(lives);
     let in_hand = in_hand(lives);
     let kept_after = last_kept_after(lives);
+    let margin_of_last = if are_in_turn(lives) { 0 } else { margin };
     let single = lives.iter().filter(|life| life.streams.is_none());
     let rests = single.flat_map(|life| rests(life).map(move |rest| (life, rest)));
     Intervals::new(
         rests.map(|(life, rest)| match (is_reusing, rest.is_followed) {
             (true, true) => (rest.from.after(margin), before(rest.to, in_hand)),
-            (true, false) => (rest.from.after(margin), before(rest.to, margin)),
+            (true, false) => (rest.from.after(margin_of_last), before(rest.to, margin)),
             // nothing shows that its client has one in hand
             (false, _) if kept_after.is_some_and(|over| rest.to > over) => (rest.from, rest.to),
             (false, _) if life.closed_by_client().is_some() => {
@@ -153,6 +154,14 @@ fn idle(lives: &[&Life], margin: u64) -> Intervals {
             (false, _) => (rest.from, before(rest.to, margin)),
         }),
     )
+}
+
+/// Whether each connection of a pool is used more than once, and no more when the next one has been
+/// opened: no thread can have one in hand that is not used again. Of two, one may be a habit.
+fn are_in_turn(lives: &[&Life]) -> bool {
+    let is_reused = |life: &&Life| life.carried > 1;
+    let are_in_turn = |two: &[&Life]| two[0].last_end().is_some_and(|end| end <= two[1].at);
+    lives.len() > 2 && lives.iter().all(is_reused) && lives.windows(2).all(are_in_turn)
 }
 
 /// The end of the last response of a pool, if most of its connections were open then, and more than
@@ -738,11 +747,13 @@ impl<'a> PoolReplay<'a> {
         let seen = self.lives.iter().filter(|life| !life.is_spare);
         let ended = seen.filter_map(|life| Some((*life, life.ended()?)));
         let together = closed_together(self.lives);
+        let last = last_use(self.lives).map(|(_, end)| end);
         let ended = ended.map(|(life, end)| {
             let why = self.why_ended(life, end, &is_evicted);
             let is_given_up = matches!(why, OpenReason::GaveUp | OpenReason::Undrained);
             // the observer may see a close later than the client, which opens another one at once
-            let is_last = together.is_some_and(|from| end.at >= from);
+            let is_last = together.is_some_and(|from| end.at >= from)
+                || last.is_some_and(|last| self.is_reusing && end.at >= last);
             let from = match why.is_at_once() && !is_last {
                 true if is_given_up => before(end.at, self.margin),
                 true => {

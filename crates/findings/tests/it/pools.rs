@@ -450,6 +450,29 @@ fn clients_that_a_program_without_threads_uses_in_turn_are_avoidable() {
 }
 
 #[test]
+fn clients_that_follow_one_another_are_avoidable_however_soon_they_do() {
+    let in_turn = |clients: u64, ends: &dyn Fn(u64) -> u64| {
+        let mut rows = Vec::new();
+        for id in 0..clients {
+            let at = id * 25_000;
+            rows.push(opened(id, at, SERVER, "api.example"));
+            for nth in 0..7 {
+                let at = at + nth * 3_500;
+                rows.push(sent(id, at, at + 3_000, nth + 1));
+            }
+        }
+        rows.extend((0..clients).map(|id| closed(id, ends(id), 7)));
+        outcome(&rows)
+    };
+    let found = (4.0, 1.0, 3.0, vec!["new-client-per-request"]);
+    assert_eq!(in_turn(4, &|id| 110_000 + id), found);
+    // the end of the program, in which a busy machine takes its time between two closes
+    let of_two = (2.0, 2.0, 0.0, vec![]);
+    assert_eq!(in_turn(2, &|_| 60_000), of_two);
+    assert_eq!(in_turn(2, &|id| 50_000 + id * 9_000), of_two);
+}
+
+#[test]
 fn an_overlap_at_the_start_changes_no_verdict_of_clients_in_turn() {
     let mut rows = Vec::new();
     for nth in 0..60 {
