@@ -45,10 +45,15 @@ impl Bursts {
         let pairs = || changes.windows(2);
         let runs = 1 + pairs().filter(|two| two[0].1 != two[1].1).count();
         let between = pairs().filter(|two| !two[0].1 && two[1].1);
-        let between: Vec<Nanos> = between.map(|two| two[0].0).collect();
         let open = Intervals::new(used().map(|life| (life.at, life.until())));
         let uses = used().flat_map(|life| &life.uses);
         let busy = Intervals::new(uses.map(|one| (one.span.start, one.span.end)));
+        // those that a client closes late are busy no more, but others may still be
+        let between = between.map(|two| match busy.last_end(two[1].0) {
+            Some(end) => end.max(two[0].0),
+            None => two[0].0,
+        });
+        let between: Vec<Nanos> = between.collect();
         let idle = |at: &Nanos| open.at(*at).saturating_sub(busy.at(*at));
         let mut kept: Vec<usize> = between.iter().map(idle).collect();
         kept.sort_unstable();
@@ -59,9 +64,10 @@ impl Bursts {
             return None;
         }
         let is_later = |life: &&&Life| {
-            let next = between.get(between.partition_point(|at| *at <= life.at));
-            let closed = life.closed_by_client();
-            closed.is_some_and(|end| next.is_some_and(|next| *next < end.at))
+            let first = life.uses.first().map(|one| one.span.end);
+            let next = between.get(between.partition_point(|at| Some(*at) < first));
+            let is_used = |next: &Nanos| life.uses.iter().any(|one| *next < one.span.start);
+            life.closed_by_client().is_some() && next.is_some_and(is_used)
         };
         Some(Bursts {
             kept: usual,

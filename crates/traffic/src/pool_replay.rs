@@ -54,6 +54,12 @@ impl Intervals {
         Intervals { starts, ends }
     }
 
+    /// The last end until a moment.
+    pub(super) fn last_end(&self, moment: Nanos) -> Option<Nanos> {
+        let ended = self.ends.partition_point(|end| *end <= moment);
+        self.ends[..ended].last().copied()
+    }
+
     pub(super) fn at(&self, moment: Nanos) -> usize {
         let begun = self.starts.partition_point(|start| *start <= moment);
         begun - self.ends.partition_point(|end| *end <= moment)
@@ -218,6 +224,13 @@ pub(super) fn busy(lives: &[&Life]) -> Vec<Span> {
         }
     }
     busy
+}
+
+/// How many idle connections the first requests of others would occupy at a moment, had their
+/// client taken those; `in_place` is when they end.
+fn taken(in_place: &mut Vec<Nanos>, at: Nanos) -> usize {
+    in_place.retain(|end| *end > at);
+    in_place.len()
 }
 
 /// Whether any connection of a pool carried a second exchange.
@@ -483,7 +496,7 @@ fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
     }
     let full_pool = Full::of(lives, &dropped, kept, closed);
     // some clients close their oldest connections, which have carried most
-    let shows_room = bursts.is_some() || room.is_mostly_so;
+    let shows_room = bursts.is_some_and(|bursts| bursts.closed > 0) || room.is_mostly_so;
     if !shows_room && !ends_at_any_use(lives, closed_together(lives)?, full_pool.is_shared) {
         return None;
     }
@@ -669,6 +682,7 @@ impl<'a> PoolReplay<'a> {
         let mut free: Vec<Ended> = Vec::new();
         let mut first = Some(first);
         let mut in_setup: Vec<(Span, OpenReason)> = Vec::new();
+        let mut in_place: Vec<Nanos> = Vec::new();
         let mut reasons: Vec<OpenReason> = Vec::with_capacity(self.lives.len());
         for life in self.lives {
             while let Some(end) = ended.pop_if(|end| end.from <= life.at) {
@@ -685,7 +699,9 @@ impl<'a> PoolReplay<'a> {
                 OpenReason::StreamsFree
             } else if self.unread.at(life.at) > 0 {
                 OpenReason::Undrained
-            } else if self.idle.at(life.at) > 0 {
+            } else if self.idle.at(life.at) > taken(&mut in_place, life.at) {
+                let first = life.uses.first();
+                in_place.extend(first.map(|one| one.span.end));
                 OpenReason::IdleExisted
             } else {
                 let others = in_setup.iter().rev();
