@@ -5,6 +5,10 @@ use super::open_connection::{Last, OpenConnection};
 use intact_advice::Client;
 use intact_ledger::{Close, CloseKind, ClosePoint, Protocol, Side};
 
+/// Openings for one reason from which on it counts: those without one have the same, and a claim of
+/// them is more than a note.
+pub(crate) const SEVERAL: u64 = 3;
+
 /// A close so soon after an exchange, in nanoseconds, is not the end of an idle time; used where
 /// the producer does not say.
 pub(super) const AT_ONCE: u64 = 100_000_000;

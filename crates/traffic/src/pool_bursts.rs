@@ -4,7 +4,7 @@
 //! Must not know why a single connection was opened.
 
 use super::history::Life;
-use super::pool_replay::Intervals;
+use super::pool_rests::Intervals;
 use intact_ledger::Nanos;
 
 /// Openings, or closes, that follow each other on average in bursts.

@@ -3,15 +3,14 @@
 
 use super::history::{End, History, Life};
 use super::open_connection::{HAND_BACK, PoolOwner};
-use super::open_reason::OpenReason;
-use super::pool_replay::{Full, Intervals, PoolReplay, Renewal, busy, kept, last_use, peak};
+use super::open_reason::{OpenReason, SEVERAL};
+use super::pool_full::Full;
+use super::pool_renewal::Renewal;
+use super::pool_replay::PoolReplay;
+use super::pool_rests::{Intervals, busy, kept, last_use, peak};
 use intact_ledger::{Nanos, Span, StackId};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
-
-/// Openings for one reason from which on it counts: those without one have the same, and a claim of
-/// them is more than a note.
-pub(crate) const SEVERAL: u64 = 3;
 
 /// Closes of one client are so near to each other, in nanoseconds.
 const TOGETHER: u64 = 200_000;

@@ -1,8 +1,9 @@
 //! Cost attribution: assigns each setup of a destination that was in vain to one rule.
 
 use super::settings;
-use crate::pool_cause::SEVERAL;
-use crate::pool_replay::{Full, Renewal};
+use crate::open_reason::SEVERAL;
+use crate::pool_full::Full;
+use crate::pool_renewal::Renewal;
 use crate::tracker::Judged;
 use crate::{Counts, OpenReason, Tracker};
 use intact_advice::{Client, ServerLimit, server_line};

@@ -3,7 +3,7 @@
 use super::server_closes_early::{Ends, REQUESTS, is_unannounced, restarted};
 use super::{Attribution, Fold, OF_ERRORS, RuleRow, ServerLimit};
 use crate::open_connection::is_error;
-use crate::pool_cause::SEVERAL;
+use crate::open_reason::SEVERAL;
 use crate::{Context, Counts, OpenReason};
 use intact_document::finding::{Finding, RuleDoc};
 use intact_document::statement::{Value, nanos, requests, statement};

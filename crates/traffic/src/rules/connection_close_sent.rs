@@ -3,7 +3,7 @@
 use super::server_closes_early::Ends;
 use super::{Attribution, Fold, KEPT, Remedy, RuleRow, ServerLimit, for_client};
 use crate::open_connection::is_error;
-use crate::pool_cause::SEVERAL;
+use crate::open_reason::SEVERAL;
 use crate::{Context, OpenReason};
 use intact_document::finding::{Finding, RuleDoc};
 use intact_document::statement::{Value, statement};

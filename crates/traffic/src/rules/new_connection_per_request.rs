@@ -3,7 +3,7 @@
 
 use super::new_connection_per_query::spoken;
 use super::{Attribution, Remedy, RuleRow, for_client};
-use crate::pool_replay::Renewal;
+use crate::pool_renewal::Renewal;
 use crate::{Counts, OpenReason, server_limit};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{

@@ -2,7 +2,7 @@
 
 use super::{Attribution, Remedy, RuleRow, for_client};
 use crate::OpenReason;
-use crate::pool_replay::Full;
+use crate::pool_full::Full;
 use intact_advice::Client;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, requests, statement};

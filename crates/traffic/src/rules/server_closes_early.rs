@@ -4,8 +4,8 @@
 use super::attribution::ClaimedOpenings;
 use super::{Attribution, Fold, KEPT, RuleRow, ServerLimit};
 use crate::open_connection::{Last, is_error};
-use crate::pool_cause::SEVERAL;
-use crate::pool_replay::{LEAST_AGE, are_of_one_age};
+use crate::open_reason::SEVERAL;
+use crate::pool_renewal::{LEAST_AGE, are_of_one_age};
 use crate::{Context, Counts, OpenConnection, OpenReason, at_least, server_limit};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{
