@@ -10,9 +10,11 @@ use intact_ledger::Nanos;
 /// Openings, or closes, that follow each other on average in bursts.
 const CLUSTER: usize = 3;
 /// The part of the moments between bursts at which a pool keeps the same number.
-const SAME: f64 = 0.7;
+const SAME: f64 = 0.6;
 /// Moments between bursts from which on they show a pool.
 const SEVERAL: usize = 3;
+/// Fewer moments that show one if the number is the same at each.
+const FEW: usize = 2;
 /// Uses before a close, and as many after it, that it is compared with.
 const NEAR: usize = 10;
 /// Standard deviations that chance exceeds rarely.
@@ -59,7 +61,10 @@ impl Bursts {
         kept.sort_unstable();
         let usual = *kept.get(kept.len() / 2)?;
         let same = kept.iter().filter(|one| **one == usual).count();
-        let is_constant = kept.len() >= SEVERAL && same as f64 >= SAME * kept.len() as f64;
+        let is_constant = match kept.len() < SEVERAL {
+            true => kept.len() == FEW && same == FEW,
+            false => same as f64 >= SAME * kept.len() as f64,
+        };
         if !is_constant || changes.len() < CLUSTER * runs {
             return None;
         }

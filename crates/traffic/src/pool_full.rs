@@ -213,6 +213,7 @@ pub(super) fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
     dropped.sort_unstable_by_key(|one| one.kept);
     // those that a thread has in hand look idle too, so the number may be too high and not too low
     let usual = dropped.get(dropped.len() / 2)?.kept;
+    let usual = bursts.map_or(usual, |bursts| bursts.kept);
     let as_many = AS_MANY * usual as f64;
     let is_full = |one: &&Dropped| one.kept_soon as f64 >= as_many && one.busy as f64 >= as_many;
     let full: Vec<&Dropped> = dropped.iter().filter(is_full).collect();
@@ -222,12 +223,13 @@ pub(super) fn full_at(lives: &[&Life], margin: u64) -> Option<Full> {
     let again = full.iter().filter(|one| one.is_used_again).count();
     let room = Room::of(lives, &full, margin, last_end, again as u64);
     let kept = room.kept.max(1) as u64;
-    if (again as f64) < AGAIN * full.len() as f64 && room.ignored > 1.0 - NEARLY {
+    let keeps = bursts.is_some_and(|bursts| bursts.closed > 0);
+    if !keeps && (again as f64) < AGAIN * full.len() as f64 && room.ignored > 1.0 - NEARLY {
         return None;
     }
     let full_pool = Full::of(lives, &dropped, kept, closed);
     // some clients close their oldest connections, which have carried most
-    let shows_room = bursts.is_some_and(|bursts| bursts.closed > 0) || room.is_mostly_so;
+    let shows_room = keeps || room.is_mostly_so;
     if !shows_room && !ends_at_any_use(lives, closed_together(lives)?, full_pool.is_shared) {
         return None;
     }
