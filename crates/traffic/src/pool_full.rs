@@ -1,4 +1,4 @@
-//! Whether a client closes connections because its pool has no room for them, and how many it keeps.
+//! Whether a client closes connections because its pool has no room, and how many it keeps.
 
 use super::history::Life;
 use super::open_connection::HAND_BACK;
