@@ -230,6 +230,9 @@ impl<'a> Line<'a> {
         } else if let Ok(both) = value.parse::<SocketAddr>() {
             self.client = Some(both.ip());
             self.port = Some(both.port());
+        } else if let Some((_, last)) = value.rsplit_once(' ').filter(|_| !value.contains(',')) {
+            // a header of syslog, or a virtual host, precedes the first value of a line
+            self.set_client(last);
         }
     }
 
@@ -257,7 +260,7 @@ impl<'a> Line<'a> {
 
 /// Method, target and version of a request line; `None` if it is malformed.
 fn request_line(text: &str) -> (Option<&str>, Option<&str>, Option<Protocol>) {
-    let mut words = text.split(' ');
+    let mut words = words(text);
     let is_method = |word: &&str| {
         !word.is_empty()
             && word
@@ -267,6 +270,17 @@ fn request_line(text: &str) -> (Option<&str>, Option<&str>, Option<Protocol>) {
     let method = words.next().filter(is_method);
     let target = words.next().filter(|_| method.is_some());
     (method, target, words.next().and_then(protocol))
+}
+
+/// The words between single blanks, as `split(' ')` has them.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = memchr::memchr(b' ', text.as_bytes());
+        rest = end.map(|end| &text[end + 1..]);
+        Some(&text[..end.unwrap_or(text.len())])
+    })
 }
 
 fn finer(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
@@ -326,5 +340,14 @@ mod tests {
         let mut line = Line::default();
         line.set(Field::Client, "[2001:db8::1]:5000".into());
         assert_eq!(line.port, Some(5000));
+        // a line in syslog
+        line.set(
+            Field::Client,
+            "<190>Nov 21 08:00:01 web1 nginx: 192.0.2.1".into(),
+        );
+        assert_eq!(line.client.unwrap().to_string(), "192.0.2.1");
+        let mut listed = Line::default();
+        listed.set(Field::Client, "192.0.2.1, 192.0.2.2".into());
+        assert_eq!(listed.client, None);
     }
 }

@@ -11,6 +11,7 @@ mod lambda;
 mod line;
 mod line_block;
 pub(crate) mod log_format;
+mod ltsv;
 mod notices;
 mod pattern;
 mod serials;
@@ -113,7 +114,9 @@ pub(crate) fn read(
         true
     });
     block.drain(dialect, take);
-    if skipped == lines.all {
+    // a quiet hour has directives and messages only
+    let is_known = lines.unread == 0 && (lines.all > 0 || dialect.is_named());
+    if skipped == lines.all && !is_known {
         return Err(input.broken("no line can be parsed: pass the format from the server's configuration with --log-format"));
     }
     let prefix = input.prefix();
@@ -122,7 +125,13 @@ pub(crate) fn read(
     if let Some(missing) = dialect.format.missing {
         writer.incomplete("log-without-tls", format!("{prefix}{missing}"));
     }
-    let (evidence, advice) = describe(dialect, pools.evidence, &prefix, writer);
+    let (evidence, advice) = match skipped == lines.all {
+        true => (
+            format!("{}; no line is a request", dialect.format.name),
+            Vec::new(),
+        ),
+        false => describe(dialect, pools.evidence, &prefix, writer),
+    };
     Ok(InputSummary {
         evidence: Some(evidence),
         advice,
