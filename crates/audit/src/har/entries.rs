@@ -10,6 +10,17 @@ const DEPTH: u32 = 3;
 /// Bytes that are read together.
 const BLOCK: usize = 64 << 10;
 
+/// The bytes outside of strings that change anything. Indented documents have few.
+const MARKS: [bool; 256] = {
+    let mut marks = [false; 256];
+    let mut at = 0;
+    while at < b"\"{}[]".len() {
+        marks[b"\"{}[]"[at] as usize] = true;
+        at += 1;
+    }
+    marks
+};
+
 /// Where the current byte belongs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
@@ -83,21 +94,15 @@ impl Splitter {
         let mut at = 0;
         while at < block.len() {
             if self.is_in_string {
-                if self.is_escaped {
-                    self.is_escaped = false;
-                    at += 1;
-                    continue;
-                }
-                let Some(next) = memchr::memchr2(b'"', b'\\', &block[at..]) else {
-                    break;
-                };
-                at += next + 1;
-                self.is_escaped = block[at - 1] == b'\\';
-                self.is_in_string = self.is_escaped;
+                at = self.pass_string(block, at);
                 continue;
             }
-            let byte = block[at];
-            at += 1;
+            let marks = block[at..]
+                .iter()
+                .position(|byte| MARKS[usize::from(*byte)]);
+            let Some(mark) = marks else { break };
+            at += mark + 1;
+            let byte = block[at - 1];
             match byte {
                 b'"' => self.is_in_string = true,
                 b'{' | b'[' => {
@@ -140,6 +145,22 @@ impl Splitter {
         }
         self.keep(&block[start..]);
         Ok(())
+    }
+
+    /// Reads the rest of a string, or what the block has of it. Returns the place after it.
+    fn pass_string(&mut self, block: &[u8], from: usize) -> usize {
+        let mut at = from + usize::from(self.is_escaped);
+        self.is_escaped = false;
+        while let Some(next) = memchr::memchr2(b'"', b'\\', &block[at..]) {
+            at += next + 1;
+            if block[at - 1] == b'"' {
+                self.is_in_string = false;
+                return at;
+            }
+            self.is_escaped = at == block.len();
+            at += usize::from(!self.is_escaped);
+        }
+        block.len()
     }
 
     /// The part that an opening bracket begins, after these bytes of the current part.

@@ -13,6 +13,11 @@ const LONGEST: usize = 64 << 10;
 /// JSON text with limited strings.
 pub(super) struct ShortStrings<R> {
     inner: R,
+    limiter: Limiter,
+}
+
+/// The state in the text.
+struct Limiter {
     place: Place,
     /// Bytes of the current string so far.
     length: usize,
@@ -41,13 +46,15 @@ enum Place {
 
 impl<R: BufRead> ShortStrings<R> {
     pub(super) fn new(inner: R) -> ShortStrings<R> {
-        ShortStrings {
-            inner,
+        let limiter = Limiter {
             place: Place::Outside,
             length: 0,
-        }
+        };
+        ShortStrings { inner, limiter }
     }
+}
 
+impl Limiter {
     /// Reads the next byte. Returns whether it is passed on.
     fn takes(&mut self, byte: u8) -> bool {
         use Place::{
@@ -90,19 +97,38 @@ impl<R: BufRead> ShortStrings<R> {
         self.length += 1;
         is_passed
     }
-}
 
-impl<R> ShortStrings<R> {
-    /// Number of bytes at the beginning that need no decision, and whether they are passed on: text
-    /// outside of strings, and text within a string up to a quote or a backslash.
-    fn run(&self, bytes: &[u8]) -> (usize, bool) {
-        let limited = |room: usize| &bytes[..bytes.len().min(room)];
-        let plain = |bytes: &[u8]| memchr2(b'"', b'\\', bytes).unwrap_or(bytes.len());
+    /// Reads bytes that are passed on, or are dropped, together. Returns their number, and whether
+    /// they are passed on.
+    fn step(&mut self, bytes: &[u8]) -> (usize, bool) {
         match self.place {
-            Place::Outside => (memchr(b'"', bytes).unwrap_or(bytes.len()), true),
-            Place::Inside => (plain(limited(LONGEST.saturating_sub(self.length))), true),
-            Place::Dropped => (plain(bytes), false),
-            _ => (0, false),
+            Place::Outside => {
+                let quote = memchr(b'"', bytes);
+                if quote.is_some() {
+                    (self.place, self.length) = (Place::Inside, 1);
+                }
+                (quote.map_or(bytes.len(), |quote| quote + 1), true)
+            }
+            Place::Inside => {
+                let room = LONGEST.saturating_sub(self.length);
+                let limited = &bytes[..bytes.len().min(room)];
+                let end = memchr2(b'"', b'\\', limited);
+                let len = end.unwrap_or(limited.len());
+                self.length += len;
+                match end.map(|end| bytes[end]) {
+                    Some(b'"') => {
+                        self.place = Place::Outside;
+                        (len + 1, true)
+                    }
+                    _ if len > 0 => (len, true),
+                    _ => (1, self.takes(bytes[0])),
+                }
+            }
+            Place::Dropped => match memchr2(b'"', b'\\', bytes).unwrap_or(bytes.len()) {
+                0 => (1, self.takes(bytes[0])),
+                len => (len, false),
+            },
+            _ => (1, self.takes(bytes[0])),
         }
     }
 }
@@ -114,28 +140,24 @@ impl<R: BufRead> Read for ShortStrings<R> {
             if available.is_empty() || into.is_empty() {
                 return Ok(0);
             }
-            // the copy ends the borrow of the buffer
-            let mut piece = [0; 8192];
-            let length = available.len().min(into.len()).min(piece.len());
-            piece[..length].copy_from_slice(&available[..length]);
-            self.inner.consume(length);
+            let length = available.len().min(into.len());
+            // bytes from here on are passed on and not copied yet
+            let mut from = 0;
             let (mut read, mut written) = (0, 0);
+            let mut copy = |bytes: &[u8]| {
+                into[written..written + bytes.len()].copy_from_slice(bytes);
+                written += bytes.len();
+            };
             while read < length {
-                let (run, is_passed) = self.run(&piece[read..length]);
-                if is_passed {
-                    into[written..written + run].copy_from_slice(&piece[read..read + run]);
-                    written += run;
+                let (len, is_passed) = self.limiter.step(&available[read..length]);
+                if !is_passed {
+                    copy(&available[from..read]);
+                    from = read + len;
                 }
-                self.length += run;
-                read += run;
-                if read < length {
-                    if self.takes(piece[read]) {
-                        into[written] = piece[read];
-                        written += 1;
-                    }
-                    read += 1;
-                }
+                read += len;
             }
+            copy(&available[from..length]);
+            self.inner.consume(length);
             if written > 0 {
                 return Ok(written);
             }

@@ -4,7 +4,7 @@ use crate::fields::{protocol, tls_version, whole};
 use crate::timestamp::{self, Timestamp};
 use intact_ledger::{Failure, Protocol, TlsVersion};
 use std::borrow::Cow;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// A value that a log may hold about a request, under any server's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,6 +213,12 @@ impl<'a> Line<'a> {
         if let (None, Some(duration)) = (self.took, self.duration) {
             self.took = whole(duration * duration_unit);
         }
+        if let (None, Some(start), Some(end)) = (self.took, self.start, self.end)
+            && !start.coarse
+            && !end.coarse
+        {
+            self.took = end.nanos.checked_sub(start.nanos);
+        }
     }
 
     /// Whether the line is about a request. A server also responds to a request that it cannot
@@ -225,7 +231,9 @@ impl<'a> Line<'a> {
     }
 
     fn set_client(&mut self, value: &str) {
-        if let Ok(address) = value.parse() {
+        if let Some(address) = dotted(value) {
+            self.client = Some(address.into());
+        } else if let Ok(address) = value.parse() {
             self.client = Some(address);
         } else if let Ok(both) = value.parse::<SocketAddr>() {
             self.client = Some(both.ip());
@@ -270,6 +278,28 @@ fn request_line(text: &str) -> (Option<&str>, Option<&str>, Option<Protocol>) {
     let method = words.next().filter(is_method);
     let target = words.next().filter(|_| method.is_some());
     (method, target, words.next().and_then(protocol))
+}
+
+/// Four numbers with dots, without a zero in front: most addresses of a log, in a third of the
+/// time. The parser of the standard library reads the others.
+fn dotted(text: &str) -> Option<Ipv4Addr> {
+    let mut parts = [0u16; 4];
+    let (mut part, mut digits) = (0, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'0'..=b'9' if digits == 0 || parts[part] > 0 => {
+                parts[part] = parts[part] * 10 + u16::from(byte - b'0');
+                digits += 1;
+            }
+            b'.' if digits > 0 && part < 3 => (part, digits) = (part + 1, 0),
+            _ => return None,
+        }
+        if parts[part] > 255 {
+            return None;
+        }
+    }
+    let is_whole = part == 3 && digits > 0;
+    is_whole.then(|| Ipv4Addr::from(parts.map(|part| part as u8)))
 }
 
 /// The words between single blanks, as `split(' ')` has them.
@@ -349,5 +379,12 @@ mod tests {
         let mut listed = Line::default();
         listed.set(Field::Client, "192.0.2.1, 192.0.2.2".into());
         assert_eq!(listed.client, None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn an_address_is_that_of_the_standard_library(text in "[0-9]{0,3}(\\.[0-9]{0,3}){2,4}|[0-9.]{0,16}") {
+            proptest::prop_assert_eq!(dotted(&text), text.parse().ok());
+        }
     }
 }

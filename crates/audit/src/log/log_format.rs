@@ -196,8 +196,8 @@ impl Reader {
             Reader::Pattern(pattern) => pattern.read(text),
             Reader::Columns(columns) => columns.read(text),
             Reader::Each(read) => read(text),
-        }?;
-        (line.end.is_some() || line.start.is_some()).then_some(line)
+        };
+        line.filter(|line| line.end.is_some() || line.start.is_some())
     }
 }
 

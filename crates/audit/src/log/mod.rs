@@ -92,11 +92,11 @@ pub(crate) fn read(
     pools.begin(begins_at(input.window.available(), dialect));
     let (mut lines, mut skipped, mut early) = (UnreadLines::default(), 0, 0);
     let base = writer.run.base;
-    let mut take = |(line, state, values): Parsed<'_>| {
+    let mut take = |(line, state, values): Parsed<'_, '_>| {
         lines.count(line.is_cut, line.is_too_long, state);
-        let stamp = values.as_ref().and_then(|line| line.start.or(line.end));
+        let stamp = values.and_then(|line| line.start.or(line.end));
         early += u64::from(stamp.is_some_and(|stamp| stamp.nanos < base));
-        let used = values.is_some_and(|line| pools.take(&line, writer));
+        let used = values.is_some_and(|line| pools.take(line, writer));
         skipped += u64::from(!used);
     };
     let mut block = LineBlock::default();

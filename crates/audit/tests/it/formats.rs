@@ -291,6 +291,14 @@ fn an_albs_logs_are_joined_by_its_ids_of_connections() {
 }
 
 #[test]
+fn two_times_of_a_request_are_its_duration() {
+    let outcome = reading::file("logs/cloudflare.json", KeyLog::default());
+    let took = outcome.exchanges().map(|one| one.measured_latency());
+    assert!(took.eq([Some(23_000_000); 3]));
+    assert!(outcome.caveat("log-without-durations").is_none());
+}
+
+#[test]
 fn a_container_changes_nothing() {
     let counted = |file| counts(&reading::file(file, KeyLog::default()));
     let plain = counted("logs/nginx-intact.log");
