@@ -1,14 +1,15 @@
 //! Splits a HAR document into its entries, and the rest without them. So an entry is parsed in one
 //! piece, and only one is in memory. Must not judge whether the text is JSON: the parser does.
 
+use super::short_strings::{LONGEST, ShortString};
 use std::io::{self, Read};
 
 /// Largest entry in bytes, with strings that are already limited.
 const LARGEST: usize = 64 << 20;
 /// Depth of the values of `log`: of the list of entries, and of the objects with names.
 const DEPTH: u32 = 3;
-/// Bytes that are read together.
-const BLOCK: usize = 64 << 10;
+/// Bytes that are read together. A string in one block is not too long.
+const BLOCK: usize = LONGEST;
 
 /// The bytes outside of strings that change anything. Indented documents have few.
 const MARKS: [bool; 256] = {
@@ -39,6 +40,8 @@ pub(super) struct Splitter {
     depth: u32,
     is_in_string: bool,
     is_escaped: bool,
+    /// The current string, if it began in an earlier block.
+    string: ShortString,
     entry: Vec<u8>,
     /// The document without its entries.
     rest: Vec<u8>,
@@ -51,6 +54,7 @@ impl Splitter {
             depth: 0,
             is_in_string: false,
             is_escaped: false,
+            string: ShortString::begun(),
             entry: Vec::new(),
             rest: Vec::new(),
         }
@@ -94,7 +98,10 @@ impl Splitter {
         let mut at = 0;
         while at < block.len() {
             if self.is_in_string {
+                // from the block before
                 at = self.pass_string(block, at);
+                self.keep_string(&block[start..at]);
+                start = at;
                 continue;
             }
             let marks = block[at..]
@@ -104,7 +111,17 @@ impl Splitter {
             at += mark + 1;
             let byte = block[at - 1];
             match byte {
-                b'"' => self.is_in_string = true,
+                b'"' => {
+                    self.is_in_string = true;
+                    let begin = at;
+                    at = self.pass_string(block, at);
+                    if self.is_in_string {
+                        self.keep(&block[start..begin]);
+                        self.string = ShortString::begun();
+                        self.keep_string(&block[begin..]);
+                        start = at;
+                    }
+                }
                 b'{' | b'[' => {
                     let begins = self.begins(byte, &block[start..at - 1]);
                     if let Some(part) = begins {
@@ -183,6 +200,13 @@ impl Splitter {
         text.is_some_and(|text| text.trim_ascii_end().ends_with(key))
     }
 
+    /// Keeps what is not too long of a string that spans blocks.
+    fn keep_string(&mut self, bytes: &[u8]) {
+        let mut string = self.string;
+        string.take(bytes, |kept| self.keep(kept));
+        self.string = string;
+    }
+
     /// Keeps bytes of the current part.
     fn keep(&mut self, bytes: &[u8]) {
         match self.part {
@@ -223,7 +247,42 @@ mod tests {
         assert!(entries.is_empty() && rest.is_err());
     }
 
+    #[test]
+    fn a_long_string_keeps_its_beginning_and_the_text_after_it() {
+        for unit in [
+            "x",
+            "\\n",
+            "\\u0041",
+            "ä",
+            "日",
+            "\\ud83d\\ude00",
+            "\\\"",
+            "\\\\",
+        ] {
+            let long = unit.repeat(LONGEST);
+            let whole: String = serde_json::from_str(&format!("\"{long}\"")).unwrap();
+            for step in [1021, BLOCK] {
+                let (_, read) = split(&format!("[\"{long}\", \"{long}\", 1]"), step);
+                let read = read.unwrap();
+                let values: (String, String, u32) = serde_json::from_str(&read).unwrap();
+                // a string that begins in the middle of a block has the same limit
+                assert!(read.len() < 2 * LONGEST + 64, "{unit}: {}", read.len());
+                for value in [&values.0, &values.1] {
+                    assert!(whole.starts_with(value.as_str()), "{unit}");
+                    assert!(value.len() >= LONGEST / 12, "{unit}");
+                }
+                assert_eq!(values.2, 1);
+            }
+        }
+    }
+
     proptest! {
+        #[test]
+        fn short_text_stays_as_it_is(text in "\\PC{0,200}", step in 1..9_usize) {
+            let text = format!("[{}]", serde_json::to_string(&text).unwrap());
+            prop_assert_eq!(split(&text, step).1.unwrap(), text);
+        }
+
         #[test]
         fn no_text_is_trouble(text in "[\\[\\]{}\"\\\\a:, ]{0,80}", step in 1..9_usize) {
             let _ = split(&format!("{{\"log\":{{\"entries\":[{text}"), step);

@@ -1,31 +1,26 @@
-//! A reader that truncates the strings of a JSON text.
+//! Truncates a long string of a JSON text.
 //!
 //! A parser collects a whole string before its length can be checked. Must not judge whether the
 //! text is JSON: the parser does.
 
-use memchr::{memchr, memchr2};
-use std::io::{self, BufRead, Read};
+use memchr::memchr2;
 
 /// Limit of a string in bytes. URLs and header fields of real traffic are shorter; bodies are not
 /// read.
-const LONGEST: usize = 64 << 10;
+pub(super) const LONGEST: usize = 64 << 10;
 
-/// JSON text with limited strings.
-pub(super) struct ShortStrings<R> {
-    inner: R,
-    limiter: Limiter,
-}
-
-/// The state in the text.
-struct Limiter {
+/// The state in a string.
+#[derive(Clone, Copy)]
+pub(super) struct ShortString {
     place: Place,
     /// Bytes of the current string so far.
     length: usize,
 }
 
-/// Position in the JSON text.
+/// Position in the string.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
+    /// After its end.
     Outside,
     /// In a string, after a whole character.
     Inside,
@@ -44,17 +39,27 @@ enum Place {
     DroppedEscape,
 }
 
-impl<R: BufRead> ShortStrings<R> {
-    pub(super) fn new(inner: R) -> ShortStrings<R> {
-        let limiter = Limiter {
-            place: Place::Outside,
-            length: 0,
-        };
-        ShortStrings { inner, limiter }
+impl ShortString {
+    /// The state after the quote that begins a string.
+    pub(super) fn begun() -> ShortString {
+        ShortString {
+            place: Place::Inside,
+            length: 1,
+        }
     }
-}
 
-impl Limiter {
+    /// Passes on what is kept of the next bytes of the string; the last ones may be its end.
+    pub(super) fn take(&mut self, mut bytes: &[u8], mut keep: impl FnMut(&[u8])) {
+        while !bytes.is_empty() {
+            let (len, is_passed) = self.step(bytes);
+            let (step, rest) = bytes.split_at(len);
+            if is_passed {
+                keep(step);
+            }
+            bytes = rest;
+        }
+    }
+
     /// Reads the next byte. Returns whether it is passed on.
     fn takes(&mut self, byte: u8) -> bool {
         use Place::{
@@ -66,10 +71,6 @@ impl Limiter {
             self.place = Dropped;
         }
         let next = match (self.place, byte) {
-            (Outside, b'"') => {
-                self.length = 0;
-                Inside
-            }
             (Outside, _) => return true,
             (Inside | HalfPair | Dropped, b'"') => Outside,
             (Inside, b'\\') => Escape,
@@ -102,13 +103,7 @@ impl Limiter {
     /// they are passed on.
     fn step(&mut self, bytes: &[u8]) -> (usize, bool) {
         match self.place {
-            Place::Outside => {
-                let quote = memchr(b'"', bytes);
-                if quote.is_some() {
-                    (self.place, self.length) = (Place::Inside, 1);
-                }
-                (quote.map_or(bytes.len(), |quote| quote + 1), true)
-            }
+            Place::Outside => (bytes.len(), true),
             Place::Inside => {
                 let room = LONGEST.saturating_sub(self.length);
                 let limited = &bytes[..bytes.len().min(room)];
@@ -129,85 +124,6 @@ impl Limiter {
                 len => (len, false),
             },
             _ => (1, self.takes(bytes[0])),
-        }
-    }
-}
-
-impl<R: BufRead> Read for ShortStrings<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let available = self.inner.fill_buf()?;
-            if available.is_empty() || into.is_empty() {
-                return Ok(0);
-            }
-            let length = available.len().min(into.len());
-            // bytes from here on are passed on and not copied yet
-            let mut from = 0;
-            let (mut read, mut written) = (0, 0);
-            let mut copy = |bytes: &[u8]| {
-                into[written..written + bytes.len()].copy_from_slice(bytes);
-                written += bytes.len();
-            };
-            while read < length {
-                let (len, is_passed) = self.limiter.step(&available[read..length]);
-                if !is_passed {
-                    copy(&available[from..read]);
-                    from = read + len;
-                }
-                read += len;
-            }
-            copy(&available[from..length]);
-            self.inner.consume(length);
-            if written > 0 {
-                return Ok(written);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn filtered(text: &str) -> String {
-        let mut out = String::new();
-        ShortStrings::new(text.as_bytes())
-            .read_to_string(&mut out)
-            .unwrap();
-        out
-    }
-
-    #[test]
-    fn a_long_string_keeps_its_beginning_and_the_text_after_it() {
-        for unit in [
-            "x",
-            "\\n",
-            "\\u0041",
-            "ä",
-            "日",
-            "\\ud83d\\ude00",
-            "\\\"",
-            "\\\\",
-        ] {
-            let long = unit.repeat(LONGEST);
-            let read = filtered(&format!("[\"{long}\", \"{long}\", 1]"));
-            let values: (String, String, u32) = serde_json::from_str(&read).unwrap();
-            let whole: String = serde_json::from_str(&format!("\"{long}\"")).unwrap();
-            assert!(read.len() < 2 * LONGEST + 64, "{unit}: {}", read.len());
-            assert!(
-                whole.starts_with(&values.0) && values.0 == values.1,
-                "{unit}"
-            );
-            assert!(values.0.len() >= LONGEST / 12, "{unit}");
-            assert_eq!(values.2, 1);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn short_text_stays_as_it_is(text in "[\\PC\"\\\\ud8]{0,200}") {
-            prop_assert_eq!(filtered(&text), text);
         }
     }
 }
