@@ -76,8 +76,8 @@ impl Http1Observer {
         side.pick(self.request_side.error, self.response_side.error)
     }
 
-    /// Whether the client sent bytes that may hold requests and were not read: they follow a message
-    /// of unknown length.
+    /// Whether bytes of the client were not read that may hold requests. They follow a message of
+    /// unknown length.
     pub fn has_left_out_requests(&self) -> bool {
         self.request_side.has_left_out
     }
