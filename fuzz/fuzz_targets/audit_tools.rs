@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::Path;
 
-const BEGINNINGS: [&str; 22] = [
+const BEGINNINGS: [&str; 26] = [
     "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset\n",
     "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status\n",
     "metric_name,timestamp,metric_value,check,error,error_code,expected_response,group,method,name,proto,scenario,service,status,subproto,tls_version,url,extra_tags,metadata\n",
@@ -21,6 +21,10 @@ const BEGINNINGS: [&str; 22] = [
     "{\"method\":\"Network.requestWillBeSent\",\"params\":{\"requestId\":\"1\",\"timestamp\":1,\"wallTime\":1795248000,\"request\":{\"url\":\"http://a/\"}}}\n",
     "[{\"message\":\"{\\\"message\\\":{\\\"method\\\":\\\"Network.responseReceived\\\"}}\"},",
     "36:7:version;2:21#4:type;4:http;2:id;1:a;}",
+    "#Date: 2026-11-21\n#Fields: time-local cs-method cs(Cookie) sc-status\n08:00:00 GET \"a b\" 200\n",
+    "time:2026-11-21T08:00:00Z\treq:GET / HTTP/1.1\tstatus:200\n",
+    "a b [21/Nov/2026:08:00:00 +0000] 192.0.2.1 a I REST.GET.OBJECT k \"GET /k HTTP/1.1\" 200 - 5 5 7 6 \"-\" \"c\" -\n",
+    "{\"EdgeStartTimestamp\":1795248000000000000,\"ClientRequestMethod\":\"GET\",\"EdgeResponseStatus\":200}\n",
     "2026-11-21T08:00:00.1Z stdout P ",
     "{\"log\":\"a\\n\",\"stream\":\"stdout\",\"time\":\"1\"}\n",
     "time,duration_ms,status\n",

@@ -67,6 +67,10 @@ pub(crate) fn whole(nanos: f64) -> Option<u64> {
 
 /// Parses the version of HTTP: `HTTP/1.1`, `HTTP/2.0`, `h2`.
 pub(crate) fn protocol(version: &str) -> Option<Protocol> {
+    // a log has millions of these
+    if version == "HTTP/1.1" {
+        return Some(Protocol::Http11);
+    }
     let version = version.trim();
     let number = match version.split_at_checked(5) {
         Some((name, number)) if name.eq_ignore_ascii_case("http/") => number,

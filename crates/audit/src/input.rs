@@ -96,11 +96,10 @@ impl Input {
         go_on: &mut dyn FnMut() -> bool,
         mut take: impl FnMut(&TextLine<'_>) -> bool,
     ) {
-        let mut line = Vec::new();
         let mut count = 0;
-        while let Some(end) = self.window.line(&mut line, longest) {
+        while let Some((bytes, end)) = self.window.line(longest) {
             let line = TextLine {
-                bytes: &line,
+                bytes,
                 is_cut: end.is_cut,
                 is_too_long: end.is_too_long,
             };

@@ -81,45 +81,49 @@ impl<R: Read> ReadBuffer<R> {
             return Ok(None);
         }
         let from = self.start;
-        self.start += len;
-        self.taken += len as u64;
+        self.take(len);
         Ok(Some(&self.buffer[from..from + len]))
     }
 }
 
 impl<R: Read> ReadBuffer<R> {
-    /// Puts the next line into `line`, without its end; an empty line if it is longer than
-    /// `longest`. `None` at the end, or after a read error.
-    pub(crate) fn line(&mut self, line: &mut Vec<u8>, longest: usize) -> Option<LineEnd> {
-        line.clear();
-        let mut too_long = false;
+    /// The next line, without its end; an empty one if it is longer than `longest`. `None` at the
+    /// end, or after a read error.
+    pub(crate) fn line(&mut self, longest: usize) -> Option<(&[u8], LineEnd)> {
+        let mut searched = 0;
+        let mut is_too_long = false;
         loop {
-            if !matches!(self.fill(1), Ok(1..)) {
+            let there = &self.buffer[self.start..self.end];
+            let end = memchr::memchr(b'\n', &there[searched..]).map(|end| searched + end);
+            let is_over = end.is_none() && {
+                searched = there.len();
+                !matches!(self.fill(searched + 1), Ok(len) if len > searched)
+            };
+            let len = end.unwrap_or(searched);
+            is_too_long |= len > longest;
+            if end.is_some() || is_over {
+                let from = self.start;
+                let taken = len + usize::from(end.is_some());
+                self.take(taken);
                 let end = LineEnd {
-                    is_cut: true,
-                    is_too_long: too_long,
+                    is_cut: is_over,
+                    is_too_long,
                 };
-                return (too_long || !line.is_empty()).then_some(end);
+                let len = if is_too_long { 0 } else { len };
+                let line = &self.buffer[from..from + len];
+                return (taken > 0 || is_too_long).then_some((line, end));
             }
-            let there = self.available();
-            let end = memchr::memchr(b'\n', there);
-            let len = end.unwrap_or(there.len());
-            too_long |= line.len() + len > longest;
-            if too_long {
-                line.clear();
-            } else {
-                line.extend_from_slice(&self.buffer[self.start..self.start + len]);
-            }
-            let taken = len + usize::from(end.is_some());
-            self.start += taken;
-            self.taken += taken as u64;
-            if end.is_some() {
-                return Some(LineEnd {
-                    is_cut: false,
-                    is_too_long: too_long,
-                });
+            if is_too_long {
+                // its bytes are not needed
+                self.take(searched);
+                searched = 0;
             }
         }
+    }
+
+    fn take(&mut self, len: usize) {
+        self.start += len;
+        self.taken += len as u64;
     }
 }
 
@@ -128,8 +132,7 @@ impl<R: Read> Read for ReadBuffer<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let len = self.fill(1)?.min(into.len());
         into[..len].copy_from_slice(&self.available()[..len]);
-        self.start += len;
-        self.taken += len as u64;
+        self.take(len);
         Ok(len)
     }
 }

@@ -14,7 +14,7 @@ const EDITCAP: &str = "`editcap -F pcapng IN OUT` converts it";
 const UNPACK: &str = "unpack it, and pass the files or the folder";
 const FROM_BROWSER: &str =
     "save a HAR from the Network panel, or record a NetLog (chrome://net-export)";
-const LOCUST: &str = "to have requests, write `time,duration_ms,method,url,status` from a listener of `events.request`, or run `intact watch -- locust ...`";
+const LOCUST: &str = "to have requests, write `start,duration_ms,method,url,status` from a listener of `events.request` (docs/reference/audit.md has one), or run `intact watch -- locust ...`";
 
 /// First bytes, the place of these bytes, and what they show.
 const BINARY: [(&[u8], usize, &str, &str); 15] = [
@@ -75,8 +75,11 @@ const BINARY: [(&[u8], usize, &str, &str); 15] = [
     ),
 ];
 
-/// Beginnings without blanks, and what they show.
-const TEXTS: [(&str, &str, &str); 15] = [
+/// Bytes of a text that are looked at.
+const BEGINNING: usize = 1024;
+
+/// Beginnings without blanks, and what they show. `*` stands for any text.
+const TEXTS: [(&str, &str, &str); 19] = [
     (
         "{\"traceEvents\":",
         "a performance trace of Chrome",
@@ -134,6 +137,26 @@ const TEXTS: [(&str, &str, &str); 15] = [
         LOCUST,
     ),
     (
+        "Count,Message,Traceback,Nodes",
+        "Locust's exceptions, which are totals",
+        LOCUST,
+    ),
+    (
+        "[{\"name\":*\"last_request_timestamp\":",
+        "Locust's JSON, which has totals",
+        LOCUST,
+    ),
+    (
+        "\"*\",\"Name\",\"#requests\"",
+        "Locust's statistics, which are totals",
+        LOCUST,
+    ),
+    (
+        "onInputData({\"log\":",
+        "a HAR in the call of a function (HARP)",
+        "remove the call around the object: `sed '1s/^onInputData(//; $s/)[;[:space:]]*$//'`",
+    ),
+    (
         "ThisisApacheBench",
         "a summary of ab",
         "`ab -g` has no connections: run `intact watch -- ab ...`",
@@ -161,18 +184,25 @@ impl Refusal {
         if let Some((_, _, what, remedy)) = binary {
             return Some(Refusal { what, remedy });
         }
-        let start: String = String::from_utf8_lossy(&prefix[..prefix.len().min(256)])
-            .chars()
-            .filter(|letter| !letter.is_whitespace())
-            .take(64)
-            .collect();
-        let text = TEXTS.iter().find(|(beginning, ..)| {
-            start
-                .get(..beginning.len())
-                .is_some_and(|start| start.eq_ignore_ascii_case(beginning))
-        });
+        let mut start = prefix[..prefix.len().min(BEGINNING)].to_ascii_lowercase();
+        start.retain(|byte| !byte.is_ascii_whitespace());
+        let text = TEXTS
+            .iter()
+            .find(|(beginning, ..)| begins(&start, &beginning.to_ascii_lowercase()));
         text.map(|&(_, what, remedy)| Refusal { what, remedy })
     }
+}
+
+/// Whether a text begins so; `*` stands for any text.
+fn begins(start: &[u8], beginning: &str) -> bool {
+    let mut parts = beginning.split('*').map(str::as_bytes);
+    let first = parts.next().unwrap_or_default();
+    let rest = start.strip_prefix(first);
+    let rest = parts.try_fold(rest.unwrap_or_default(), |rest, part| {
+        let at = memchr::memmem::find(rest, part)?;
+        Some(&rest[at + part.len()..])
+    });
+    start.starts_with(first) && rest.is_some()
 }
 
 /// The format that is nearest to these first bytes, and how to get there: a sentence.
@@ -196,7 +226,7 @@ pub(crate) fn nearest(prefix: &[u8]) -> &'static str {
         .any(|name| lower.contains(name));
     if is_binary {
         "It is nearest to a capture: if Wireshark reads it, `editcap -F pcapng IN OUT` converts it"
-    } else if first.starts_with('{') || first.starts_with('[') {
+    } else if first.starts_with('{') || first.starts_with('[') && !first.contains("HTTP/") {
         "It is nearest to an access log in JSON: audit reads lines with a time, a status and a method or path under the names of nginx, Envoy, Caddy or Traefik; `jq -c` renames them"
     } else if first.contains("HTTP/") {
         "It is nearest to an access log: pass the format of the server's configuration with --log-format"
@@ -224,7 +254,11 @@ mod tests {
         );
         let locust = b"Type,Name,Request Count,Failure Count,Median Response Time\n";
         assert_eq!(what(locust), Some("Locust's statistics, which are totals"));
-        for other in [&b""[..], b"{\"level\":1}", b"a b c"] {
+        let json = b"[\n    {\n        \"name\": \"/x, y\",\n        \"method\": \"GET\",\n        \"last_request_timestamp\": 1.5";
+        assert_eq!(what(json), Some("Locust's JSON, which has totals"));
+        let old = b"\"Method\",\"Name\",\"# requests\",\"# failures\"";
+        assert_eq!(what(old), Some("Locust's statistics, which are totals"));
+        for other in [&b""[..], b"{\"level\":1}", b"a b c", b"[{\"name\":\"a\"}]"] {
             assert_eq!(what(other), None);
         }
     }
@@ -235,6 +269,7 @@ mod tests {
             ("\u{0}\u{1}", "editcap"),
             ("{\"level\":1}", "JSON"),
             ("a b \"GET / HTTP/1.1\" 200", "--log-format"),
+            ("[pid: 1] POST /x (HTTP/1.1 200)", "--log-format"),
             ("time,duration\n1,2\n", "duration_ms"),
             ("hello", "--log-format"),
         ] {

@@ -23,7 +23,11 @@ pub(crate) fn nanos(text: &str) -> Option<u64> {
 /// Parses a time in any form that logs use: `10/Oct/2000:13:55:36 -0700`, ISO 8601, seconds or
 /// milliseconds since 1970.
 pub(crate) fn read(text: &str) -> Option<Timestamp> {
-    let text = text.trim_matches(['[', ']', ' ', '"']);
+    let is_plain = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let text = match is_plain(text.as_bytes().first()) && is_plain(text.as_bytes().last()) {
+        true => text,
+        false => text.trim_matches(['[', ']', ' ', '"']),
+    };
     let bytes = text.as_bytes();
     match bytes {
         [b'0'..=b'9', b'0'..=b'9', b'/', ..] => common(bytes),

@@ -73,14 +73,17 @@ impl Method {
 
     /// The method with this name; common ones do not allocate.
     pub fn new(name: &str) -> Method {
-        for known in [
-            "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT",
-        ] {
-            if known == name {
-                return Method(Cow::Borrowed(known));
-            }
-        }
-        Method(Cow::Owned(name.to_owned()))
+        Method(match name {
+            "GET" => Cow::Borrowed("GET"),
+            "HEAD" => Cow::Borrowed("HEAD"),
+            "POST" => Cow::Borrowed("POST"),
+            "PUT" => Cow::Borrowed("PUT"),
+            "DELETE" => Cow::Borrowed("DELETE"),
+            "OPTIONS" => Cow::Borrowed("OPTIONS"),
+            "PATCH" => Cow::Borrowed("PATCH"),
+            "CONNECT" => Cow::Borrowed("CONNECT"),
+            other => Cow::Owned(other.to_owned()),
+        })
     }
 
     /// Its name.

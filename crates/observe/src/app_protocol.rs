@@ -92,6 +92,9 @@ impl AppProtocol {
                     }
                     other => rows.take(other, at, run),
                 });
+                if observer.has_left_out_requests() && !rows.is_broken_off {
+                    rows.break_off(from);
+                }
                 let is_over = observer.outstanding() == 0;
                 if from == Side::Server && is_over && observer.error(from).is_some() {
                     rows.note_excess();

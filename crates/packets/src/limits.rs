@@ -233,9 +233,9 @@ impl CaptureLimits {
         if self.broken_off > 0 {
             let words = agreeing(
                 self.broken_off,
-                "connections carry HTTP/2 that breaks a rule, or whose header compression cannot be followed: what came after it is not read",
+                "connections carry HTTP that breaks a rule, or whose header compression cannot be followed: what came after it is not read",
             );
-            writer.incomplete_requests("http2-not-read", words);
+            writer.incomplete_requests("http-not-read", words);
         }
         if self.cut_packets > 0 {
             let words = format!(

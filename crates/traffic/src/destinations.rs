@@ -127,6 +127,8 @@ pub struct Destinations {
     vantage: Vantage,
     time_step: Option<u64>,
     index: HashMap<DestinationKey, usize>,
+    /// The index of what has no key, and of the rest.
+    keyless: [Option<usize>; 2],
     /// The origin that an address was last known to serve.
     served: HashMap<SocketAddr, usize>,
     /// The destination of the connections to an address that have not shown an origin.
@@ -150,6 +152,7 @@ impl Destinations {
             vantage: run.vantage,
             time_step: run.time_step_ns,
             index: HashMap::new(),
+            keyless: [None; 2],
             served: HashMap::new(),
             unshown: HashMap::new(),
             aliases: BTreeMap::new(),
@@ -313,12 +316,17 @@ impl Destinations {
 
     /// The destination of exchanges without a connection, or of all beyond the limit (`is_rest`).
     pub(super) fn without_key(&mut self, is_rest: bool) -> usize {
+        if let Some(at) = self.keyless[usize::from(is_rest)] {
+            return at;
+        }
         let key = DestinationKey {
             is_rest,
             ..DestinationKey::default()
         };
         let known = self.index.get(&key).copied();
-        known.unwrap_or_else(|| self.add(key, Counts::default()))
+        let at = known.unwrap_or_else(|| self.add(key, Counts::default()));
+        self.keyless[usize::from(is_rest)] = Some(at);
+        at
     }
 
     fn add(&mut self, key: DestinationKey, counts: Counts) -> usize {

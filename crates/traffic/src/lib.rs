@@ -88,7 +88,7 @@ impl TrafficAnalysis {
     pub fn new(run: &Run) -> TrafficAnalysis {
         TrafficAnalysis {
             tracker: Tracker::new(run),
-            rules: rules::all(),
+            rules: rules::of_run(run),
             timeline: Timeline::of_destinations(run.vantage),
             over_time: OverTime::new(run.sees(Evidence::Durations)),
             batches: Batches::default(),

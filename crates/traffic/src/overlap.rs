@@ -8,6 +8,9 @@ use intact_ledger::{Nanos, Span};
 /// Moments that are kept apart before the older half is thinned.
 const MOMENTS: usize = 1024;
 
+/// Moments from the end that are searched one by one.
+const NEAR: usize = 4;
+
 /// The peak number of intervals at once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overlap {
@@ -40,9 +43,11 @@ impl Overlap {
 
     /// The index of the level that begins at a moment, made if need be.
     fn split(&mut self, at: Nanos) -> usize {
-        let index = match self.levels.last() {
-            Some((latest, _)) if *latest >= at => self.levels.partition_point(|(one, _)| *one < at),
-            _ => self.levels.len(),
+        // most moments are among the last ones
+        let mut near = self.levels.iter().rev().take(NEAR);
+        let index = match near.position(|(one, _)| *one < at) {
+            Some(behind) => self.levels.len() - behind,
+            None => self.levels.partition_point(|(one, _)| *one < at),
         };
         if self.levels.get(index).is_none_or(|(one, _)| *one != at) {
             let before = index

@@ -51,8 +51,12 @@ pub use server_closes_early::{AGE_LIMIT, WHY_RESET};
 use crate::Context;
 use intact_advice::{Remedy, ServerLimit};
 use intact_document::finding::{Finding, RuleDoc};
-use intact_ledger::{Event, Evidence, Exchange};
+use intact_ledger::{Event, Evidence, Exchange, Run};
 use settings::for_client;
+
+/// Evidence without which no event can make a rule that needs it find anything. A log has millions
+/// of requests, and none of this evidence.
+const DECIDING: [Evidence; 3] = [Evidence::Lookups, Evidence::Processes, Evidence::Setup];
 
 /// A row of the table of rules: what is documented, and the fold that applies it.
 struct RuleRow {
@@ -64,6 +68,8 @@ struct RuleRow {
 pub struct Rule {
     doc: &'static RuleDoc,
     fold: Box<dyn Fold>,
+    /// Whether the events can show what it looks for.
+    is_fed: bool,
 }
 
 impl Rule {
@@ -74,7 +80,9 @@ impl Rule {
 
     /// Takes one event, which the tracker has already taken.
     pub(crate) fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
-        self.fold.observe(event, context);
+        if self.is_fed {
+            self.fold.observe(event, context);
+        }
     }
 
     /// The findings so far; can be called repeatedly.
@@ -90,12 +98,21 @@ trait Fold: Send {
         let _ = (event, context);
     }
 
+    /// Whether it observes events.
+    fn observes(&self) -> bool {
+        true
+    }
+
     /// See [`Rule::findings`].
     fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding>;
 }
 
 /// A rule that concludes from the tracker's counts alone.
 impl<F: Fn(&mut Attribution<'_>) -> Vec<Finding> + Send> Fold for F {
+    fn observes(&self) -> bool {
+        false
+    }
+
     fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         self(attribution)
     }
@@ -159,8 +176,19 @@ pub fn all() -> Vec<Rule> {
     let rule = |row: &&'static RuleRow| Rule {
         doc: &row.doc,
         fold: (row.fold)(),
+        is_fed: true,
     };
     RULES.iter().map(rule).collect()
+}
+
+/// All rules, for the events of a run.
+pub(crate) fn of_run(run: &Run) -> Vec<Rule> {
+    let is_in_vain = |kind: &Evidence| DECIDING.contains(kind) && !run.sees(*kind);
+    let mut rules = all();
+    for rule in &mut rules {
+        rule.is_fed = rule.fold.observes() && !rule.doc.needs.iter().any(is_in_vain);
+    }
+    rules
 }
 
 /// The evidence that the rule with this id needs.

@@ -3,7 +3,6 @@
 use super::entries::Splitter;
 use super::raw::RawEntry;
 use super::runs::PageRuns;
-use super::short_strings::ShortStrings;
 use crate::client::Recording;
 use crate::lenient::Lenient;
 use crate::log::Name;
@@ -11,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::collections::HashSet;
 use std::fmt;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::sync::Arc;
 
 /// What browsers and the tools that drive them call themselves in a HAR.
@@ -23,9 +22,6 @@ const BROWSERS: [&str; 6] = [
     "WebInspector",
     "WebPagetest",
 ];
-
-/// Bytes that are read together.
-const BLOCK: usize = 64 << 10;
 
 /// The content of a file.
 #[derive(Debug, Default)]
@@ -70,8 +66,7 @@ impl Document {
 
     /// Reads to the end, or to the first syntax error; entries before it are kept.
     pub(super) fn read(&mut self, input: impl Read) -> serde_json::Result<()> {
-        let text = ShortStrings::new(BufReader::with_capacity(BLOCK, input));
-        let end = Splitter::new().read(text, |entry| self.take(entry));
+        let end = Splitter::new().read(input, |entry| self.take(entry));
         let end = end.and_then(|rest| {
             let mut json = serde_json::Deserializer::from_slice(&rest);
             let outer = Outer {

@@ -1,14 +1,26 @@
 //! Splits a HAR document into its entries, and the rest without them. So an entry is parsed in one
 //! piece, and only one is in memory. Must not judge whether the text is JSON: the parser does.
 
+use super::short_strings::{LONGEST, ShortString};
 use std::io::{self, Read};
 
 /// Largest entry in bytes, with strings that are already limited.
 const LARGEST: usize = 64 << 20;
 /// Depth of the values of `log`: of the list of entries, and of the objects with names.
 const DEPTH: u32 = 3;
-/// Bytes that are read together.
-const BLOCK: usize = 64 << 10;
+/// Bytes that are read together. A string in one block is not too long.
+const BLOCK: usize = LONGEST;
+
+/// The bytes outside of strings that change anything. Indented documents have few.
+const MARKS: [bool; 256] = {
+    let mut marks = [false; 256];
+    let mut at = 0;
+    while at < b"\"{}[]".len() {
+        marks[b"\"{}[]"[at] as usize] = true;
+        at += 1;
+    }
+    marks
+};
 
 /// Where the current byte belongs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,6 +40,8 @@ pub(super) struct Splitter {
     depth: u32,
     is_in_string: bool,
     is_escaped: bool,
+    /// The current string, if it began in an earlier block.
+    string: ShortString,
     entry: Vec<u8>,
     /// The document without its entries.
     rest: Vec<u8>,
@@ -40,6 +54,7 @@ impl Splitter {
             depth: 0,
             is_in_string: false,
             is_escaped: false,
+            string: ShortString::begun(),
             entry: Vec::new(),
             rest: Vec::new(),
         }
@@ -83,23 +98,30 @@ impl Splitter {
         let mut at = 0;
         while at < block.len() {
             if self.is_in_string {
-                if self.is_escaped {
-                    self.is_escaped = false;
-                    at += 1;
-                    continue;
-                }
-                let Some(next) = memchr::memchr2(b'"', b'\\', &block[at..]) else {
-                    break;
-                };
-                at += next + 1;
-                self.is_escaped = block[at - 1] == b'\\';
-                self.is_in_string = self.is_escaped;
+                // from the block before
+                at = self.pass_string(block, at);
+                self.keep_string(&block[start..at]);
+                start = at;
                 continue;
             }
-            let byte = block[at];
-            at += 1;
+            let marks = block[at..]
+                .iter()
+                .position(|byte| MARKS[usize::from(*byte)]);
+            let Some(mark) = marks else { break };
+            at += mark + 1;
+            let byte = block[at - 1];
             match byte {
-                b'"' => self.is_in_string = true,
+                b'"' => {
+                    self.is_in_string = true;
+                    let begin = at;
+                    at = self.pass_string(block, at);
+                    if self.is_in_string {
+                        self.keep(&block[start..begin]);
+                        self.string = ShortString::begun();
+                        self.keep_string(&block[begin..]);
+                        start = at;
+                    }
+                }
                 b'{' | b'[' => {
                     let begins = self.begins(byte, &block[start..at - 1]);
                     if let Some(part) = begins {
@@ -142,6 +164,22 @@ impl Splitter {
         Ok(())
     }
 
+    /// Reads the rest of a string, or what the block has of it. Returns the place after it.
+    fn pass_string(&mut self, block: &[u8], from: usize) -> usize {
+        let mut at = from + usize::from(self.is_escaped);
+        self.is_escaped = false;
+        while let Some(next) = memchr::memchr2(b'"', b'\\', &block[at..]) {
+            at += next + 1;
+            if block[at - 1] == b'"' {
+                self.is_in_string = false;
+                return at;
+            }
+            self.is_escaped = at == block.len();
+            at += usize::from(!self.is_escaped);
+        }
+        block.len()
+    }
+
     /// The part that an opening bracket begins, after these bytes of the current part.
     fn begins(&self, bracket: u8, before: &[u8]) -> Option<Part> {
         match (self.part, self.depth) {
@@ -160,6 +198,13 @@ impl Splitter {
         let text = [&self.rest[tail..], before].concat();
         let text = text.trim_ascii_end().strip_suffix(b":");
         text.is_some_and(|text| text.trim_ascii_end().ends_with(key))
+    }
+
+    /// Keeps what is not too long of a string that spans blocks.
+    fn keep_string(&mut self, bytes: &[u8]) {
+        let mut string = self.string;
+        string.take(bytes, |kept| self.keep(kept));
+        self.string = string;
     }
 
     /// Keeps bytes of the current part.
@@ -202,7 +247,42 @@ mod tests {
         assert!(entries.is_empty() && rest.is_err());
     }
 
+    #[test]
+    fn a_long_string_keeps_its_beginning_and_the_text_after_it() {
+        for unit in [
+            "x",
+            "\\n",
+            "\\u0041",
+            "ä",
+            "日",
+            "\\ud83d\\ude00",
+            "\\\"",
+            "\\\\",
+        ] {
+            let long = unit.repeat(LONGEST);
+            let whole: String = serde_json::from_str(&format!("\"{long}\"")).unwrap();
+            for step in [1021, BLOCK] {
+                let (_, read) = split(&format!("[\"{long}\", \"{long}\", 1]"), step);
+                let read = read.unwrap();
+                let values: (String, String, u32) = serde_json::from_str(&read).unwrap();
+                // a string that begins in the middle of a block has the same limit
+                assert!(read.len() < 2 * LONGEST + 64, "{unit}: {}", read.len());
+                for value in [&values.0, &values.1] {
+                    assert!(whole.starts_with(value.as_str()), "{unit}");
+                    assert!(value.len() >= LONGEST / 12, "{unit}");
+                }
+                assert_eq!(values.2, 1);
+            }
+        }
+    }
+
     proptest! {
+        #[test]
+        fn short_text_stays_as_it_is(text in "\\PC{0,200}", step in 1..9_usize) {
+            let text = format!("[{}]", serde_json::to_string(&text).unwrap());
+            prop_assert_eq!(split(&text, step).1.unwrap(), text);
+        }
+
         #[test]
         fn no_text_is_trouble(text in "[\\[\\]{}\"\\\\a:, ]{0,80}", step in 1..9_usize) {
             let _ = split(&format!("{{\"log\":{{\"entries\":[{text}"), step);

@@ -68,6 +68,11 @@ pub(super) struct RawEntry {
     from_cache: Lenient,
     #[serde(rename = "_fetchedViaServiceWorker")]
     by_service_worker: Lenient,
+    /// WebPageTest, Browsertime: the server pushed the response.
+    #[serde(rename = "_was_pushed")]
+    was_pushed: Lenient,
+    #[serde(rename = "_error")]
+    error: Lenient,
 }
 
 /// State of the cache. Firefox and Firebug write `afterRequest` only for a response from their
@@ -243,8 +248,13 @@ impl RawEntry {
     /// The outcome of a request; `None` if the browser blocked it, or if it was cancelled before it
     /// went anywhere.
     fn outcome(&self, entry: &Entry) -> Option<Outcome> {
-        let errors = [&self.response.error, &self.response.failure_text];
+        let response = &self.response;
+        let mut errors = vec![&response.error, &response.failure_text];
+        // of an entry with a response, it may be an error of the page
+        errors.extend(entry.status.is_none().then_some(&self.error));
         let error = errors.into_iter().find_map(Lenient::text);
+        // WebPageTest: no response came before the end of the recording
+        let is_open = response.status.number().is_some_and(|status| status < 0.0);
         match (error, entry.status) {
             (Some(error), status) => match har_error(&error) {
                 HarError::NotSent => None,
@@ -253,6 +263,9 @@ impl RawEntry {
                 HarError::Outcome(outcome) => Some(outcome),
             },
             (None, Some(_)) => Some(Outcome::Ok),
+            // the browser did not ask for it
+            (None, None) if self.was_pushed.number() == Some(1.0) => None,
+            (None, None) if is_open => entry.timings.has_progress().then_some(Outcome::Unknown),
             (None, None) => entry
                 .timings
                 .has_progress()

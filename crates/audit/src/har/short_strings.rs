@@ -1,26 +1,26 @@
-//! A reader that truncates the strings of a JSON text.
+//! Truncates a long string of a JSON text.
 //!
 //! A parser collects a whole string before its length can be checked. Must not judge whether the
 //! text is JSON: the parser does.
 
-use memchr::{memchr, memchr2};
-use std::io::{self, BufRead, Read};
+use memchr::memchr2;
 
 /// Limit of a string in bytes. URLs and header fields of real traffic are shorter; bodies are not
 /// read.
-const LONGEST: usize = 64 << 10;
+pub(super) const LONGEST: usize = 64 << 10;
 
-/// JSON text with limited strings.
-pub(super) struct ShortStrings<R> {
-    inner: R,
+/// The state in a string.
+#[derive(Clone, Copy)]
+pub(super) struct ShortString {
     place: Place,
     /// Bytes of the current string so far.
     length: usize,
 }
 
-/// Position in the JSON text.
+/// Position in the string.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
+    /// After its end.
     Outside,
     /// In a string, after a whole character.
     Inside,
@@ -39,12 +39,24 @@ enum Place {
     DroppedEscape,
 }
 
-impl<R: BufRead> ShortStrings<R> {
-    pub(super) fn new(inner: R) -> ShortStrings<R> {
-        ShortStrings {
-            inner,
-            place: Place::Outside,
-            length: 0,
+impl ShortString {
+    /// The state after the quote that begins a string.
+    pub(super) fn begun() -> ShortString {
+        ShortString {
+            place: Place::Inside,
+            length: 1,
+        }
+    }
+
+    /// Passes on what is kept of the next bytes of the string; the last ones may be its end.
+    pub(super) fn take(&mut self, mut bytes: &[u8], mut keep: impl FnMut(&[u8])) {
+        while !bytes.is_empty() {
+            let (len, is_passed) = self.step(bytes);
+            let (step, rest) = bytes.split_at(len);
+            if is_passed {
+                keep(step);
+            }
+            bytes = rest;
         }
     }
 
@@ -59,10 +71,6 @@ impl<R: BufRead> ShortStrings<R> {
             self.place = Dropped;
         }
         let next = match (self.place, byte) {
-            (Outside, b'"') => {
-                self.length = 0;
-                Inside
-            }
             (Outside, _) => return true,
             (Inside | HalfPair | Dropped, b'"') => Outside,
             (Inside, b'\\') => Escape,
@@ -90,102 +98,32 @@ impl<R: BufRead> ShortStrings<R> {
         self.length += 1;
         is_passed
     }
-}
 
-impl<R> ShortStrings<R> {
-    /// Number of bytes at the beginning that need no decision, and whether they are passed on: text
-    /// outside of strings, and text within a string up to a quote or a backslash.
-    fn run(&self, bytes: &[u8]) -> (usize, bool) {
-        let limited = |room: usize| &bytes[..bytes.len().min(room)];
-        let plain = |bytes: &[u8]| memchr2(b'"', b'\\', bytes).unwrap_or(bytes.len());
+    /// Reads bytes that are passed on, or are dropped, together. Returns their number, and whether
+    /// they are passed on.
+    fn step(&mut self, bytes: &[u8]) -> (usize, bool) {
         match self.place {
-            Place::Outside => (memchr(b'"', bytes).unwrap_or(bytes.len()), true),
-            Place::Inside => (plain(limited(LONGEST.saturating_sub(self.length))), true),
-            Place::Dropped => (plain(bytes), false),
-            _ => (0, false),
-        }
-    }
-}
-
-impl<R: BufRead> Read for ShortStrings<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let available = self.inner.fill_buf()?;
-            if available.is_empty() || into.is_empty() {
-                return Ok(0);
-            }
-            // the copy ends the borrow of the buffer
-            let mut piece = [0; 8192];
-            let length = available.len().min(into.len()).min(piece.len());
-            piece[..length].copy_from_slice(&available[..length]);
-            self.inner.consume(length);
-            let (mut read, mut written) = (0, 0);
-            while read < length {
-                let (run, is_passed) = self.run(&piece[read..length]);
-                if is_passed {
-                    into[written..written + run].copy_from_slice(&piece[read..read + run]);
-                    written += run;
-                }
-                self.length += run;
-                read += run;
-                if read < length {
-                    if self.takes(piece[read]) {
-                        into[written] = piece[read];
-                        written += 1;
+            Place::Outside => (bytes.len(), true),
+            Place::Inside => {
+                let room = LONGEST.saturating_sub(self.length);
+                let limited = &bytes[..bytes.len().min(room)];
+                let end = memchr2(b'"', b'\\', limited);
+                let len = end.unwrap_or(limited.len());
+                self.length += len;
+                match end.map(|end| bytes[end]) {
+                    Some(b'"') => {
+                        self.place = Place::Outside;
+                        (len + 1, true)
                     }
-                    read += 1;
+                    _ if len > 0 => (len, true),
+                    _ => (1, self.takes(bytes[0])),
                 }
             }
-            if written > 0 {
-                return Ok(written);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn filtered(text: &str) -> String {
-        let mut out = String::new();
-        ShortStrings::new(text.as_bytes())
-            .read_to_string(&mut out)
-            .unwrap();
-        out
-    }
-
-    #[test]
-    fn a_long_string_keeps_its_beginning_and_the_text_after_it() {
-        for unit in [
-            "x",
-            "\\n",
-            "\\u0041",
-            "ä",
-            "日",
-            "\\ud83d\\ude00",
-            "\\\"",
-            "\\\\",
-        ] {
-            let long = unit.repeat(LONGEST);
-            let read = filtered(&format!("[\"{long}\", \"{long}\", 1]"));
-            let values: (String, String, u32) = serde_json::from_str(&read).unwrap();
-            let whole: String = serde_json::from_str(&format!("\"{long}\"")).unwrap();
-            assert!(read.len() < 2 * LONGEST + 64, "{unit}: {}", read.len());
-            assert!(
-                whole.starts_with(&values.0) && values.0 == values.1,
-                "{unit}"
-            );
-            assert!(values.0.len() >= LONGEST / 12, "{unit}");
-            assert_eq!(values.2, 1);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn short_text_stays_as_it_is(text in "[\\PC\"\\\\ud8]{0,200}") {
-            prop_assert_eq!(filtered(&text), text);
+            Place::Dropped => match memchr2(b'"', b'\\', bytes).unwrap_or(bytes.len()) {
+                0 => (1, self.takes(bytes[0])),
+                len => (len, false),
+            },
+            _ => (1, self.takes(bytes[0])),
         }
     }
 }

@@ -86,7 +86,29 @@ static SURICATA: Dialect = Dialect {
     duration_unit: 1e9,
 };
 
-static DIALECTS: [&Dialect; 3] = [&CADDY, &TRAEFIK, &SURICATA];
+/// Cloudflare's Logpush. Its edge is the server.
+static CLOUDFLARE: Dialect = Dialect {
+    mark: "EdgeStartTimestamp",
+    objects: &[],
+    names: &[
+        ("ClientIP", Field::Client),
+        ("ClientSrcPort", Field::ClientPort),
+        ("EdgeStartTimestamp", Field::Start),
+        ("EdgeEndTimestamp", Field::End),
+        ("ClientRequestMethod", Field::Method),
+        ("ClientRequestURI", Field::Target),
+        ("ClientRequestProtocol", Field::Protocol),
+        ("ClientRequestHost", Field::Host),
+        ("ClientRequestScheme", Field::Scheme),
+        ("EdgeResponseStatus", Field::Status),
+        ("EdgeResponseBytes", Field::Sent),
+        ("ClientRequestUserAgent", Field::Agent),
+        ("ClientSSLProtocol", Field::Tls),
+    ],
+    duration_unit: 1e9,
+};
+
+static DIALECTS: [&Dialect; 4] = [&CADDY, &TRAEFIK, &SURICATA, &CLOUDFLARE];
 
 /// The field that a name stands for, in a line whose names so far are those of `dialect`.
 pub(super) fn field(name: &str, dialect: &Dialect) -> Field {

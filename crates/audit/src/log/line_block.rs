@@ -14,10 +14,10 @@ const WORTH: usize = 512;
 /// Lines of a block that the second thread parses, in percent: the first one also records them.
 const OF_SECOND: usize = 60;
 
-/// Lines as text.
+/// Lines, one after another.
 #[derive(Default)]
 pub(super) struct LineBlock {
-    text: String,
+    bytes: Vec<u8>,
     lines: Vec<BlockLine>,
 }
 
@@ -30,63 +30,91 @@ pub(super) struct BlockLine {
 }
 
 /// A line, what it is, and what it says.
-pub(super) type Parsed<'a> = (&'a BlockLine, LineState, Option<Line<'a>>);
+pub(super) type Parsed<'l, 'a> = (&'l BlockLine, LineState, Option<&'l Line<'a>>);
 
 impl LineBlock {
-    /// Adds a line. What is not UTF-8 is replaced.
+    /// Adds a line.
     pub(super) fn push(&mut self, line: &TextLine<'_>) {
-        let start = self.text.len();
-        self.text.push_str(line.text().trim());
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(line.bytes);
         self.lines.push(BlockLine {
-            range: start..self.text.len(),
+            range: start..self.bytes.len(),
             is_cut: line.is_cut,
             is_too_long: line.is_too_long,
         });
+        // so that no character begins in one line and ends in the next
+        self.bytes.push(b'\n');
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.text.len() >= FULL
+        self.bytes.len() >= FULL
     }
 
-    /// Passes on the lines in their order, and empties the block.
-    pub(super) fn drain(&mut self, dialect: &LogFormat, mut take: impl FnMut(Parsed<'_>)) {
+    /// Passes on the lines in their order, and empties the block. What is not UTF-8 is replaced.
+    pub(super) fn drain(&mut self, dialect: &LogFormat, take: impl FnMut(Parsed<'_, '_>)) {
+        match std::str::from_utf8(&self.bytes) {
+            Ok(text) => self.pass_on(text, dialect, take),
+            Err(_) => self.replaced().drain(dialect, take),
+        }
+        self.bytes.clear();
+        self.lines.clear();
+    }
+
+    /// The lines without what is not UTF-8.
+    fn replaced(&self) -> LineBlock {
+        let mut block = LineBlock::default();
+        for line in &self.lines {
+            let text = String::from_utf8_lossy(&self.bytes[line.range.clone()]);
+            block.push(&TextLine {
+                bytes: text.as_bytes(),
+                is_cut: line.is_cut,
+                is_too_long: line.is_too_long,
+            });
+        }
+        block
+    }
+
+    fn pass_on(&self, text: &str, dialect: &LogFormat, mut take: impl FnMut(Parsed<'_, '_>)) {
         let second = match self.lines.len() >= WORTH && has_two_cores() {
             true => self.lines.len() * OF_SECOND / 100,
             false => 0,
         };
         let (first, second) = self.lines.split_at(self.lines.len() - second);
-        let text = self.text.as_str();
-        let parse = |lines| Self::parse(text, lines, dialect);
         thread::scope(|scope| {
-            let worker = (!second.is_empty())
-                .then(|| scope.spawn(|| parse(second).collect::<Vec<Parsed<'_>>>()));
-            parse(first).for_each(&mut take);
-            match worker.map(thread::ScopedJoinHandle::join) {
-                Some(Ok(parsed)) => parsed.into_iter().for_each(&mut take),
+            let worker = (!second.is_empty()).then(|| {
+                let each = second.iter().map(|line| parse(text, line, dialect));
+                scope.spawn(move || each.collect::<Vec<_>>())
+            });
+            for line in first {
+                let (state, values) = parse(text, line, dialect);
+                take((line, state, values.as_ref()));
+            }
+            let parsed = match worker.map(thread::ScopedJoinHandle::join) {
+                Some(Ok(parsed)) => parsed,
                 Some(Err(panic)) => std::panic::resume_unwind(panic),
-                None => {}
+                None => Vec::new(),
+            };
+            for (line, (state, values)) in second.iter().zip(&parsed) {
+                take((line, *state, values.as_ref()));
             }
         });
-        self.text.clear();
-        self.lines.clear();
     }
+}
 
-    fn parse<'a>(
-        text: &'a str,
-        lines: &'a [BlockLine],
-        dialect: &'a LogFormat,
-    ) -> impl Iterator<Item = Parsed<'a>> {
-        lines.iter().map(move |line| {
-            let text = &text[line.range.clone()];
-            let values = dialect.read(text);
-            let state = match values {
-                Some(_) => LineState::Read,
-                None if dialect.is_other(text) => LineState::Other,
-                None => LineState::Unread,
-            };
-            (line, state, values)
-        })
-    }
+/// What a line of this text is, and what it says.
+fn parse<'a>(
+    text: &'a str,
+    line: &BlockLine,
+    dialect: &LogFormat,
+) -> (LineState, Option<Line<'a>>) {
+    let text = text[line.range.clone()].trim();
+    let values = dialect.read(text);
+    let state = match values {
+        Some(_) => LineState::Read,
+        None if dialect.is_other(text) => LineState::Other,
+        None => LineState::Unread,
+    };
+    (state, values)
 }
 
 fn has_two_cores() -> bool {

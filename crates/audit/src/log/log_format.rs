@@ -4,13 +4,16 @@
 use super::line::Line;
 use super::pattern::{COMBINED, COMMON, ENVOY, Pattern};
 use super::w3c::Columns;
-use super::{balancer, json, lambda, notices};
+use super::{balancer, json, lambda, ltsv, notices};
 use intact_ledger::Vantage;
 
 /// Number of lines that the detection reads.
 const LOOKED_AT: usize = 32;
 /// nginx and Apache with the virtual host in front.
 const WITH_HOST: &str = r#"$host $remote_addr $identity $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
+
+/// Access logs of S3, whose time is that of the request.
+const S3: &str = r#"$owner $bucket [$start] $remote_addr $requester $id $operation $key "$request" $status $error $body_bytes_sent $object_size $ms $turnaround "$http_referer" "$http_user_agent""#;
 
 /// A format of lines.
 pub(crate) struct LineFormat {
@@ -83,7 +86,7 @@ static GIVEN: LineFormat = LineFormat {
 const ANY_FIELDS: &str = ". Add $connection and $connection_requests (nginx), %{remote}p and %k (Apache) or %CONNECTION_ID% (Envoy)";
 
 /// The formats, in the order in which they are tried.
-static FORMATS: [LineFormat; 13] = [
+static FORMATS: [LineFormat; 15] = [
     LineFormat {
         name: "in the W3C extended format",
         reader: |text| Columns::find(text).map(Reader::Columns),
@@ -151,6 +154,18 @@ static FORMATS: [LineFormat; 13] = [
         ..USUAL
     },
     LineFormat {
+        name: "in the format of AWS's S3",
+        reader: |_| Some(Reader::Pattern(Pattern::known(S3))),
+        ..SERVICE
+    },
+    LineFormat {
+        name: "in LTSV",
+        reader: |_| Some(Reader::Each(ltsv::read)),
+        connection_fields: ". Add `conn:$connection` and `reqs:$connection_requests`, separated by tabs, to nginx's log_format",
+        position_field: ["", ". Add `reqs:$connection_requests`, if it is nginx's"],
+        ..SERVER
+    },
+    LineFormat {
         name: "in Envoy's format",
         reader: |_| Some(Reader::Pattern(Pattern::known(ENVOY))),
         remedy: OTHER_FORMAT,
@@ -181,8 +196,8 @@ impl Reader {
             Reader::Pattern(pattern) => pattern.read(text),
             Reader::Columns(columns) => columns.read(text),
             Reader::Each(read) => read(text),
-        }?;
-        (line.end.is_some() || line.start.is_some()).then_some(line)
+        };
+        line.filter(|line| line.end.is_some() || line.start.is_some())
     }
 }
 
@@ -223,7 +238,6 @@ impl LogFormat {
             });
             let fits: Vec<bool> = read.take(LOOKED_AT).collect();
             let fitting = fits.iter().filter(|fits| **fits).count();
-            // a directive names the columns
             let is_named = matches!(reader, Reader::Columns(_));
             if let (Reader::Pattern(pattern), Some(line)) =
                 (&mut reader, lines.iter().rev().find(|_| fitting > 0))
@@ -233,6 +247,11 @@ impl LogFormat {
             (is_named || fitting > 0 && fitting * 2 >= fits.len())
                 .then_some(LogFormat { format, reader })
         })
+    }
+
+    /// Whether the file names its columns.
+    pub(super) fn is_named(&self) -> bool {
+        matches!(self.reader, Reader::Columns(_))
     }
 
     /// Reads a line that begins with `#`. It may change the columns of later lines.
@@ -315,6 +334,12 @@ mod tests {
             found.is_some_and(|found| found.format.name == USUAL.name)
         };
         assert!(is_usual(combined));
+        let s3 = "a19b bucket [16/Feb/2019:11:23:45 +0000] 192.0.2.132 a19b 3E57 REST.GET.OBJECT a/b.jpg \"GET /a/b.jpg?x HTTP/1.1\" 200 - 113 500 7 6 \"-\" \"S3 Console/0.4\" - s9lz= SigV2 ECDHE AuthHeader";
+        let found = LogFormat::detect(s3.as_bytes()).unwrap();
+        let line = found.read(s3).unwrap();
+        assert_eq!(found.format.name, "in the format of AWS's S3");
+        assert_eq!((line.status, line.took), (Some(200), Some(7_000_000)));
+        assert_eq!((line.sent, line.start.is_some()), (113, true));
         let common = "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 5\n";
         assert!(is_usual(common));
         let hosted = "a.example:80 ::1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 5\n";

@@ -11,6 +11,7 @@ mod lambda;
 mod line;
 mod line_block;
 pub(crate) mod log_format;
+mod ltsv;
 mod notices;
 mod pattern;
 mod serials;
@@ -91,11 +92,11 @@ pub(crate) fn read(
     pools.begin(begins_at(input.window.available(), dialect));
     let (mut lines, mut skipped, mut early) = (UnreadLines::default(), 0, 0);
     let base = writer.run.base;
-    let mut take = |(line, state, values): Parsed<'_>| {
+    let mut take = |(line, state, values): Parsed<'_, '_>| {
         lines.count(line.is_cut, line.is_too_long, state);
-        let stamp = values.as_ref().and_then(|line| line.start.or(line.end));
+        let stamp = values.and_then(|line| line.start.or(line.end));
         early += u64::from(stamp.is_some_and(|stamp| stamp.nanos < base));
-        let used = values.is_some_and(|line| pools.take(&line, writer));
+        let used = values.is_some_and(|line| pools.take(line, writer));
         skipped += u64::from(!used);
     };
     let mut block = LineBlock::default();
@@ -113,7 +114,9 @@ pub(crate) fn read(
         true
     });
     block.drain(dialect, take);
-    if skipped == lines.all {
+    // a quiet hour has directives and messages only
+    let is_known = lines.unread == 0 && (lines.all > 0 || dialect.is_named());
+    if skipped == lines.all && !is_known {
         return Err(input.broken("no line can be parsed: pass the format from the server's configuration with --log-format"));
     }
     let prefix = input.prefix();
@@ -122,7 +125,13 @@ pub(crate) fn read(
     if let Some(missing) = dialect.format.missing {
         writer.incomplete("log-without-tls", format!("{prefix}{missing}"));
     }
-    let (evidence, advice) = describe(dialect, pools.evidence, &prefix, writer);
+    let (evidence, advice) = match skipped == lines.all {
+        true => (
+            format!("{}; no line is a request", dialect.format.name),
+            Vec::new(),
+        ),
+        false => describe(dialect, pools.evidence, &prefix, writer),
+    };
     Ok(InputSummary {
         evidence: Some(evidence),
         advice,

@@ -82,7 +82,8 @@ impl Pattern {
     /// Learns the keys of the pairs in a line, so that they are known faster in the next ones.
     pub(super) fn learn(&mut self, text: &str) {
         self.keys.clear();
-        let Some((_, rest)) = self.read_items(text).filter(|_| self.tail) else {
+        let mut line = Line::default();
+        let Some(rest) = self.read_items(text, &mut line).filter(|_| self.tail) else {
             return;
         };
         let mut keys = Vec::new();
@@ -92,7 +93,8 @@ impl Pattern {
 
     /// Parses a line; `None` if it does not match.
     pub(super) fn read<'a>(&self, text: &'a str) -> Option<Line<'a>> {
-        let (mut line, rest) = self.read_items(text)?;
+        let mut line = Line::default();
+        let rest = self.read_items(text, &mut line)?;
         if self.tail {
             let mut known = self.keys.iter();
             each_pair(rest, |key, value| {
@@ -110,26 +112,26 @@ impl Pattern {
         Some(line)
     }
 
-    /// The named values of a line, and the text after them.
-    fn read_items<'a>(&self, text: &'a str) -> Option<(Line<'a>, &'a str)> {
-        let mut line = Line::default();
+    /// Sets the named values of a line. Returns the text after them.
+    fn read_items<'a>(&self, text: &'a str, line: &mut Line<'a>) -> Option<&'a str> {
         let mut rest = text;
-        let mut items = self.items.iter().peekable();
+        let mut items = self.items.iter();
         while let Some(item) = items.next() {
             match item {
                 Item::Literal(literal) => rest = rest.strip_prefix(literal.as_str())?,
                 Item::Value(field) => {
-                    let end = match items.peek() {
-                        Some(Item::Literal(next)) => find(rest, next)?,
-                        _ if self.tail => find(rest, " ").unwrap_or(rest.len()),
-                        _ => rest.len(),
+                    // a literal follows each value, but for the last one
+                    let (end, skipped) = match items.next() {
+                        Some(Item::Literal(next)) => (find(rest, next)?, next.len()),
+                        _ if self.tail => (find(rest, " ").unwrap_or(rest.len()), 0),
+                        _ => (rest.len(), 0),
                     };
                     line.set(*field, Cow::Borrowed(&rest[..end]));
-                    rest = &rest[end..];
+                    rest = &rest[end + skipped..];
                 }
             }
         }
-        Some((line, rest))
+        Some(rest)
     }
 }
 
@@ -168,7 +170,12 @@ fn find(text: &str, literal: &str) -> Option<usize> {
     // literals are a few bytes, so that preparing a search costs more than it saves
     memchr::memchr_iter(first, bytes).find(|&at| {
         let slashes = || bytes[..at].iter().rev().take_while(|&&byte| byte == b'\\');
-        bytes[at + 1..].starts_with(others) && (first != b'"' || slashes().count() % 2 == 0)
+        let is_next = others
+            .first()
+            .is_none_or(|next| bytes.get(at + 1) == Some(next));
+        is_next
+            && bytes[at + 1..].starts_with(others)
+            && (first != b'"' || slashes().count() % 2 == 0)
     })
 }
 

@@ -8,6 +8,8 @@ use crate::timestamp;
 use std::borrow::Cow;
 
 const FIELDS: &str = "#Fields:";
+/// The day of lines that have a time only.
+const DATE: &str = "#Date:";
 
 /// The columns of CloudFront's standard log, for files without their directives.
 const CLOUDFRONT: &str = "date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query cs(Cookie) x-edge-result-type x-edge-request-id x-host-header cs-protocol cs-bytes time-taken x-forwarded-for ssl-protocol ssl-cipher x-edge-response-result-type cs-protocol-version fle-status fle-encrypted-fields c-port time-to-first-byte x-edge-detailed-result-type sc-content-type sc-content-len sc-range-start sc-range-end";
@@ -20,12 +22,17 @@ pub(crate) struct Columns {
     columns: Vec<Column>,
     /// What separates the values of a table, and its first line; `None` for the W3C format.
     table: Option<(char, Box<str>)>,
+    /// The day of the last directive.
+    day: Box<str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     Date,
     Time,
+    /// Without a zone: read as UTC, where no other time is in the line.
+    LocalDate,
+    LocalTime,
     /// In milliseconds (IIS), or in seconds with a fraction.
     TimeTaken,
     /// IIS writes `+` for a blank.
@@ -37,9 +44,11 @@ impl Column {
     fn named(name: &str) -> Column {
         let name = name.to_ascii_lowercase();
         Column::Value(match name.as_str() {
-            "date" => return Column::Date,
-            "time" => return Column::Time,
-            "time-taken" => return Column::TimeTaken,
+            "date" | "date-utc" => return Column::Date,
+            "time" | "time-utc" => return Column::Time,
+            "date-local" => return Column::LocalDate,
+            "time-local" => return Column::LocalTime,
+            "time-taken" | "timetakenms" => return Column::TimeTaken,
             "cs(user-agent)" => return Column::Agent,
             "c-ip" => Field::Client,
             // IIS has no column for the port: these are names of custom ones
@@ -104,7 +113,7 @@ impl Columns {
                     .take(count)
                     .map(Column::named)
                     .collect(),
-                table: None,
+                ..Columns::default()
             };
             let is_read = columns.read(line).is_some_and(|line| line.status.is_some());
             (count >= CLOUDFRONT_LEAST && is_read).then_some(columns)
@@ -125,6 +134,7 @@ impl Columns {
         is_table.then(|| Columns {
             columns,
             table: Some((separator, first.into())),
+            ..Columns::default()
         })
     }
 
@@ -135,11 +145,15 @@ impl Columns {
 
     /// Reads the columns of a directive. Returns whether the line is one.
     pub(super) fn take(&mut self, line: &str) -> bool {
+        if let Some(day) = line.strip_prefix(DATE) {
+            self.day = day.split_whitespace().next().unwrap_or_default().into();
+        }
         let Some(names) = line.strip_prefix(FIELDS) else {
             return false;
         };
         self.columns = names.split_whitespace().map(Column::named).collect();
-        self.columns.contains(&Column::Time)
+        let is_time = |column: &Column| matches!(column, Column::Time | Column::LocalTime);
+        self.columns.iter().any(is_time)
     }
 
     /// Parses a line; `None` if it has another number of columns, or no time.
@@ -170,13 +184,16 @@ impl Columns {
 
     fn read_values<'a>(&self, text: &'a str) -> Option<Line<'a>> {
         let mut line = Line::default();
-        let mut values = text.split_ascii_whitespace();
+        let mut rest = text;
         let (mut date, mut time) = ("", "");
+        let mut local = (&*self.day, "");
         for column in &self.columns {
-            let value = values.next()?;
+            let value = next_value(&mut rest)?;
             match column {
                 Column::Date => date = value,
                 Column::Time => time = value,
+                Column::LocalDate => local.0 = value,
+                Column::LocalTime => local.1 = value,
                 Column::TimeTaken if value.contains('.') => {
                     line.set(Field::Seconds, Cow::Borrowed(value));
                 }
@@ -185,12 +202,40 @@ impl Columns {
                 Column::Value(field) => line.set(*field, Cow::Borrowed(value)),
             }
         }
-        if values.next().is_some() {
+        // a command of FTP is marked with its session
+        let is_http = |method: &str| !method.starts_with('[');
+        if next_value(&mut rest).is_some() || !line.method.as_deref().is_none_or(is_http) {
             return None;
         }
+        let date = [date, local.0].into_iter().find(|day| !day.is_empty())?;
+        let time = [time, local.1].into_iter().find(|time| !time.is_empty())?;
         line.end = Some(timestamp::read(&format!("{date}T{time}Z"))?);
         Some(line)
     }
+}
+
+/// The next value of a line. One in quotes may have blanks; a quote in it is doubled.
+fn next_value<'a>(rest: &mut &'a str) -> Option<&'a str> {
+    let text = rest.trim_ascii_start();
+    let is_end = |at: usize| text.as_bytes().get(at).is_none_or(u8::is_ascii_whitespace);
+    let quoted = text.strip_prefix('"').and_then(|quoted| {
+        let mut quotes = memchr::memchr_iter(b'"', quoted.as_bytes()).peekable();
+        let mut end = quotes.next()?;
+        while quotes.next_if_eq(&(end + 1)).is_some() {
+            end = quotes.next()?;
+        }
+        is_end(end + 2).then(|| &quoted[..end])
+    });
+    let (value, len) = match quoted {
+        Some(value) => (value, value.len() + 2),
+        None => {
+            let end = text.find(|one: char| one.is_ascii_whitespace());
+            let end = end.unwrap_or(text.len());
+            (&text[..end], end)
+        }
+    };
+    *rest = &text[len..];
+    (len > 0).then_some(value)
 }
 
 /// The values of a row, without their quotes.
@@ -239,6 +284,54 @@ mod tests {
             .unwrap();
         assert_eq!((line.took, line.port), (Some(46_000_000), Some(5000)));
         assert_eq!(line.protocol, Some(intact_ledger::Protocol::Http2));
+    }
+
+    #[test]
+    fn values_in_quotes_have_blanks() {
+        let columns = Columns::find(
+            "#Fields:  c-ip  date  time  cs(Cookie)  cs-method  cs-uri-stem  sc-status\n",
+        )
+        .unwrap();
+        let read = |cookie: &str| {
+            let text = format!("192.0.2.1   2026-11-21  08:00:01  {cookie}  GET  /a  200");
+            columns.read(&text).and_then(|line| line.status)
+        };
+        for cookie in [
+            "-",
+            "a=1",
+            "\"a=1; b=2\"",
+            "\"\"",
+            "\"a \"\"b\"\" c\"",
+            "\"\"\"a\"\" b\"",
+            "\"a",
+        ] {
+            assert_eq!(read(cookie), Some(200), "{cookie}");
+        }
+        assert_eq!(read("\"a b"), None);
+    }
+
+    #[test]
+    fn a_day_comes_from_the_line_or_from_the_directive() {
+        let end = |fields: &str, line: &str| {
+            let columns =
+                Columns::find(&format!("#Date: 2026-11-20 23:00:00\n#Fields: {fields}\n"))?;
+            Some(columns.read(line)?.end?.nanos)
+        };
+        let day = 86_400 * 1_000_000_000;
+        let noted = 1_795_248_001_000_000_000;
+        assert_eq!(
+            end("time c-ip cs-method", "08:00:01 ::1 GET"),
+            Some(noted - day)
+        );
+        let local = "date-local time-local c-ip";
+        assert_eq!(end(local, "2026-11-21 08:00:01 ::1"), Some(noted));
+        let both = "date-local time-local date-UTC time-UTC";
+        assert_eq!(
+            end(both, "2026-11-21 09:00:01 2026-11-21 08:00:01"),
+            Some(noted)
+        );
+        // commands of FTP
+        assert_eq!(end("time c-ip cs-method", "08:00:01 ::1 [2]USER"), None);
     }
 
     #[test]

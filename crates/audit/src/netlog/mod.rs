@@ -45,9 +45,8 @@ pub(crate) fn read(
     writer: &mut EventWriter<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<InputSummary, AuditError> {
-    let mut first = Vec::new();
-    input.window.line(&mut first, LONGEST);
-    let Some(constants) = Constants::read(&first) else {
+    let first = input.window.line(LONGEST).map(|(line, _)| line);
+    let Some(constants) = first.and_then(Constants::read) else {
         return Err(input.broken(
             "its first line does not hold the constants, as in a file that Chromium wrote",
         ));

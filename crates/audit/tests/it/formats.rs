@@ -30,7 +30,7 @@ const fn sample(
 
 use Vantage::{Client, OnPath, Server};
 
-const SAMPLES: [Sample; 28] = [
+const SAMPLES: [Sample; 32] = [
     sample(
         "capture, without TLS",
         "captures/nginx-curl.pcap",
@@ -91,6 +91,7 @@ const SAMPLES: [Sample; 28] = [
         Server,
     ),
     sample("nginx, JSON", "logs/nginx-json.log", [15, 10, 5, 0], Server),
+    sample("nginx, LTSV", "logs/nginx-ltsv.log", [8, 5, 3, 0], Server),
     sample("Caddy", "logs/caddy.log", [5, 3, 2, 0], Server),
     sample("AWS ALB", "logs/alb.log", [3, 2, 1, 0], Server),
     sample(
@@ -109,6 +110,14 @@ const SAMPLES: [Sample; 28] = [
         "CloudFront",
         "logs/cloudfront-no-head.log",
         [2, 1, 1, 0],
+        Server,
+    ),
+    sample("AWS S3", "logs/s3.log", [2, 0, 0, 0], Server),
+    sample("Cloudflare", "logs/cloudflare.json", [3, 2, 1, 0], Server),
+    sample(
+        "W3C, with values in quotes",
+        "logs/w3c-quoted.log",
+        [2, 0, 0, 0],
         Server,
     ),
     sample(
@@ -279,6 +288,14 @@ fn an_albs_logs_are_joined_by_its_ids_of_connections() {
     assert_eq!(first.reuse, Some(Reuse::Fresh));
     let setup = outcome.connections()[0].setup;
     assert!(setup.ssl.is_some());
+}
+
+#[test]
+fn two_times_of_a_request_are_its_duration() {
+    let outcome = reading::file("logs/cloudflare.json", KeyLog::default());
+    let took = outcome.exchanges().map(|one| one.measured_latency());
+    assert!(took.eq([Some(23_000_000); 3]));
+    assert!(outcome.caveat("log-without-durations").is_none());
 }
 
 #[test]

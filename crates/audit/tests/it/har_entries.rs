@@ -52,6 +52,11 @@ fn an_error_in_any_words_is_a_failure() {
     // Playwright's name for it
     let text = r#","_failureText":"net::ERR_FAILED""#;
     assert_eq!(outcome(0, text, NOTHING, ""), failed(Failure::UnknownKind));
+    // an error of the entry, which is one of the page where there is a response
+    let text = r#","_error":"NSURLErrorDomain -1001""#;
+    let unknown = failed(Failure::UnknownKind);
+    assert_eq!(outcome(0, "", NOTHING, text), unknown);
+    assert_eq!(outcome(200, "", SENT, text), Some(Ended::Ok));
     // the browser did not send it
     assert_eq!(error("net::ERR_BLOCKED_BY_CLIENT"), None);
     // the browser shows no response with this status, but the server sent one
@@ -174,4 +179,19 @@ fn webpagetest_starts_an_entry_after_the_setup() {
     // the first one cannot begin before the file does
     assert_eq!(at("any"), 9_000_000_000);
     assert_eq!(at("WebPagetest"), 8_995_000_000);
+}
+
+#[test]
+fn a_request_that_the_recording_cut_off_has_no_known_outcome() {
+    let outcomes = |timings: &str, more: &str| {
+        let text = entry(0, 0, "", timings, more);
+        let text = text.replace(r#""status":0"#, r#""status":-2"#);
+        let outcome = audited("WebPagetest", &[text]);
+        let ends = outcome.exchanges().map(|one| one.outcome);
+        ends.collect::<Vec<Ended>>()
+    };
+    assert_eq!(outcomes(SENT, r#","_was_pushed":"0""#), [Ended::Unknown]);
+    assert_eq!(outcomes(NOTHING, ""), []);
+    // pushed, and no page asked for it
+    assert_eq!(outcomes(SENT, r#","_was_pushed":1"#), []);
 }

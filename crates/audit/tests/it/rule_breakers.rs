@@ -86,7 +86,7 @@ fn what_follows_a_header_block_that_cannot_be_decoded_is_not_read() {
         frame(1, 0x0d, 5, &[200, 0x82]),
     ] {
         let outcome = connection(SETTINGS, &broken);
-        let caveat = outcome.caveat("http2-not-read").unwrap();
+        let caveat = outcome.caveat("http-not-read").unwrap();
         assert!(caveat.incomplete && caveat.all_connections, "{broken:?}");
         assert_eq!(requests(&outcome), 1, "{broken:?}");
         assert!(
@@ -104,7 +104,7 @@ fn what_follows_a_header_block_that_cannot_be_decoded_is_not_read() {
         .say(End::Server, &[SETTINGS, &response(1)[..]].concat())
         .close();
     let outcome = audited(&tcp);
-    assert!(outcome.caveat("http2-not-read").unwrap().incomplete);
+    assert!(outcome.caveat("http-not-read").unwrap().incomplete);
     let close = &outcome.end_of(outcome.connections()[0].id).unwrap().close;
     assert_eq!(close.exchanges, None);
 }
@@ -153,4 +153,25 @@ fn a_refusal_that_carries_text_opened_nothing() {
     let outcome = audited(&tcp);
     let failed = outcome.connections()[0].failed.as_ref().unwrap();
     assert_eq!(failed.kind, Failure::Refused);
+}
+
+#[test]
+fn what_follows_a_request_of_unknown_length_is_not_read() {
+    let requests = |first: &str, rest: &str| {
+        let text = format!("POST / HTTP/1.1\r\nHost: a\r\n{first}\r\n\r\n{rest}");
+        let tcp = Tcp::opened(40_000).say(End::Client, text.as_bytes());
+        let outcome = audited(&tcp.close());
+        let is_marked = outcome
+            .caveat("http-not-read")
+            .is_some_and(|one| one.incomplete);
+        (outcome.exchanges().count(), is_marked)
+    };
+    let next = "GET /b HTTP/1.1\r\nHost: a\r\n\r\n";
+    for first in ["Content-Length: -1", "Transfer-Encoding: chunked, identity"] {
+        assert_eq!(requests(first, next), (1, true), "{first}");
+        assert_eq!(requests(first, ""), (1, false), "{first}");
+    }
+    let chunked = "Transfer-Encoding: chunked";
+    assert_eq!(requests(chunked, &format!("x\r\n{next}")), (1, true));
+    assert_eq!(requests(chunked, &format!("0\r\n\r\n{next}")), (2, false));
 }

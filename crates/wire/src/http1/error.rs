@@ -49,6 +49,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the end of the message is unknown, and so what follows it.
+    pub(super) fn hides_the_end(&self) -> bool {
+        match self {
+            Error::Framing { .. } => true,
+            Error::Syntax { part, .. } | Error::TooLong { part, .. } => {
+                matches!(part, Part::Chunk | Part::Trailers)
+            }
+            Error::Version { .. } | Error::TooManyInterim { .. } => false,
+        }
+    }
+
     /// The refusal of a message length because of a field value.
     pub(super) fn framing(why: &'static str, value: &[u8]) -> Error {
         let found = Snippet::new(value);

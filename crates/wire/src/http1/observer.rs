@@ -37,6 +37,8 @@ struct Http1Flow {
     /// When the first byte of the current header section arrived.
     started_at: Option<u64>,
     error: Option<Error>,
+    /// Bytes followed a message of unknown length: its body, or other messages.
+    has_left_out: bool,
 }
 
 #[derive(Debug)]
@@ -72,6 +74,12 @@ impl Http1Observer {
     /// The last error in the bytes of that side.
     pub fn error(&self, side: Side) -> Option<Error> {
         side.pick(self.request_side.error, self.response_side.error)
+    }
+
+    /// Whether bytes of the client were not read that may hold requests. They follow a message of
+    /// unknown length.
+    pub fn has_left_out_requests(&self) -> bool {
+        self.request_side.has_left_out
     }
 
     /// Number of requests whose exchange has not ended.
@@ -163,6 +171,7 @@ impl Http1Observer {
     fn read_requests(&mut self, mut input: &[u8], at: u64, visit: &mut impl FnMut(Event<'_>)) {
         if self.request_side.out_of_step {
             if !starts_a_request(input) {
+                self.request_side.leave_out(input);
                 return self.extend_request(at);
             }
             self.request_side.out_of_step = false;

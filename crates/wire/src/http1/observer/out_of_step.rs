@@ -47,6 +47,14 @@ impl Http1Observer {
         self.lose_requests(Some(error));
         self.begin_partial(partial, visit);
         self.request_side.out_of_step = !is_complete;
+        if !is_complete {
+            let after_head = match error {
+                Error::Framing { .. } => memchr::memmem::find(input, b"\r\n\r\n"),
+                _ => None,
+            };
+            let from = after_head.map_or(0, |end| end + 4);
+            self.request_side.leave_out(&input[from..]);
+        }
         input.get(consumed..).filter(|_| is_complete)
     }
 
@@ -125,6 +133,12 @@ impl Http1Observer {
 }
 
 impl Http1Flow {
+    /// Passes over bytes of a direction that is out of step.
+    pub(super) fn leave_out(&mut self, bytes: &[u8]) {
+        let is_hidden = self.error.is_some_and(|error| error.hides_the_end());
+        self.has_left_out |= is_hidden && !bytes.trim_ascii().is_empty();
+    }
+
     pub(super) fn lose(&mut self, error: Option<Error>) {
         self.out_of_step = true;
         self.started_at = None;
