@@ -34,8 +34,8 @@ enum Runtime {
 
 /// Runtimes whose stacks are not read: the beginning of the name of their program or library.
 const OTHERS: &[(&str, &str)] = &[
-    ("node", "Node"),
-    ("libnode", "Node"),
+    ("node", "Node without the NODE_OPTIONS of the run"),
+    ("libnode", "Node without the NODE_OPTIONS of the run"),
     ("bun", "Bun"),
     ("deno", "Deno"),
     ("libruby", "Ruby"),

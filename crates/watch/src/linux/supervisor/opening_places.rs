@@ -118,7 +118,7 @@ impl OpeningPlaces {
         wanted: Option<SocketAddr>,
     ) -> Option<Result<ThreadStack, NotKnown>> {
         let notes = self.notes.as_mut();
-        match notes.and_then(|notes| notes.take(owner, thread, wanted)) {
+        match notes.and_then(|notes| notes.take(thread, wanted)) {
             Some(Noted::Calls(calls)) => Some(Ok(self.reader.noted(calls))),
             Some(Noted::LeftOut) => None,
             None if self.is_wanted(wanted) => match self.reader.read(owner.pid, thread) {
