@@ -65,6 +65,7 @@ impl StackReader {
             path: Some(call.path).filter(|path| !path.is_empty()),
             line: Some(call.line).filter(|line| *line > 0),
             kind: CodeKind::Other,
+            defined: None,
         });
         self.root.apply(raw.collect())
     }

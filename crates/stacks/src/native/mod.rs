@@ -89,6 +89,7 @@ impl Native {
             function: call.function,
             path: call.path,
             line: call.line,
+            defined: None,
         });
         Ok(frames.take(MAX_FRAMES).collect())
     }
