@@ -1,7 +1,8 @@
 //! Places in Node programs: also of other threads, and of a bundle with a source map.
 
 use super::{hold, planted, seen};
-use crate::peers::program;
+use crate::peers::{program, skip};
+use std::process::Command;
 
 const PLANTED: &str = include_str!("planted.mjs");
 const CASES: [&str; 8] = [
@@ -145,6 +146,10 @@ fn another_text_by_the_name_of_a_file_has_no_line() {
     let Some(node) = program("node", "places of other texts") else {
         return;
     };
+    let version = Command::new(&node).arg("--version").output().unwrap();
+    if version.stdout.starts_with(b"v18.") {
+        return skip("places of other texts", "Node 18 has no hash of what runs");
+    }
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("texts.js");
     std::fs::write(&script, OTHER_TEXTS).unwrap();
