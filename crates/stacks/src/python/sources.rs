@@ -1,5 +1,5 @@
-//! Whether a source file can be the text of the code that runs. Code may have the name of a file and
-//! be another text: a template's, one that was edited since, one that was compiled elsewhere.
+//! Whether a source file can be the text of the code that runs. Code may have the name of a file
+//! and be another text: a template's, one that was edited since, one that was compiled elsewhere.
 //!
 //! The text is compared with the names and lines of the code, and not kept.
 
