@@ -64,7 +64,7 @@ func TestATransportForEachRequestFailsWithTheFinding(t *testing.T) {
 			client.CloseIdleConnections()
 		}
 	}, "avoidable == 0")
-	for _, part := range []string{"TestATransportForEachRequest", "avoidable is 3", "->"} {
+	for _, part := range []string{"TestATransportForEachRequest", "avoidable is 3", " at intact_test.go:", "->"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is not in %s", part, text)
 		}

@@ -47,6 +47,17 @@ pub struct StackFrame {
     pub line: Option<u32>,
 }
 
+impl StackFrame {
+    /// `billing.py:41`; the file where the line is not known; empty where neither is.
+    pub fn position(&self) -> String {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}"),
+            (Some(file), None) => file.to_string(),
+            (None, _) => String::new(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

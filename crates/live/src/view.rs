@@ -9,6 +9,7 @@ use intact_document::traffic_readings::TrafficReadings;
 use intact_document::{Finding, Severity};
 use intact_reading::Reading;
 use intact_traffic::ObservedFacts;
+use intact_units::foreign_text::escape;
 use intact_units::number::{count, percent, time};
 use intact_units::plural::counted;
 use ratatui::backend::TermionBackend;
@@ -260,7 +261,7 @@ fn destinations(facts: &ObservedFacts, width: usize, most: usize) -> Vec<Line<'s
         let brief = |reading: &Reading| reading.shown(|count| brief(count as u64));
         let line = format!(
             "{:<name_width$} {:>6} {:>5} {kept:>4}",
-            cut(&intact_units::foreign_text::escape(&one.origin), name_width),
+            cut(&escape(&one.origin), name_width),
             brief(&traffic.requests.total),
             brief(&traffic.connections.opened),
         );
@@ -288,6 +289,10 @@ fn findings(shown: &Shown, width: usize, full: bool) -> Vec<Line<'static>> {
             Severity::Warning => line.yellow(),
             Severity::Info => line,
         });
+        if let Some(place) = finding.places.first() {
+            let place = escape(&format!("  {}", place.words()));
+            lines.push(Line::from(cut(&place, width)));
+        }
         if full {
             lines.push(Line::default());
         }
@@ -296,7 +301,7 @@ fn findings(shown: &Shown, width: usize, full: bool) -> Vec<Line<'static>> {
 }
 
 fn sentence(finding: &Finding) -> String {
-    intact_units::foreign_text::escape(&format!("{}: {}", finding.rule, finding.claim))
+    escape(&format!("{}: {}", finding.rule, finding.claim))
 }
 
 fn brief(number: u64) -> String {

@@ -3,7 +3,8 @@
 //! The user's code is below one folder, the code root, without the packages in there. Paths are
 //! printed from that folder on; other paths are cut, because they name the machine's folders.
 
-use crate::{CodeKind, Frame, ThreadStack};
+use crate::python::PythonSources;
+use crate::{CodeKind, Frame, NoOwnCall, ThreadStack};
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +19,14 @@ const PACKAGES: &[&str] = &[
     ".cargo",
     ".rustup",
 ];
+/// What is outermost in a thread that a program started.
+const STARTS: &[&str] = &[
+    "_bootstrap",
+    "Thread._bootstrap",
+    "java.lang.Thread.run",
+    "java.lang.VirtualThread.run",
+    "start_thread",
+];
 /// Paths that are remembered.
 const KNOWN: usize = 4096;
 
@@ -26,6 +35,7 @@ const KNOWN: usize = 4096;
 pub struct CodeRoot {
     folder: PathBuf,
     known: HashMap<Arc<str>, (Arc<str>, bool)>,
+    sources: PythonSources,
 }
 
 /// A call as the reader of its runtime found it.
@@ -35,6 +45,8 @@ pub(crate) struct RawFrame {
     pub(crate) path: Option<Arc<str>>,
     pub(crate) line: Option<u32>,
     pub(crate) kind: CodeKind,
+    /// The line that the function is defined at, where its file is Python's.
+    pub(crate) defined: Option<u32>,
 }
 
 impl CodeRoot {
@@ -43,6 +55,7 @@ impl CodeRoot {
         CodeRoot {
             folder: folder.canonicalize().unwrap_or_else(|_| folder.to_owned()),
             known: HashMap::new(),
+            sources: PythonSources::default(),
         }
     }
 
@@ -56,15 +69,20 @@ impl CodeRoot {
         // the first call of the user's decides: an outer one is another line
         let mut first_own = None;
         let mut is_inside = true;
+        let outermost = raw.last();
+        let is_thread = outermost.is_some_and(|frame| STARTS.contains(&&*frame.function));
         let mut frames = Vec::with_capacity(raw.len());
-        for (nth, frame) in raw.into_iter().enumerate() {
-            let file = frame.path.map(|path| match frame.kind {
+        for (nth, mut frame) in raw.into_iter().enumerate() {
+            let file = frame.path.clone().map(|path| match frame.kind {
                 CodeKind::Own => (path, true),
                 CodeKind::Library => (path, false),
                 CodeKind::Other | CodeKind::Loop => self.file(&path),
             });
             is_inside &= frame.kind != CodeKind::Loop;
             let is_own = file.as_ref().is_some_and(|(_, is_own)| *is_own);
+            if is_own && self.sources.contradict(&frame) {
+                frame.line = None;
+            }
             if first_own.is_none() && is_inside && is_own {
                 first_own = Some(frame.line.map(|_| nth));
             }
@@ -76,7 +94,11 @@ impl CodeRoot {
         }
         ThreadStack {
             frames,
-            own: first_own.flatten(),
+            own: match first_own {
+                Some(own) => own.ok_or(NoOwnCall::NoLine),
+                None if is_thread || !is_inside => Err(NoOwnCall::Started),
+                None => Err(NoOwnCall::Outside),
+            },
         }
     }
 
@@ -162,6 +184,7 @@ mod tests {
             path: Some(path.into()),
             line: Some(1),
             kind,
+            defined: None,
         }
     }
 
@@ -195,7 +218,7 @@ mod tests {
                 "main.py"
             ]
         );
-        assert_eq!(stack.own, Some(4));
+        assert_eq!(stack.own, Ok(4));
     }
 
     #[test]
@@ -205,7 +228,7 @@ mod tests {
             frame("/lib/python3.11/asyncio/events.py", CodeKind::Loop),
             frame("/nowhere/main.py", CodeKind::Other),
         ]);
-        assert_eq!(stack.own, None);
+        assert_eq!(stack.own, Err(NoOwnCall::Started));
     }
 
     #[test]
@@ -214,6 +237,6 @@ mod tests {
         let mut one = frame("/nowhere/main.py", CodeKind::Other);
         one.line = None;
         let outer = frame("/nowhere/main.py", CodeKind::Other);
-        assert_eq!(root.apply(vec![one, outer]).own, None);
+        assert_eq!(root.apply(vec![one, outer]).own, Err(NoOwnCall::NoLine));
     }
 }

@@ -40,7 +40,18 @@ pub struct ThreadStack {
     /// The innermost first.
     pub frames: Vec<Frame>,
     /// The innermost call in the user's code, as an index of `frames`.
-    pub own: Option<usize>,
+    pub own: Result<usize, NoOwnCall>,
+}
+
+/// Why no call of a stack is the place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NoOwnCall {
+    /// The line of the innermost call in the user's code is not known.
+    NoLine,
+    /// A thread or task was started for these calls: who waits for it is not among them.
+    Started,
+    /// No call is in the user's code.
+    Outside,
 }
 
 /// A call that a program noted by itself.

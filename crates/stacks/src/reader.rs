@@ -34,8 +34,8 @@ enum Runtime {
 
 /// Runtimes whose stacks are not read: the beginning of the name of their program or library.
 const OTHERS: &[(&str, &str)] = &[
-    ("node", "Node"),
-    ("libnode", "Node"),
+    ("node", "Node without the NODE_OPTIONS of the run"),
+    ("libnode", "Node without the NODE_OPTIONS of the run"),
     ("bun", "Bun"),
     ("deno", "Deno"),
     ("libruby", "Ruby"),
@@ -65,6 +65,7 @@ impl StackReader {
             path: Some(call.path).filter(|path| !path.is_empty()),
             line: Some(call.line).filter(|line| *line > 0),
             kind: CodeKind::Other,
+            defined: None,
         });
         self.root.apply(raw.collect())
     }

@@ -35,7 +35,7 @@ test("a connection for each request fails with the finding", async () => {
     for (let n = 0; n < 4; n++) await get(false);
   }).catch((error) => error);
   assert.ok(error instanceof assert.AssertionError, String(error));
-  assert.match(error.message, /intact: orders does not pass\n(.|\n)*avoidable is 3(.|\n)*->/);
+  assert.match(error.message, /intact: orders does not pass\n(.|\n)*avoidable is 3(.|\n)* at test\/expect\.test\.js:\d+ (.|\n)*->/);
 });
 
 test("a connection from before is none of the window", async () => {

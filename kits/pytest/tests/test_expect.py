@@ -1,6 +1,7 @@
 """The kit on a real client and `intact serve`; run by `cargo xtask kits` as `intact watch --windows -- pytest`."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -27,6 +28,8 @@ def test_a_session_for_each_request_fails_with_the_finding(intact):
     text = str(failed.value)
     assert "test_a_session_for_each_request_fails_with_the_finding" in text
     assert "avoidable is 3" in text
+    place = r"at tests/test_expect\.py:\d+ test_a_session_for_each_request_fails_with_the_finding: "
+    assert re.search(place, text), text
     assert "->" in text, text
 
 

@@ -30,7 +30,9 @@ const NOTES: usize = 8;
 const CASES: usize = 4;
 /// Places in the code of one case.
 const PLACES: usize = 5;
-/// The same on a page that fits the screen.
+/// Calls of one place, the innermost.
+const CALLS: usize = 40;
+/// Places in the code of one case on a page that fits the screen.
 const SHORT_PLACES: usize = 2;
 /// Lines of a sequence.
 const MESSAGES: usize = 60;
@@ -386,7 +388,7 @@ impl Output {
 
     fn finding(&mut self, group: &FindingGroup) {
         self.claim(group);
-        self.places(&group.cases[0], PLACES);
+        self.places(&group.cases[0], PLACES, CALLS);
         self.prose(PLAIN, &group.cases[0].evidence, "  ");
         self.further_cases(group, CASES);
         if !group.fix.is_empty() {
@@ -413,8 +415,8 @@ impl Output {
         self.wrapped(style, &said, "  ");
     }
 
-    /// Where in the code the connections were opened, in columns.
-    fn places(&mut self, case: &Case, most: usize) {
+    /// Where in the code the connections were opened, in columns, and that many calls of each.
+    fn places(&mut self, case: &Case, most: usize, calls: usize) {
         let (lines, more) = case.place_lines(most);
         let cells: Vec<[String; 3]> = lines
             .iter()
@@ -425,9 +427,17 @@ impl Output {
             widths.max().unwrap_or_default()
         };
         let (position, function) = (width(0), width(1));
-        for [at, name, count] in &cells {
+        for ([at, name, count], place) in cells.iter().zip(&case.places) {
             let line = format!("    {at:position$}  {name:function$}  {count}");
             self.line(&Painted::new(PLAIN, &line));
+            for call in place.stack.iter().take(calls) {
+                let line = format!("      {}  {}", call.function, call.position());
+                self.line(&Painted::new(FAINT, escape(&line).trim_end()));
+            }
+            if calls > 0 && place.stack.len() > calls {
+                let more = counted((place.stack.len() - calls) as u64, "more call");
+                self.line(&Painted::new(FAINT, &format!("      {more}: see --json")));
+            }
         }
         if more > 0 {
             let line = format!("    {}: see --json", counted(more as u64, "more place"));
@@ -440,7 +450,7 @@ impl Output {
         let shown = group.cases.len().min(most + 1);
         for nth in 1..shown {
             self.also(&claim(group, nth));
-            self.places(&group.cases[nth], SHORT_PLACES);
+            self.places(&group.cases[nth], SHORT_PLACES, 0);
         }
         if group.cases.len() > shown {
             self.also(&format!("{} more: see --json", group.cases.len() - shown));

@@ -178,7 +178,7 @@ impl Screen {
         for (nth, group) in groups.iter().enumerate() {
             let before = out.text.len();
             out.claim(group);
-            out.places(&group.cases[0], super::SHORT_PLACES);
+            out.places(&group.cases[0], super::SHORT_PLACES, 0);
             if group.count > 1 {
                 let more = counted(group.count - 1, "further case");
                 out.wrapped(FAINT, &format!("and {more}"), "  ");

@@ -150,6 +150,7 @@ impl Go {
                 kind: named.as_ref().map_or(CodeKind::Other, |(_, kind)| *kind),
                 path: named.map(|(name, _)| name),
                 line: call.line,
+                defined: None,
             }
         })
     }

@@ -10,6 +10,9 @@ use std::sync::Arc;
 /// The longest `go.mod` that is read.
 const MAX_MODULE_FILE: u64 = 1 << 20;
 
+/// Files and folders that are looked at, at most.
+const MAX_ENTRIES: usize = 50_000;
+
 /// The source files of a program.
 pub(super) struct Sources {
     /// The modules of the user's code: the path, and the folder if it is known.
@@ -19,16 +22,22 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// Those of the user's modules, whose folders may be around the code root. The standard
+    /// Those of the user's modules, whose folders are around or below the code root. The standard
     /// library was in this folder.
     pub(super) fn new(modules: Vec<String>, root: &Path, library: Option<String>) -> Sources {
-        let around: Vec<(String, &Path)> = root
-            .ancestors()
-            .filter_map(|folder| Some((module_of(folder)?, folder)))
-            .collect();
+        let around = root.ancestors().map(Path::to_owned);
+        let around = with_modules(around.collect());
+        // only with -trimpath is the folder of a module not in its paths
+        let below = match library {
+            None => with_modules(folders_below(root)),
+            Some(_) => Vec::new(),
+        };
         let folder = |module: &String| {
-            let own = around.iter().find(|(name, _)| name == module);
-            own.map(|(_, folder)| (*folder).to_owned())
+            let is_it = |(name, _): &&(String, PathBuf)| name == module;
+            let mut inner = below.iter().filter(is_it);
+            let found = around.iter().find(is_it).or_else(|| inner.next())?;
+            // one of two copies is not known
+            inner.next().is_none().then(|| found.1.clone())
         };
         Sources {
             modules: modules
@@ -91,6 +100,35 @@ fn in_module_cache(path: &str) -> Option<&str> {
         true => Some(&path[path[..at].rfind('/')? + 1..]),
         false => Some(path),
     }
+}
+
+/// Those of the folders that a module is in, with its path.
+fn with_modules(folders: Vec<PathBuf>) -> Vec<(String, PathBuf)> {
+    let module = |folder: PathBuf| Some((module_of(&folder)?, folder));
+    folders.into_iter().filter_map(module).collect()
+}
+
+/// The folders below one, without hidden ones and packages; none if there are too many.
+fn folders_below(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![root.to_owned()];
+    let mut left = MAX_ENTRIES;
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            left -= 1;
+            if left == 0 {
+                return Vec::new();
+            }
+            let name = entry.file_name();
+            let is_left_out = name.as_encoded_bytes().starts_with(b".")
+                || ["vendor", "node_modules"].iter().any(|one| name == *one);
+            if !is_left_out && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                found.push(entry.path());
+                open.push(entry.path());
+            }
+        }
+    }
+    found
 }
 
 /// The path of the module whose folder this is.
@@ -167,8 +205,10 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_of_a_module_is_around_the_code_root() {
-        let folder = std::env::temp_dir().join(format!("intact-module-{}", std::process::id()));
+    fn the_folder_of_a_module_is_around_or_below_the_code_root() {
+        let outer = std::env::temp_dir().join(format!("intact-module-{}", std::process::id()));
+        let outer = outer.as_path();
+        let folder = outer.join("one");
         let root = folder.join("inner");
         std::fs::create_dir_all(&root).unwrap();
         std::fs::write(folder.join("go.mod"), "// x\nmodule example.com/app // y\n").unwrap();
@@ -176,6 +216,15 @@ mod tests {
         let expected = folder.join("inner/b.go").display().to_string();
         let named = sources.named("example.com/app/inner/b.go");
         assert_eq!(named, (expected.into(), CodeKind::Other));
-        std::fs::remove_dir_all(folder).unwrap();
+        // or below it: one of them, not one of two
+        let sources = Sources::new(vec!["example.com/app".to_owned()], outer, None);
+        let expected = folder.join("b.go").display().to_string();
+        let named = sources.named("example.com/app/b.go");
+        assert_eq!(named, (expected.into(), CodeKind::Other));
+        std::fs::write(root.join("go.mod"), "module example.com/app\n").unwrap();
+        let sources = Sources::new(vec!["example.com/app".to_owned()], outer, None);
+        let named = sources.named("example.com/app/b.go");
+        assert_eq!(named, ("b.go".into(), CodeKind::Own));
+        std::fs::remove_dir_all(outer).unwrap();
     }
 }

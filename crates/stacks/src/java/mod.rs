@@ -84,6 +84,7 @@ impl Java {
             path,
             line,
             kind,
+            defined: None,
         }
     }
 }

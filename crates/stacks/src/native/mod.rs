@@ -5,6 +5,9 @@
 //! other register. `.eh_frame` often needs no other. Where it needs the frame pointer, the
 //! beginning of the function shows it, and what is there must be a return address. Otherwise the
 //! stack ends.
+//!
+//! A function that ends with a jump to another one has no frame any more. The call before the
+//! return address shows it: the function that was called is not the one that is there.
 
 mod image;
 mod prologue;
@@ -50,6 +53,17 @@ pub(crate) struct Native {
     cache: CacheX86_64,
     /// The calls at an address, the innermost first: more than one where some are inlined.
     known: HashMap<u64, Arc<[Call]>>,
+    /// The function that the call before a return address calls, if that is known.
+    called: HashMap<u64, Option<u64>>,
+}
+
+/// Where a function of a stack stands.
+#[derive(Clone, Copy)]
+enum Position {
+    /// At a call, or in the system call.
+    At(u64),
+    /// In its last jump, of which only the start of the function is known.
+    Left(u64),
 }
 
 #[derive(Clone)]
@@ -68,6 +82,7 @@ impl Native {
             unwinder: UnwinderX86_64::new(),
             cache: CacheX86_64::new(),
             known: HashMap::new(),
+            called: HashMap::new(),
         };
         native.map(maps);
         native
@@ -80,15 +95,21 @@ impl Native {
             // it has loaded a library since
             self.map(mappings(self.process));
         }
-        let addresses = self.unwind(Memory::of(thread), sp, pc);
-        let calls = addresses
-            .into_iter()
-            .flat_map(|address| self.calls(address).to_vec());
+        let positions = self.unwind(Memory::of(thread), sp, pc);
+        let calls = positions.into_iter().flat_map(|position| match position {
+            Position::At(address) => self.calls(address).to_vec(),
+            Position::Left(start) => {
+                let own = self.calls(start).last().cloned();
+                let without_line = own.map(|call| Call { line: None, ..call });
+                without_line.into_iter().collect()
+            }
+        });
         let frames = calls.map(|call| RawFrame {
             kind: kind(&call.function),
             function: call.function,
             path: call.path,
             line: call.line,
+            defined: None,
         });
         Ok(frames.take(MAX_FRAMES).collect())
     }
@@ -98,6 +119,7 @@ impl Native {
         self.unwinder = UnwinderX86_64::new();
         self.cache = CacheX86_64::new();
         self.known.clear();
+        self.called.clear();
         self.maps = maps.into_iter().filter(|map| map.is_code).collect();
         for map in &self.maps {
             if self.images.len() < MAX_IMAGES && !self.images.contains_key(&map.path) {
@@ -132,18 +154,25 @@ impl Native {
         Some((image, address.wrapping_sub(image.bias(map)?)))
     }
 
-    /// The addresses of the calls, the innermost first.
-    fn unwind(&mut self, memory: Memory, sp: u64, pc: u64) -> Vec<u64> {
+    /// Where the functions stand, the innermost first.
+    fn unwind(&mut self, memory: Memory, sp: u64, pc: u64) -> Vec<Position> {
         let mut registers = UnwindRegsX86_64::new(pc, sp, UNKNOWN);
         let mut frame = FrameAddress::from_instruction_pointer(pc);
         let mut found = Vec::new();
+        let mut inner = None;
         let mut read = |address: u64| memory.word(address).ok_or(());
         while found.len() < MAX_FRAMES {
             let address = frame.address_for_lookup();
             if self.image(address).is_none() {
                 break;
             }
-            found.push(address);
+            if let Some(inner) = inner
+                && let Some(start) = self.left(memory, address + 1, inner)
+            {
+                found.push(Position::Left(start));
+            }
+            found.push(Position::At(address));
+            inner = Some(address);
             let before = registers;
             let mut next = self
                 .unwinder
@@ -173,6 +202,35 @@ impl Native {
         found
     }
 
+    /// The function that was called before a return address, if it is not that of the inner frame.
+    fn left(&mut self, memory: Memory, back: u64, inner: u64) -> Option<u64> {
+        let called = match self.called.get(&back) {
+            Some(known) => *known,
+            None => {
+                let called = self.called_before(memory, back);
+                self.called.insert(back, called);
+                called
+            }
+        };
+        let start = |address: u64| {
+            let (image, own) = self.image(address)?;
+            Some(address - (own - image.function_start(own)?))
+        };
+        called.filter(|called| start(inner) != Some(*called))
+    }
+
+    /// The function that the call before a return address calls, if it has a name.
+    fn called_before(&self, memory: Memory, back: u64) -> Option<u64> {
+        let bytes = memory.bytes(back.checked_sub(8)?, 8)?;
+        let to = match prologue::call_before(&bytes)? {
+            prologue::Call::To(distance) => back.wrapping_add_signed(distance),
+            prologue::Call::Through(distance) => memory.word(back.wrapping_add_signed(distance))?,
+            prologue::Call::Indirect => return None,
+        };
+        let (image, own) = self.image(to)?;
+        image.is_function(own).then_some(to)
+    }
+
     /// The frame pointer of the function at an address, as its beginning sets it.
     fn frame_pointer(&self, memory: Memory, address: u64, sp: u64) -> Option<u64> {
         let (image, own) = self.image(address)?;
@@ -191,7 +249,7 @@ impl Native {
                 let (image, own) = self.image(to)?;
                 to == begin || !image.is_function(own)
             }
-            prologue::Call::Indirect => true,
+            prologue::Call::Through(_) | prologue::Call::Indirect => true,
         };
         (is_call && caller.has_code).then_some(pointer)
     }

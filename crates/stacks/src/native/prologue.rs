@@ -9,6 +9,8 @@ pub(super) const LONGEST: usize = 64;
 pub(super) enum Call {
     /// To this distance from the return address.
     To(i64),
+    /// To the address that is at this distance from the return address.
+    Through(i64),
     /// To an address in a register or in memory.
     Indirect,
 }
@@ -59,6 +61,9 @@ pub(super) fn call_before(bytes: &[u8]) -> Option<Call> {
     let bytes: &[u8; 8] = bytes.try_into().ok()?;
     if let [_, _, _, 0xe8, a, b, c, d] = *bytes {
         return Some(Call::To(i64::from(i32::from_le_bytes([a, b, c, d]))));
+    }
+    if let [_, _, 0xff, 0x15, a, b, c, d] = *bytes {
+        return Some(Call::Through(i64::from(i32::from_le_bytes([a, b, c, d]))));
     }
     // ff /2, in its lengths
     let is_indirect = [2, 3, 4, 6, 7].iter().any(|length| {
@@ -116,7 +121,7 @@ mod tests {
         );
         assert_eq!(
             call(b"\x90\x90\xff\x15\x00\x10\x00\x00"),
-            Some(Call::Indirect)
+            Some(Call::Through(0x1000))
         );
         assert_eq!(call(b"\x90\x90\x90\x90\x90\x90\x90\x90"), None);
         assert_eq!(call(b""), None);

@@ -137,6 +137,7 @@ impl Codes {
             path: Some(code.file.clone()).filter(|file| !file.starts_with('<')),
             line,
             kind: code.kind,
+            defined: Some(key.first_line),
         })
     }
 

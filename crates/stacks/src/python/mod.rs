@@ -8,6 +8,7 @@
 mod frames;
 mod layout;
 mod line_table;
+mod sources;
 mod text;
 
 use crate::code_root::RawFrame;
@@ -17,6 +18,8 @@ use frames::Codes;
 use layout::{DebugOffsets, Layout, Version};
 use std::collections::HashMap;
 use std::path::PathBuf;
+
+pub(crate) use sources::PythonSources;
 
 /// Threads and interpreters that are looked at, at most.
 const MAX_THREADS: usize = 8192;

@@ -2,6 +2,7 @@
 //! and the terminal is given back.
 
 use crate::peers::program;
+use crate::program::Server;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
@@ -12,8 +13,13 @@ const LEAVE: &str = "\x1b[?1049l";
 /// once `ready` is on the screen. Exit code, and everything that the terminal was sent. None where
 /// there is no `script`.
 fn on_a_terminal(command: &str, keys: &str) -> Option<(i32, String)> {
+    on_a_terminal_that_shows("ready", &format!("-- {command}"), keys)
+}
+
+/// The same with options, where the keys are typed once these words are on the screen.
+fn on_a_terminal_that_shows(words: &str, options: &str, keys: &str) -> Option<(i32, String)> {
     program("script", "watch --live")?;
-    let line = format!("{} watch --live -- {command}", env!("CARGO_BIN_EXE_intact"));
+    let line = format!("{} watch --live {options}", env!("CARGO_BIN_EXE_intact"));
     let mut script = Command::new("timeout")
         .args(["60", "script", "-qec", &line, "/dev/null"])
         .env("TERM", "xterm-256color")
@@ -28,7 +34,7 @@ fn on_a_terminal(command: &str, keys: &str) -> Option<(i32, String)> {
     let mut typed = false;
     while let Ok(count @ 1..) = out.read(&mut chunk) {
         sent.extend_from_slice(&chunk[..count]);
-        if !typed && String::from_utf8_lossy(&sent).contains("ready") {
+        if !typed && String::from_utf8_lossy(&sent).contains(words) {
             typed = true;
             keyboard.write_all(keys.as_bytes()).unwrap();
         }
@@ -86,4 +92,31 @@ fn without_a_terminal_there_is_no_view() {
     let out = crate::program::intact(&["watch", "--live", "--", "true"]);
     assert_eq!(out.status.code(), Some(2), "{out:?}");
     assert!(String::from_utf8_lossy(&out.stderr).contains("needs a terminal"));
+}
+
+/// Opens a connection for each request until a key is typed.
+const CALLER: &str = "import http.client, select, sys
+def charge():
+    one = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1]))
+    one.request('GET', '/')
+    one.getresponse().read()
+    one.close()
+while not select.select([sys.stdin], [], [], 0.05)[0]: charge()
+";
+
+#[test]
+fn a_finding_has_the_line_that_opened() {
+    if program("python3", "watch --live: places").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("app.py");
+    std::fs::write(&script, CALLER).unwrap();
+    let (folder, port) = (folder.path().display(), server.plain_port());
+    let options = format!("--code-root {folder} -- python3 {folder}/app.py {port}");
+    // the view has the place, or this ends without a key
+    let seen = on_a_terminal_that_shows("app.py:4", &options, "\r");
+    let Some((code, sent)) = seen else { return };
+    assert_eq!(code, 0, "{sent}");
 }

@@ -2,11 +2,9 @@
 //! right before the call. By the time of the call, the stack of the thread is the event loop's.
 //!
 //! The notes are lines of a file in memory. They have names and lines, no values. A note belongs to
-//! the call of its process that comes next with its address; one of several threads that cannot be
-//! distinguished belongs to none.
+//! the call of its thread that comes next with its address.
 
 use crate::platform::node_preload;
-use intact_ledger::Owner;
 use intact_stacks::NotedCall;
 use intact_sys::secret_dir::{self, SecretDir, SecretFiles};
 use std::collections::HashMap;
@@ -24,9 +22,9 @@ const FILES: SecretFiles = SecretFiles {
 const PRELOAD: &str = include_str!("places.cjs");
 /// The most that is read at once, in bytes.
 const MAX_READ: usize = 1 << 20;
-/// Processes whose notes wait; beyond this number all are forgotten.
-const PROCESSES: usize = 1024;
-/// Notes of one process that wait, the newest.
+/// Threads whose notes wait; beyond this number all are forgotten.
+const THREADS: usize = 1024;
+/// Notes of one thread that wait, the newest.
 const WAITING: usize = 64;
 /// What is erased at once, in bytes.
 const ERASED: u64 = 1 << 18;
@@ -47,8 +45,6 @@ pub(crate) struct NodeNotes {
 /// A connection that is about to be opened.
 #[derive(Debug, PartialEq, Eq)]
 struct Note {
-    /// 0: the main thread.
-    thread: u64,
     to: SocketAddr,
     calls: Noted,
 }
@@ -80,26 +76,14 @@ impl NodeNotes {
     }
 
     /// The note on a connection that a thread opens.
-    pub(super) fn take(
-        &mut self,
-        owner: &Owner,
-        thread: u32,
-        to: Option<SocketAddr>,
-    ) -> Option<Noted> {
+    pub(super) fn take(&mut self, thread: u32, to: Option<SocketAddr>) -> Option<Noted> {
         self.read_on();
-        let notes = self.waiting.get_mut(&owner.pid)?;
-        let (to, is_main) = (to?, thread == owner.pid);
-        let is_it = |note: &Note| note.to == to && (note.thread == 0) == is_main;
-        let own = notes.iter().rposition(is_it)?;
+        let to = to?;
+        let notes = self.waiting.get_mut(&thread)?;
+        let own = notes.iter().rposition(|note| note.to == to)?;
         let own = notes.remove(own);
-        // of worker threads, the number is not that of the system
-        let is_other = |note: &Note| is_it(note) && note.thread != own.thread;
-        if !is_main && notes.iter().any(is_other) {
-            notes.retain(|note| !is_it(note));
-            return None;
-        }
         // an older one was of a call that failed before it was made
-        notes.retain(|note| !is_it(note) || note.thread != own.thread);
+        notes.retain(|note| note.to != to);
         Some(own.calls)
     }
 
@@ -122,8 +106,8 @@ impl NodeNotes {
         };
         self.read += end as u64 + 1;
         for line in text[..end].split(|byte| *byte == b'\n') {
-            if let Some((process, note)) = str::from_utf8(line).ok().and_then(note) {
-                self.keep(process, note);
+            if let Some((thread, note)) = str::from_utf8(line).ok().and_then(note) {
+                self.keep(thread, note);
             }
         }
         if self.read - self.erased >= ERASED {
@@ -132,11 +116,11 @@ impl NodeNotes {
         }
     }
 
-    fn keep(&mut self, process: u32, note: Note) {
-        if self.waiting.len() >= PROCESSES {
+    fn keep(&mut self, thread: u32, note: Note) {
+        if self.waiting.len() >= THREADS {
             self.waiting.clear();
         }
-        let notes = self.waiting.entry(process).or_default();
+        let notes = self.waiting.entry(thread).or_default();
         if notes.len() >= WAITING {
             notes.remove(0);
         }
@@ -144,12 +128,12 @@ impl NodeNotes {
     }
 }
 
-/// The process of a line, and its note.
+/// The thread of a line, and its note.
 fn note(line: &str) -> Option<(u32, Note)> {
     let (head, calls) = line.split_once('\x1d')?;
     let mut words = head.split('\x1f');
     let mut word = || words.next();
-    let (process, thread) = (word()?.parse().ok()?, word()?.parse().ok()?);
+    let thread = word()?.parse().ok()?;
     let (ip, port): (IpAddr, u16) = (word()?.parse().ok()?, word()?.parse().ok()?);
     let calls = match calls {
         "" => Noted::LeftOut,
@@ -159,7 +143,7 @@ fn note(line: &str) -> Option<(u32, Note)> {
         }
     };
     let to = SocketAddr::new(ip, port);
-    Some((process, Note { thread, to, calls }))
+    Some((thread, Note { to, calls }))
 }
 
 fn call(text: &str) -> Option<NotedCall> {
@@ -176,19 +160,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn owner(pid: u32) -> Owner {
-        Owner {
-            pid,
-            command: "node".into(),
-        }
-    }
-
     fn notes() -> NodeNotes {
         NodeNotes::prepare(OsString::new()).unwrap().0
     }
 
-    fn line(process: u32, thread: u64, function: &str) -> String {
-        format!("{process}\x1f{thread}\x1f127.0.0.1\x1f80\x1d{function}\x1f/a.js\x1f7\n")
+    fn line(thread: u32, function: &str) -> String {
+        format!("{thread}\x1f127.0.0.1\x1f80\x1d{function}\x1f/a.js\x1f7\n")
     }
 
     fn function(noted: Option<Noted>) -> Option<String> {
@@ -199,34 +176,16 @@ mod tests {
     }
 
     #[test]
-    fn a_note_belongs_to_the_next_call_of_its_process() {
+    fn a_note_belongs_to_the_next_call_of_its_thread() {
         let to = "127.0.0.1:80".parse().ok();
         let mut notes = notes();
-        let text = line(7, 0, "old") + &line(7, 0, "f") + &line(8, 0, "g");
+        let text = line(7, "old") + &line(7, "f") + &line(8, "g");
         notes.file.write_all_at(text.as_bytes(), 0).unwrap();
-        assert_eq!(notes.take(&owner(9), 9, to), None);
-        assert_eq!(notes.take(&owner(7), 7, "127.0.0.1:81".parse().ok()), None);
-        assert_eq!(notes.take(&owner(7), 70, to), None);
-        assert_eq!(function(notes.take(&owner(7), 7, to)).as_deref(), Some("f"));
-        assert_eq!(notes.take(&owner(7), 7, to), None);
-        assert_eq!(function(notes.take(&owner(8), 8, to)).as_deref(), Some("g"));
-    }
-
-    #[test]
-    fn notes_of_several_threads_belong_to_none() {
-        let to = "127.0.0.1:80".parse().ok();
-        let mut notes = notes();
-        let text = line(7, 1, "f") + &line(7, 2, "g");
-        notes.file.write_all_at(text.as_bytes(), 0).unwrap();
-        assert_eq!(notes.take(&owner(7), 70, to), None);
-        assert_eq!(notes.take(&owner(7), 71, to), None);
-        let end = notes.read;
-        let text = line(7, 1, "f");
-        notes.file.write_all_at(text.as_bytes(), end).unwrap();
-        assert_eq!(
-            function(notes.take(&owner(7), 70, to)).as_deref(),
-            Some("f")
-        );
+        assert_eq!(notes.take(9, to), None);
+        assert_eq!(notes.take(7, "127.0.0.1:81".parse().ok()), None);
+        assert_eq!(function(notes.take(7, to)).as_deref(), Some("f"));
+        assert_eq!(notes.take(7, to), None);
+        assert_eq!(function(notes.take(8, to)).as_deref(), Some("g"));
     }
 
     proptest! {

@@ -7,7 +7,7 @@
 use super::node_notes::{NodeNotes, Noted};
 use crate::Numbers;
 use intact_ledger::{Caveat, CodeStack, Owner, Row, StackFrame, StackId};
-use intact_stacks::{CodeRoot, Frame, NotKnown, StackReader, ThreadStack};
+use intact_stacks::{CodeRoot, Frame, NoOwnCall, NotKnown, StackReader, ThreadStack};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -43,8 +43,8 @@ pub(super) struct OpeningPlaces {
 enum NoPlace {
     /// The stack is not known, of this command.
     NotKnown(NotKnown, String),
-    /// No call of the stack is below the code root.
-    Outside,
+    /// No call of the stack is the place, of this command.
+    NoOwnCall(NoOwnCall, String),
     /// There are too many stacks.
     Many,
 }
@@ -90,8 +90,8 @@ impl OpeningPlaces {
                 return None;
             }
         };
-        if stack.own.is_none() {
-            self.count(NoPlace::Outside);
+        if let Err(why) = stack.own {
+            self.count(NoPlace::NoOwnCall(why, owner.command.to_string()));
         }
         if let Some(known) = self.known.get(&stack) {
             return Some(*known);
@@ -104,7 +104,7 @@ impl OpeningPlaces {
         record(Row::Stack(CodeStack {
             id,
             frames: stack.frames.iter().map(frame).collect(),
-            own: stack.own.and_then(|own| u32::try_from(own).ok()),
+            own: stack.own.ok().and_then(|own| u32::try_from(own).ok()),
         }));
         self.known.insert(stack, id);
         Some(id)
@@ -118,7 +118,7 @@ impl OpeningPlaces {
         wanted: Option<SocketAddr>,
     ) -> Option<Result<ThreadStack, NotKnown>> {
         let notes = self.notes.as_mut();
-        match notes.and_then(|notes| notes.take(owner, thread, wanted)) {
+        match notes.and_then(|notes| notes.take(thread, wanted)) {
             Some(Noted::Calls(calls)) => Some(Ok(self.reader.noted(calls))),
             Some(Noted::LeftOut) => None,
             None if self.is_wanted(wanted) => match self.reader.read(owner.pid, thread) {
@@ -182,8 +182,15 @@ impl NoPlace {
             NoPlace::NotKnown(NotKnown::Unclear(what), command) => {
                 format!("of `{command}`, where {what} could not be read")
             }
-            NoPlace::Outside => {
-                "opened without a call below the code root (--code-root)".to_owned()
+            NoPlace::NoOwnCall(why, command) => {
+                let words = match why {
+                    NoOwnCall::NoLine => "opened in code whose line is not known",
+                    NoOwnCall::Started => {
+                        "opened by a thread or task of a library's own: its caller is not visible"
+                    }
+                    NoOwnCall::Outside => "opened without a call below the code root (--code-root)",
+                };
+                format!("of `{command}`, {words}")
             }
             NoPlace::Many => "of too many different stacks".to_owned(),
         }

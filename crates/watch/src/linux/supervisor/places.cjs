@@ -14,58 +14,102 @@ try {
   var stacks = new WeakMap();
   var connecting = new Set();
   var counts = new Map();
-  var maps = new Map();
+  var sources = new Map();
+  var texts = new Map();
   var hooked = new WeakSet();
 
-  // Whether what runs may be another text than that of its file: then only a source map knows the line.
+  // Whether the text of a file runs, as far as its name and the options of Node show. With a hash of what runs,
+  // only of TypeScript: its types are blanked out where they are.
   var words = process.execArgv.join(' ') + ' ' + (process.env.NODE_OPTIONS || '');
   var mayTransform = /--(import|loader|experimental-loader|experimental-transform-types)\b/.test(words) ||
     !!process.env.JEST_WORKER_ID || !!process.env.VITEST;
-  var isMadeInMemory = function (file) {
-    var isPlain = /\.[cm]?js$/.test(file) || (/\.[cm]?ts$/.test(file) && process.features.typescript === 'strip');
-    return mayTransform || !isPlain || Module._extensions['.js'] !== loadJs;
+  var isPlain = function (file, hash) {
+    if (mayTransform || Module._extensions['.js'] !== loadJs) return false;
+    return (!hash && /\.[cm]?js$/.test(file)) || (/\.[cm]?ts$/.test(file) && process.features.typescript === 'strip');
   };
 
-  // The source map that a file names, if it has one.
-  var mapOf = function (file) {
-    var known = maps.get(file);
+  // The source map that a text names, and the folder that its sources are relative to.
+  var mapIn = function (text, file) {
+    var named = /\/\/[#@] sourceMappingURL=(\S+)\s*$/.exec(text.slice(-(1 << 22)));
+    if (!named) return null;
+    var data = /^data:application\/json([^,]*),(.*)$/.exec(named[1]);
+    var at = data ? file : path.resolve(path.dirname(file), decodeURIComponent(named[1]));
+    var json = !data ? read(at) : /;base64$/.test(data[1]) ? Buffer.from(data[2], 'base64') : decodeURIComponent(data[2]);
+    return { map: new Module.SourceMap(JSON.parse(String(json))), base: path.dirname(at) };
+  };
+
+  // What is known of a file: whether what runs is its text, and its source map.
+  var sourceOf = function (file, hash) {
+    var key = hash + file;
+    var known = sources.get(key);
     if (known !== undefined) return known;
-    var map = null;
+    known = { isSame: isPlain(file, hash), map: null };
     try {
-      map = (Module.findSourceMap && Module.findSourceMap(file)) || null;
-      if (!map) {
-        var named = /\/\/[#@] sourceMappingURL=(\S+)\s*$/.exec(String(read(file)).slice(-(1 << 22)));
-        if (named) {
-          var data = /^data:application\/json[^,]*;base64,(.*)$/.exec(named[1]);
-          var text = data ? Buffer.from(data[1], 'base64') : read(path.resolve(path.dirname(file), decodeURIComponent(named[1])));
-          map = new Module.SourceMap(JSON.parse(String(text)));
-        }
-      }
+      var text = String(read(file)).replace(/^\uFEFF/, '');
+      known.isSame = known.isSame || (!!hash && require('crypto').createHash('sha256').update(text).digest('hex') === hash);
+      var map = Module.findSourceMap && Module.findSourceMap(file);
+      known.map = map ? { map: map, base: path.dirname(file) } : known.isSame ? mapIn(text, file) : null;
     } catch (_) {}
-    if (maps.size > 1000) maps.clear();
-    maps.set(file, map);
-    return map;
+    if (sources.size > 1000) sources.clear();
+    sources.set(key, known);
+    return known;
   };
 
-  // File and line of a call.
-  var position = function (site) {
-    var file = site.getFileName() || '';
+  // The path of a source; empty if it is not known.
+  var sourcePath = function (known, source) {
+    if (source.startsWith('file:')) return url.fileURLToPath(source);
+    var root = (known.map.payload || {}).sourceRoot;
+    if (root) source = root.replace(/\/?$/, '/') + source;
+    if (!/^[\w-]+:\/\//.test(source)) return path.resolve(known.base, source);
+    // a bundler's name for a path in the project that the bundle is in
+    var inside = /^(?:webpack|turbopack):\/\/([^/]*)\/(.*?)(?:\?.*)?$/.exec(source);
+    if (!inside) return '';
+    if (inside[2].includes('node_modules/')) return path.resolve('/', inside[2]);
+    for (var folder = known.base; ; folder = path.dirname(folder)) {
+      var found = path.join(folder, inside[2]);
+      if (fs.existsSync(found)) {
+        var isOurs = !inside[1] || JSON.parse(read(path.join(folder, 'package.json'))).name === inside[1];
+        return isOurs ? found : '';
+      }
+      if (folder === path.dirname(folder)) return '';
+    }
+  };
+
+  // File and line of a call; 0 where the line is not known.
+  var position = function (site, file, hash) {
     var line = site.getLineNumber() || 0;
     if (file.startsWith('file:')) file = url.fileURLToPath(file);
     if (!path.isAbsolute(file) || file.includes('/node_modules/')) return [file, line];
-    var map = mapOf(file);
-    if (map) {
-      var entry = map.findEntry(line - 1, (site.getColumnNumber() || 1) - 1);
-      var source = entry && entry.originalSource;
-      if (!source || !(entry.originalLine >= 0)) return [file, 0];
-      if (source.startsWith('file:')) source = url.fileURLToPath(source);
-      return [path.resolve(path.dirname(file), source), entry.originalLine + 1];
-    }
-    return [file, isMadeInMemory(file) ? 0 : line];
+    var known = sourceOf(file, hash);
+    if (!known.map) return [file, known.isSame ? line : 0];
+    var entry = known.map.map.findEntry(line - 1, (site.getColumnNumber() || 1) - 1);
+    // one of an earlier line is about other code
+    if (!entry || !entry.originalSource || entry.generatedLine !== line - 1) return [file, 0];
+    try {
+      var source = sourcePath(known.map, entry.originalSource);
+      if (source) return [source, entry.originalLine + 1];
+    } catch (_) {}
+    return [file, 0];
   };
 
   var clean = function (text) {
     return String(text).slice(0, 1024).replace(/[\x00-\x1f]/g, '?');
+  };
+
+  // A call in one text: names and maps are looked up once for each position.
+  var textOf = function (site) {
+    var name = site.getFunctionName() || '<anonymous>';
+    var file = site.getFileName() || '';
+    var hash = site.getScriptHash ? site.getScriptHash() : '';
+    var key = [hash, file, site.getLineNumber(), site.getColumnNumber(), name].join('\x1f');
+    var text = texts.get(key);
+    if (text === undefined) {
+      var at = position(site, file, hash);
+      text = clean(name) + '\x1f' + clean(at[0]) + '\x1f' + at[1];
+      if (texts.size > 4096) texts.clear();
+      texts.set(key, text);
+    }
+    return text;
   };
 
   // The calls that lead here, in one text.
@@ -80,10 +124,20 @@ try {
       Error.stackTraceLimit = limit;
       Error.prepareStackTrace = prepare;
     }
-    return sites.map(function (site) {
-      var at = position(site);
-      return clean(site.getFunctionName() || '<anonymous>') + '\x1f' + clean(at[0]) + '\x1f' + at[1];
-    }).join('\x1e');
+    return sites.map(textOf).join('\x1e');
+  };
+
+  // The system's number of this thread; undefined where it is not known.
+  var thread;
+  var threadNumber = function () {
+    if (thread === undefined) {
+      try {
+        thread = path.basename(fs.readlinkSync('/proc/thread-self'));
+      } catch (_) {
+        thread = threads.isMainThread ? String(process.pid) : '';
+      }
+    }
+    return thread;
   };
 
   var socketOf = function (handle) {
@@ -107,7 +161,7 @@ try {
         try {
           var text = socketOf(this);
           if (text !== undefined && typeof port === 'number') {
-            append('NOTES_FILE', [process.pid, threads.threadId, address, port].join('\x1f') + '\x1d' + text + '\n');
+            append('NOTES_FILE', [threadNumber(), address, port].join('\x1f') + '\x1d' + text + '\n');
           }
         } catch (_) {}
         return call.apply(this, arguments);

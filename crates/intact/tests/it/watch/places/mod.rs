@@ -7,6 +7,7 @@ mod go;
 mod java;
 mod native;
 mod node;
+mod outputs;
 mod python;
 
 use crate::program::{Server, intact};

@@ -74,3 +74,40 @@ fn a_program_without_lines_has_no_place() {
     );
     assert_eq!((seen.lines.len(), seen.not_known), (0, 3));
 }
+
+/// `opened` ends with a jump into the C library and has no frame any more; `main` did not open.
+const LEFT: &str = r#"#include <arpa/inet.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+static struct sockaddr_in to;
+__attribute__((noinline)) static int opened(int one) {
+    return connect(one, (struct sockaddr *)&to, sizeof to);
+}
+int main(int count, char **words) {
+    to.sin_family = AF_INET;
+    to.sin_port = htons(atoi(words[count - 1]));
+    inet_aton("127.0.0.1", &to.sin_addr);
+    return opened(socket(AF_INET, SOCK_STREAM, 0)) != 0;
+}
+"#;
+
+#[test]
+fn a_function_that_left_by_a_jump_is_not_taken_for_its_caller() {
+    if program("gcc", "places of functions that left").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("left.c"), folder.path().join("left"));
+    std::fs::write(&from, LEFT).unwrap();
+    for (options, line) in [("-O0", Some(6)), ("-O2", None), ("-O2 -fno-plt", None)] {
+        let compiler = Command::new("gcc")
+            .args(["-g", "-o"])
+            .args([&to, &from])
+            .args(options.split(' '))
+            .status();
+        assert!(compiler.unwrap().success());
+        let seen = seen(folder.path(), "left.c", &[to.to_str().unwrap(), "{port}"]);
+        let lines: Vec<u32> = seen.lines.into_keys().collect();
+        assert_eq!(lines, Vec::from_iter(line), "{options}");
+    }
+}

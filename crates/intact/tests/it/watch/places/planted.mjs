@@ -83,11 +83,11 @@ const cases = {
     await repeat(() => new First().fetch(), 2);
     await repeat(() => new Second().fetch(), 3);
   },
-  worker: () => work(1),
+  worker: () => work(3),
 };
 
 async function inWorker() {
-  const socket = net.connect(port, '127.0.0.1'); // worker=1
+  const socket = net.connect(port, '127.0.0.1'); // worker=3
   socket.end('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
   await close(socket);
 }

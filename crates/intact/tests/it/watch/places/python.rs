@@ -80,5 +80,27 @@ fn a_python_program_is_named_at_the_line_that_opened() {
             &[python, &script, "{port}", "unknown"],
         );
         assert_eq!((seen.lines.len(), seen.not_known), (0, 4), "{python}");
+        named_as_a_page(folder.path(), python);
     }
+}
+
+/// A template engine runs other code by the name and the lines of its page.
+const TEMPLATE: &str = "import http.client, sys
+code = '''
+def root():
+    one = http.client.HTTPConnection('127.0.0.1', sys.argv[1])
+    one.request('GET', '/')
+    one.getresponse().read()
+root()
+'''
+exec(compile(code, sys.path[0] + '/page.html', 'exec'))
+";
+
+fn named_as_a_page(folder: &Path, python: &str) {
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write("template.py", TEMPLATE);
+    write("page.html", &"<p>a page</p>\n".repeat(9));
+    let script = folder.join("template.py").display().to_string();
+    let seen = seen(folder, "template.py", &[python, &script, "{port}"]);
+    assert_eq!((seen.lines.len(), seen.not_known), (0, 1), "{python}");
 }

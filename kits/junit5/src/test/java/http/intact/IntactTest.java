@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 
+import java.net.HttpURLConnection;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -43,6 +44,19 @@ class IntactTest {
         for (String part : List.of("IntactTest.", "avoidable is 3", "->")) {
             assertTrue(error.getMessage().contains(part), error.getMessage());
         }
+    }
+
+    @Test
+    void theLineThatOpenedIsNamed() {
+        AssertionError error = assertThrows(AssertionError.class, () -> Intact.expect("avoidable == 0", () -> {
+            for (int n = 0; n < 4; n++) {
+                HttpURLConnection connection = (HttpURLConnection) SERVER.toURL().openConnection();
+                connection.setRequestProperty("Connection", "close");
+                connection.getInputStream().readAllBytes();
+            }
+        }));
+        String place = " at src/test/java/http/intact/IntactTest.java:";
+        assertTrue(error.getMessage().contains(place), error.getMessage());
     }
 
     @Test
