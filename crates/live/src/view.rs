@@ -90,12 +90,27 @@ pub(crate) fn draw(frame: &mut Frame<'_>, pane: &Pane, shown: &Shown) {
     } else if board.width == all.width {
         draw_under(frame, board, shown);
     } else {
-        draw_right(frame, board, shown);
+        draw_column(frame, board, Borders::LEFT, shown);
     }
 }
 
-fn draw_right(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
-    let inner = framed(frame, area, Borders::LEFT, shown);
+/// Draws the board alone, on the whole screen.
+pub(crate) fn draw_board(frame: &mut Frame<'_>, shown: &Shown) {
+    let all = frame.area();
+    if all.height < FEW {
+        return draw_under(frame, all, shown);
+    }
+    draw_column(frame, all, Borders::TOP, shown);
+    let hint = " q ends it ";
+    let width = hint.len() as u16;
+    if all.width >= 40 {
+        let corner = Rect::new(all.width - width - 1, 0, width, 1);
+        frame.render_widget(Paragraph::new(Line::from(hint).dim()), corner);
+    }
+}
+
+fn draw_column(frame: &mut Frame<'_>, area: Rect, edge: Borders, shown: &Shown) {
+    let inner = framed(frame, area, edge, shown);
     let width = usize::from(inner.width);
     let mut lines = vec![Line::from(shown.subject.as_str()).dim(), Line::default()];
     lines.extend(figures(shown));
