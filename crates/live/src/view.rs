@@ -269,10 +269,8 @@ fn destinations(facts: &ObservedFacts, width: usize, most: usize) -> Vec<Line<'s
     for one in facts.destinations.iter().take(most) {
         let figures = &one.figures;
         let traffic = &figures.traffic;
-        let kept = traffic
-            .reuse
-            .shown(|reuse| format!("{:.0}%", reuse * 100.0));
-        let brief = |reading: &Reading| reading.shown(|count| brief(count as u64));
+        let kept = cell(&traffic.reuse, |reuse| format!("{:.0}%", reuse * 100.0));
+        let brief = |reading: &Reading| cell(reading, |count| brief(count as u64));
         let line = format!(
             "{:<name_width$} {:>6} {:>5} {kept:>4}",
             cut(&intact_units::foreign_text::escape(&one.origin), name_width),
@@ -287,6 +285,17 @@ fn destinations(facts: &ObservedFacts, width: usize, most: usize) -> Vec<Line<'s
         });
     }
     lines
+}
+
+/// A reading in the room of one number: of bounds the lower one.
+fn cell(reading: &Reading, shown: impl Fn(f64) -> String) -> String {
+    match (reading.value(), reading.low()) {
+        (Some(value), _) => shown(value),
+        (None, low) if low.is_finite() && low > 0.0 => format!("\u{2265}{}", shown(low)),
+        (None, _) => reading
+            .estimate()
+            .map_or("-".to_owned(), |value| format!("~{}", shown(value))),
+    }
 }
 
 fn findings(shown: &Shown, width: usize, full: bool) -> Vec<Line<'static>> {
@@ -347,6 +356,21 @@ mod tests {
         }
         assert_eq!(Areas::of(80, 24).pane, Rect::new(0, 0, 80, 16));
         assert_eq!(Areas::of(120, 24).pane, Rect::new(0, 0, 76, 24));
+    }
+
+    #[test]
+    fn bounds_have_the_room_of_a_number() {
+        use intact_reading::Why;
+        let percent = |share: f64| format!("{:.0}%", share * 100.0);
+        let why = || Why::NoTraffic;
+        for (reading, text) in [
+            (Reading::known(0.96), "96%"),
+            (Reading::between(0.97, 1.0, why()), "≥97%"),
+            (Reading::unknown(why()), "-"),
+            (Reading::unknown(why()).inferred(0.9), "~90%"),
+        ] {
+            assert_eq!(cell(&reading, percent), text);
+        }
     }
 
     #[test]

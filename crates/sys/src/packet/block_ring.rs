@@ -11,9 +11,9 @@ use rustix::mm::MapFlags;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Bytes of a block: room for the largest segment that devices make by default, 64 KiB, and for
-/// several. Each takes [`RETIRE`] at most, however empty, so many small ones last longer: a reader
-/// may be busy for that time.
+/// Bytes of a block: room for several of the largest segments that devices make by default, 64 KiB.
+/// The kernel passes one on after [`RETIRE`], however empty: of a ring of smaller blocks the reader
+/// may be busy for longer.
 const BLOCK: usize = 256 << 10;
 /// The kernel passes a block on after this time, full or not, in milliseconds.
 const RETIRE: u32 = 10;

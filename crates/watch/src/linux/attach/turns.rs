@@ -1,7 +1,7 @@
 //! Programs that are followed for a time, again and again: `--every`.
 //!
-//! Between two turns nothing is received. What was open then is ended in the record, by nobody, and
-//! is the rest of a connection if it is there at the next turn. So no judgement takes a gap for a
+//! Between two turns nothing is received. What was open then is ended in the record, by no side. If
+//! it is there at the next turn, it is the rest of a connection. So no judgement takes a gap for a
 //! time in which a connection was idle.
 
 use super::look::Cookies;
@@ -279,7 +279,7 @@ impl Sink for Turns<'_> {
                 }
             }
             Event::Caveat(caveat) => {
-                self.caveats.insert(caveat.id.to_string(), caveat.clone());
+                self.caveats.insert(caveat.id.clone(), caveat.clone());
                 return;
             }
             _ => {}
