@@ -1,6 +1,6 @@
 //! The terminal views of `--live`. For `watch`, [`LiveView`] shows the program in a pane, and the
 //! state of its connections next to it. One thread passes all keys to the program, reads its
-//! output, and draws. [`Reporter`] receives events and facts.
+//! output, and draws. [`BoardView`] shows that state alone. [`Reporter`] receives events and facts.
 //!
 //! For `bench`, [`BenchState`] formats the state of a run as lines, and [`BenchScreen`] shows it on
 //! the whole screen. A key ends the run.
@@ -11,6 +11,7 @@
 
 mod bench;
 mod bench_screen;
+mod board_view;
 mod error;
 mod keyboard;
 mod pane;
@@ -20,6 +21,7 @@ mod view;
 
 pub use bench::{BenchState, VariantState};
 pub use bench_screen::BenchScreen;
+pub use board_view::BoardView;
 pub use error::LiveError;
 pub use keyboard::{Key, Keyboard};
 pub use snapshot::Reporter;

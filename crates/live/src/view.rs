@@ -91,12 +91,27 @@ pub(crate) fn draw(frame: &mut Frame<'_>, pane: &Pane, shown: &Shown) {
     } else if board.width == all.width {
         draw_under(frame, board, shown);
     } else {
-        draw_right(frame, board, shown);
+        draw_column(frame, board, Borders::LEFT, shown);
     }
 }
 
-fn draw_right(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
-    let inner = framed(frame, area, Borders::LEFT, shown);
+/// Draws the board alone, on the whole screen.
+pub(crate) fn draw_board(frame: &mut Frame<'_>, shown: &Shown) {
+    let all = frame.area();
+    if all.height < FEW {
+        return draw_under(frame, all, shown);
+    }
+    draw_column(frame, all, Borders::TOP, shown);
+    let hint = " q ends it ";
+    let width = hint.len() as u16;
+    if all.width >= 40 {
+        let corner = Rect::new(all.width - width - 1, 0, width, 1);
+        frame.render_widget(Paragraph::new(Line::from(hint).dim()), corner);
+    }
+}
+
+fn draw_column(frame: &mut Frame<'_>, area: Rect, edge: Borders, shown: &Shown) {
+    let inner = framed(frame, area, edge, shown);
     let width = usize::from(inner.width);
     let mut lines = vec![Line::from(shown.subject.as_str()).dim(), Line::default()];
     lines.extend(figures(shown));
@@ -255,10 +270,8 @@ fn destinations(facts: &ObservedFacts, width: usize, most: usize) -> Vec<Line<'s
     for one in facts.destinations.iter().take(most) {
         let figures = &one.figures;
         let traffic = &figures.traffic;
-        let kept = traffic
-            .reuse
-            .shown(|reuse| format!("{:.0}%", reuse * 100.0));
-        let brief = |reading: &Reading| reading.shown(|count| brief(count as u64));
+        let kept = cell(&traffic.reuse, |reuse| format!("{:.0}%", reuse * 100.0));
+        let brief = |reading: &Reading| cell(reading, |count| brief(count as u64));
         let line = format!(
             "{:<name_width$} {:>6} {:>5} {kept:>4}",
             cut(&escape(&one.origin), name_width),
@@ -273,6 +286,17 @@ fn destinations(facts: &ObservedFacts, width: usize, most: usize) -> Vec<Line<'s
         });
     }
     lines
+}
+
+/// A reading in the room of one number: of bounds the lower one.
+fn cell(reading: &Reading, shown: impl Fn(f64) -> String) -> String {
+    match (reading.value(), reading.low()) {
+        (Some(value), _) => shown(value),
+        (None, low) if low.is_finite() && low > 0.0 => format!("\u{2265}{}", shown(low)),
+        (None, _) => reading
+            .estimate()
+            .map_or("-".to_owned(), |value| format!("~{}", shown(value))),
+    }
 }
 
 fn findings(shown: &Shown, width: usize, full: bool) -> Vec<Line<'static>> {
@@ -337,6 +361,21 @@ mod tests {
         }
         assert_eq!(Areas::of(80, 24).pane, Rect::new(0, 0, 80, 16));
         assert_eq!(Areas::of(120, 24).pane, Rect::new(0, 0, 76, 24));
+    }
+
+    #[test]
+    fn bounds_have_the_room_of_a_number() {
+        use intact_reading::Why;
+        let percent = |share: f64| format!("{:.0}%", share * 100.0);
+        let why = || Why::NoTraffic;
+        for (reading, text) in [
+            (Reading::known(0.96), "96%"),
+            (Reading::between(0.97, 1.0, why()), "≥97%"),
+            (Reading::unknown(why()), "-"),
+            (Reading::unknown(why()).inferred(0.9), "~90%"),
+        ] {
+            assert_eq!(cell(&reading, percent), text);
+        }
     }
 
     #[test]

@@ -480,6 +480,7 @@ impl ObservedConnection {
             }
         }
         self.describe_tls();
+        self.rows.is_live = self.reading.infers_requests;
         let http2 = self.app.http2();
         self.rows.close(at, self.carried, http2, run);
     }

@@ -29,6 +29,8 @@ pub(crate) struct Rows {
     pub(crate) connection: ConnectionRow,
     /// Its start was not observed, so earlier exchanges may be missing.
     is_late: bool,
+    /// It is recorded while it runs, and may go on after the recording.
+    pub(crate) is_live: bool,
     /// Bytes of either side are missing.
     pub(crate) has_gap: bool,
     /// A side broke a rule, so that what followed was not read.
@@ -116,6 +118,7 @@ impl Rows {
         Rows {
             connection: ConnectionRow::new(connection),
             is_late,
+            is_live: false,
             ..Rows::default()
         }
     }
@@ -561,10 +564,12 @@ impl Rows {
         }
         self.connection.record(run);
         let is_open = self.ending == Some(Ending::Unobserved) && self.end.is_none();
-        if self.connection.row.failed.is_some() || is_open {
+        let is_silent = carried.bytes == ConnectionBytes::default();
+        // all of it is there, so nothing was missed on it: it was opened ahead
+        let is_spare = is_open && is_silent && !self.is_late && self.recorded_until.is_some();
+        if self.connection.row.failed.is_some() || is_open && !(is_spare && self.is_live) {
             return;
         }
-        let is_silent = carried.bytes == ConnectionBytes::default();
         let is_counted = carried.is_inferred || is_silent || self.is_read();
         // a server's reaction to the client's end takes a round trip, and a recording may end
         // before
@@ -579,7 +584,10 @@ impl Rows {
                 how: self.end.map(|end| end.how),
                 other_end: self.other_end.filter(|_| is_by_server),
                 announced_by: self.announced_by,
-                moment: self.moment(is_counted),
+                moment: match is_spare {
+                    true => Some(ClosePoint::Gap),
+                    false => self.moment(is_counted),
+                },
                 exchanges: is_counted.then_some(self.done - self.refused),
                 bytes: ConnectionBytes {
                     // a close with unread bytes sends a RST (RFC 2525 section 2.17)

@@ -115,6 +115,8 @@ pub struct ConnectionTable<S = ReadAll> {
     now: u64,
     limits: CaptureLimits,
     has_transport: bool,
+    /// A gap of the recording has passed.
+    is_resumed: bool,
     /// The captures hold a packet from a server.
     hears_servers: bool,
     /// Counts of the file that is being read.
@@ -394,7 +396,7 @@ impl<S: Selection> ConnectionTable<S> {
                     chosen.unwrap_or_else(|| self.selection.choose(source, target, segment));
                 let Choice::Read(chosen) = chosen else { return };
                 self.live += 1;
-                self.limits.joined += u64::from(opening.late);
+                self.limits.joined += u64::from(opening.late && !self.is_resumed);
                 let (client, server) = match chosen.client {
                     Some(client) if client == source => (source, target),
                     Some(_) => (target, source),
@@ -518,16 +520,19 @@ impl<S: Selection> ConnectionTable<S> {
         });
     }
 
+    /// Ends all connections: a gap of the recording follows. Nothing is known of what comes after
+    /// it.
+    pub fn pause(&mut self, selection: S, writer: &mut EventWriter<'_>) {
+        self.end_all(writer);
+        self.admissions.forget();
+        self.is_resumed = true;
+        self.fragments = Fragments::default();
+        self.selection = selection;
+    }
+
     /// Ends all connections; the captures are complete.
     pub fn finish(&mut self, writer: &mut EventWriter<'_>) {
-        let mut rest = self.live_connections();
-        // roughly in the order of their ends, as consumers expect
-        rest.sort_unstable();
-        for (_, pair) in rest {
-            self.let_go(pair, false, writer);
-        }
-        self.slots.clear();
-        self.leaving.clear();
+        self.end_all(writer);
         self.names.finish(self.now, writer);
         self.quic.finish(self.now, writer);
         // a connection of TCP, whose content has names, is the better first one
@@ -539,5 +544,16 @@ impl<S: Selection> ConnectionTable<S> {
         self.limits.has_keys = !writer.run.keys.is_empty();
         self.limits.lower_bounds = writer.run.lower_bounds;
         self.limits.record(&self.quic, writer);
+    }
+
+    fn end_all(&mut self, writer: &mut EventWriter<'_>) {
+        let mut rest = self.live_connections();
+        // roughly in the order of their ends, as consumers expect
+        rest.sort_unstable();
+        for (_, pair) in rest {
+            self.let_go(pair, false, writer);
+        }
+        self.slots.clear();
+        self.leaving.clear();
     }
 }

@@ -190,6 +190,12 @@ impl Admissions {
         }
     }
 
+    /// Forgets all connections, and keeps what counts.
+    pub(super) fn forget(&mut self) {
+        self.known.clear();
+        self.held_bytes = 0;
+    }
+
     /// Chooses again for the connections that wait. Those that are read come with their segments,
     /// in the order of their first ones.
     pub(super) fn decide(

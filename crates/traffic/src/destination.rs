@@ -225,6 +225,10 @@ impl Counts {
     /// Counts a connection, or takes its earlier record back.
     pub(super) fn connection(&mut self, connection: &Connection, vantage: Vantage, sign: Sign) {
         self.seen(connection.at, connection.at);
+        // it was counted before the gap
+        if connection.is_rest {
+            return;
+        }
         if connection.is_opened() {
             sign.on(&mut self.opened);
             if vantage == Vantage::Server && connection.peer.is_none() {
@@ -409,7 +413,9 @@ impl Counts {
     /// Counts the end of a connection.
     pub(super) fn close(&mut self, live: &OpenConnection, close: &Close) {
         self.seen(close.at, close.at);
-        *self.ended_by.entry(close.ended_by()).or_default() += 1;
+        if close.moment != Some(ClosePoint::Gap) {
+            *self.ended_by.entry(close.ended_by()).or_default() += 1;
+        }
         let carried = close
             .exchanges
             .or((live.exchanges > 0).then_some(live.exchanges));

@@ -72,6 +72,9 @@ whys! {
 impl OpenReason {
     /// What the end of a connection means for the one that is opened in its place.
     pub(super) fn end_of(live: &OpenConnection, close: &Close) -> OpenReason {
+        if close.moment == Some(ClosePoint::Gap) {
+            return OpenReason::Unseen;
+        }
         let last = live.last.as_ref();
         let announced = close
             .announced_by

@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// An end of a terminal.
@@ -89,8 +89,12 @@ pub struct AttachConfig {
     pub subjects: Subjects,
     /// Which of their connections.
     pub sides: Sides,
-    /// How long at most.
+    /// How long at most; with `every`, each time.
     pub at_most: Option<Duration>,
+    /// They are followed again and again: the time from one begin to the next.
+    pub every: Option<Duration>,
+    /// Set by the user's wish to end.
+    pub stop: Arc<AtomicBool>,
     /// With [`Mode::Passthrough`] no packets are read.
     pub mode: Mode,
     /// Where keys of TLS come from, in addition to the memory of the programs; `None`: none are
@@ -105,6 +109,8 @@ pub struct AttachConfig {
 impl AttachConfig {
     /// Bytes of the ring, unless another size is chosen.
     pub const BUFFER: usize = 64 << 20;
+    /// Bytes of the largest ring.
+    pub const MOST_BUFFER: usize = 2048 << 20;
 
     /// Follows these, with everything else as it is by default.
     pub fn new(subjects: Subjects, fingerprint_key: [u8; 32]) -> AttachConfig {
@@ -112,6 +118,8 @@ impl AttachConfig {
             subjects,
             sides: Sides::default(),
             at_most: None,
+            every: None,
+            stop: Arc::default(),
             mode: Mode::default(),
             keys: Some(KeyLogging::default()),
             buffer: AttachConfig::BUFFER,

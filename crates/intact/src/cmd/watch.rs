@@ -52,6 +52,8 @@ use std::time::Duration;
   intact watch --windows -- pytest
   intact watch --pid $(pgrep -d, gunicorn) --for 30s
   intact watch --name nginx --side server --for 60s
+  intact watch --unit my.service --live
+  intact watch --name nginx --every 5m --for 10s --ledger day
   intact watch -- sh -c 'for i in 1 2; do curl -s http://localhost:8080/; done'
 
 The program runs unchanged. The page is printed at the end, on standard error. Exit code: the program's own,
@@ -79,8 +81,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     service: ServiceOptions,
     /// Show the program in a pane of its own, and next to it what its connections do; all keys are
-    /// the program's
-    #[arg(long, conflicts_with_all = ["running", "fault"], help_heading = "Watching")]
+    /// the program's. With programs that run already, the whole terminal shows their connections,
+    /// and q ends it
+    #[arg(long, conflicts_with = "fault", help_heading = "Watching")]
     live: bool,
     /// Let tests of the program judge the part of the run that they cause. Kits for pytest,
     /// node:test, JUnit 5 and Go find the socket in INTACT_CONTROL
@@ -133,6 +136,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         return faults::run(config, &conclusion);
     }
     let clock = Clock::start();
+    let stop = service.as_ref().map(|config| config.stop.clone());
     let service = service.map(|config| intact_watch::attach(config, clock));
     let service = service.transpose().map_err(not_run)?;
     let mut head = head(config);
@@ -157,7 +161,14 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
             (code, Some(outcome.cpu))
         }
         Some(service) => {
-            let signal = service.follow(&mut recording);
+            let mut recording = Windows::new(&mut recording, None);
+            let signal = match args.live {
+                false => service.follow(&mut recording),
+                true => {
+                    let stop = stop.unwrap_or_default();
+                    live::follow(args, service, stop, &mut recording)?
+                }
+            };
             let code = signal.map_or(exit::FINE, |number| exit::by_signal(number as usize));
             (code, None)
         }

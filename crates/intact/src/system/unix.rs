@@ -86,6 +86,13 @@ pub(crate) fn send_signal(child: &Child, signal: EndSignal) -> io::Result<()> {
     Ok(kill_process(Pid::from_child(child), named(signal))?)
 }
 
+/// Sends this process what Ctrl-C would, where the terminal passes keys unprocessed.
+#[cfg(feature = "live")]
+pub(crate) fn interrupt_self() {
+    // a process may send itself any signal
+    let _ = kill_process(rustix::process::getpid(), Signal::INT);
+}
+
 /// Kills every process of the group that a process leads.
 pub(crate) fn kill_group(leader: &Child) -> io::Result<()> {
     match kill_process_group(Pid::from_child(leader), Signal::KILL) {

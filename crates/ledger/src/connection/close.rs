@@ -54,6 +54,8 @@ pub enum ClosePoint {
     MidExchange,
     /// The other side had closed it, or may have, before a request was sent on it.
     Stale,
+    /// It was open when the recording ended, or a gap of it began.
+    Gap,
 }
 
 /// Nanoseconds from the end of the last exchange up to which a close counts as right after it. This

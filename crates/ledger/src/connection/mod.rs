@@ -230,6 +230,9 @@ pub struct Connection {
     /// It was open before the recording began, so it does not count as opened.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub open_before: bool,
+    /// The recording had a gap: this is the rest of a connection that has a row from before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_rest: bool,
     /// The setup steps.
     #[serde(default)]
     pub setup: Setup,

@@ -11,8 +11,10 @@ use rustix::mm::MapFlags;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Bytes of a block: room for several of the largest segments.
-const BLOCK: usize = 1 << 20;
+/// Bytes of a block: room for several of the largest segments that devices make by default, 64 KiB.
+/// The kernel passes one on after [`RETIRE`], however empty: of a ring of smaller blocks the reader
+/// may be busy for longer.
+const BLOCK: usize = 256 << 10;
 /// The kernel passes a block on after this time, full or not, in milliseconds.
 const RETIRE: u32 = 10;
 /// The alignment of frames, which the kernel asks for although it does not use it here.
@@ -44,7 +46,7 @@ pub struct BlockRing {
 
 impl BlockRing {
     /// Receives packets that the filter keeps, of all devices of the calling thread's network
-    /// namespace. The ring takes about this number of bytes, at least two blocks of 1 MiB.
+    /// namespace. The ring takes about this number of bytes, at least two blocks of 256 KiB.
     ///
     /// # Errors
     /// [`io::ErrorKind::PermissionDenied`] without CAP_NET_RAW; those of setsockopt(2), mmap(2) and

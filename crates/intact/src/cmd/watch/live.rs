@@ -1,12 +1,14 @@
 //! With `--live`, the program runs in a pane; events go to the files and facts of the run, and to
-//! the view.
+//! the view. A service that runs already has no pane: the view has the whole terminal.
 
 use super::windows::Windows;
 use super::{Args, not_run, subject};
 use crate::exit::Failed;
 use intact_ledger::{Event, Sink};
-use intact_live::{LiveView, Reporter};
-use intact_watch::{Clock, Mark, Outcome, WatchSink};
+use intact_live::{BoardView, Key, LiveView, Reporter};
+use intact_watch::{Attached, Clock, Mark, Outcome, WatchSink};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Runs the program in a pane, next to what its connections do.
 pub(super) fn run(
@@ -30,6 +32,26 @@ pub(super) fn run(
     let outcome = intact_watch::run(&config, clock, &mut reporting);
     live.finish();
     outcome.map_err(not_run)
+}
+
+/// Follows programs that run already, and shows what their connections do. The q key sets `stop`.
+pub(super) fn follow(
+    args: &Args,
+    service: Attached,
+    stop: Arc<AtomicBool>,
+    recording: &mut Windows<'_>,
+) -> Result<Option<i32>, Failed> {
+    let on_key = move |key| match key {
+        Key::Stop => stop.store(true, Ordering::Relaxed),
+        Key::Interrupt => crate::system::interrupt_self(),
+    };
+    let live = intact_watch::without_signals(|| BoardView::start(&subject(args), on_key));
+    let live = live.map_err(Failed::usage)?;
+    let mut reporting = Reporting {
+        recording,
+        reporter: live.reporter(),
+    };
+    Ok(service.follow(&mut reporting))
 }
 
 /// Records, and reports to the view.

@@ -29,6 +29,11 @@ pub(super) struct ServiceOptions {
     /// Follow for this long; without it until the programs end, or Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = crate::cmd::bench::time, conflicts_with = "command", help_heading = "Running programs")]
     at_most: Option<Duration>,
+    /// Follow again and again, for the time of `--for` each: a long look that costs little. The
+    /// value is the time from one begin to the next. What happens in between is not seen, and no
+    /// requirement passes by it
+    #[arg(long, value_name = "TIME", value_parser = crate::cmd::bench::time, requires = "at_most", conflicts_with = "command", help_heading = "Running programs")]
+    every: Option<Duration>,
     /// Which connections: those that the programs open (`client`), those that they accept
     /// (`server`), or `both`
     #[arg(long, value_parser = options::words(SIDES), default_value = "client", requires = "running", help_heading = "Running programs")]
@@ -54,7 +59,7 @@ const SIDES: &[(&str, Sides)] = &[
 ];
 
 /// The largest ring, in MiB.
-const MAX_BUFFER: usize = 2048;
+const MAX_BUFFER: usize = AttachConfig::MOST_BUFFER >> 20;
 
 /// A number of MiB.
 fn buffer(text: &str) -> Result<usize, String> {
@@ -80,7 +85,15 @@ impl ServiceOptions {
         let Some(subjects) = self.subjects() else {
             return Ok(None);
         };
+        if let (Some(every), Some(at_most)) = (self.every, self.at_most)
+            && every <= at_most
+        {
+            anyhow::bail!(
+                "--every {every:?} is not longer than --for {at_most:?}: leave --every out to follow without a gap"
+            );
+        }
         let mut config = AttachConfig::new(subjects, run_header::fingerprint_key()?);
+        config.every = self.every;
         config.sides = self.side;
         config.at_most = self.at_most;
         config.mode = mode;

@@ -13,13 +13,14 @@ const LEAVE: &str = "\x1b[?1049l";
 /// once `ready` is on the screen. Exit code, and everything that the terminal was sent. None where
 /// there is no `script`.
 fn on_a_terminal(command: &str, keys: &str) -> Option<(i32, String)> {
-    on_a_terminal_that_shows("ready", &format!("-- {command}"), keys)
+    view(&format!("-- {command}"), "ready", keys)
 }
 
-/// The same with options, where the keys are typed once these words are on the screen.
-fn on_a_terminal_that_shows(words: &str, options: &str, keys: &str) -> Option<(i32, String)> {
+/// Runs `watch --live` with these words on a terminal that `script` makes; types keys once `shown`
+/// is on the screen.
+fn view(words: &str, shown: &str, keys: &str) -> Option<(i32, String)> {
     program("script", "watch --live")?;
-    let line = format!("{} watch --live {options}", env!("CARGO_BIN_EXE_intact"));
+    let line = format!("{} watch --live {words}", env!("CARGO_BIN_EXE_intact"));
     let mut script = Command::new("timeout")
         .args(["60", "script", "-qec", &line, "/dev/null"])
         .env("TERM", "xterm-256color")
@@ -34,7 +35,7 @@ fn on_a_terminal_that_shows(words: &str, options: &str, keys: &str) -> Option<(i
     let mut typed = false;
     while let Ok(count @ 1..) = out.read(&mut chunk) {
         sent.extend_from_slice(&chunk[..count]);
-        if !typed && String::from_utf8_lossy(&sent).contains(words) {
+        if !typed && String::from_utf8_lossy(&sent).contains(shown) {
             typed = true;
             keyboard.write_all(keys.as_bytes()).unwrap();
         }
@@ -88,10 +89,30 @@ fn a_program_that_is_not_there_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
+fn a_program_that_runs_has_the_whole_terminal_until_a_key_ends_the_view() {
+    let mut program = Command::new("sleep").arg("60").spawn().unwrap();
+    let words = format!("--pid {}", program.id());
+    for (key, code) in [("q", 0), ("\x03", 130)] {
+        let ended = view(&words, "requests/s", key);
+        let Some((ended_with, sent)) = ended else {
+            break;
+        };
+        assert_eq!(ended_with, code, "{key:?}: {sent}");
+        let (_, after) = sent.rsplit_once(LEAVE).unwrap();
+        assert!(after.contains("No connection was opened"), "{after}");
+    }
+    program.kill().unwrap();
+    program.wait().unwrap();
+}
+
+#[test]
 fn without_a_terminal_there_is_no_view() {
-    let out = crate::program::intact(&["watch", "--live", "--", "true"]);
-    assert_eq!(out.status.code(), Some(2), "{out:?}");
-    assert!(String::from_utf8_lossy(&out.stderr).contains("needs a terminal"));
+    let this = std::process::id().to_string();
+    for words in [&["--", "true"][..], &["--pid", &this]] {
+        let out = crate::program::intact(&[&["watch", "--live"], words].concat());
+        assert_eq!(out.status.code(), Some(2), "{out:?}");
+        assert!(String::from_utf8_lossy(&out.stderr).contains("needs a terminal"));
+    }
 }
 
 /// Opens a connection for each request until a key is typed.
@@ -116,7 +137,7 @@ fn a_finding_has_the_line_that_opened() {
     let (folder, port) = (folder.path().display(), server.plain_port());
     let options = format!("--code-root {folder} -- python3 {folder}/app.py {port}");
     // the view has the place, or this ends without a key
-    let seen = on_a_terminal_that_shows("app.py:4", &options, "\r");
+    let seen = view(&options, "app.py:4", "\r");
     let Some((code, sent)) = seen else { return };
     assert_eq!(code, 0, "{sent}");
 }

@@ -27,6 +27,8 @@ mod rights;
 mod sampled;
 mod semantics;
 mod service;
+mod service_losses;
+mod service_rows;
 mod tiers;
 mod unread;
 mod unseen;

@@ -10,9 +10,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Requests that a client sends through the proxy, on one connection.
-const REQUESTS: usize = 12;
+pub(super) const REQUESTS: usize = 12;
 
-fn request_through(port: u16) {
+pub(super) fn request_through(port: u16) {
     let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let mut reader = BufReader::new(&stream);
     for _ in 0..REQUESTS {

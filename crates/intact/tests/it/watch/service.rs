@@ -7,11 +7,11 @@ use crate::program::{Server, counted, exchanges, intact, wait_for};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 /// A service: a server that counts its connections and requests, and a client that keeps one
 /// connection to each address. A line `get N URL` has it call, another line prints its counts.
-const SERVICE: &str = "
+pub(super) const SERVICE: &str = "
 import ctypes, http.client, http.server, ssl, sys, threading, urllib.parse
 counts, kept = [0, 0], {}
 class Server(http.server.ThreadingHTTPServer):
@@ -31,7 +31,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 _, name, *certificate = sys.argv
 ctypes.CDLL(None).prctl(15, name.encode(), 0, 0, 0)
-server = Server(('127.0.0.1', 0), Handler)
+server = Server(('0.0.0.0', 0), Handler)
 if certificate:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate)
@@ -59,7 +59,7 @@ for line in sys.stdin:
 ";
 
 /// A running service.
-struct Service {
+pub(super) struct Service {
     child: Child,
     input: ChildStdin,
     out: BufReader<ChildStdout>,
@@ -68,7 +68,12 @@ struct Service {
 
 impl Service {
     /// Starts it by these words, which run Python.
-    fn start(before: &[&str], script: &Path, name: &str, certificate: &[&str]) -> Service {
+    pub(super) fn start(
+        before: &[&str],
+        script: &Path,
+        name: &str,
+        certificate: &[&str],
+    ) -> Service {
         let words = [before, &[PYTHON, text(script), name], certificate].concat();
         let mut child = Command::new(words[0])
             .args(&words[1..])
@@ -93,18 +98,18 @@ impl Service {
     }
 
     /// Sends it a line; its counts of connections and requests as a server.
-    fn ask(&mut self, line: &str) -> [u64; 2] {
+    pub(super) fn ask(&mut self, line: &str) -> [u64; 2] {
         writeln!(self.input, "{line}").unwrap();
         let line = self.line();
         let (connections, requests) = line.split_once(' ').unwrap();
         [connections, requests].map(|count| count.parse().unwrap())
     }
 
-    fn id(&self) -> String {
+    pub(super) fn id(&self) -> String {
         self.child.id().to_string()
     }
 
-    fn url(&self, scheme: &str) -> String {
+    pub(super) fn url(&self, scheme: &str) -> String {
         format!("{scheme}://localhost:{}/", self.port)
     }
 }
@@ -118,27 +123,36 @@ impl Drop for Service {
 
 /// Follows while something is done, until Ctrl-C unless the words have a time; the exit code and
 /// the document.
-fn follow(words: &[&str], act: impl FnOnce(u32)) -> (Option<i32>, Value) {
+pub(super) fn follow(words: &[&str], act: impl FnOnce(u32)) -> (Option<i32>, Value) {
+    let (out, document) = followed(words, act);
+    (out.status.code(), document)
+}
+
+/// Follows while something is done, until Ctrl-C unless the words have a time alone; the output and
+/// the document.
+pub(super) fn followed(words: &[&str], act: impl FnOnce(u32)) -> (Output, Value) {
+    let ends_itself = words.contains(&"--for") && !words.contains(&"--every");
     let folder = tempfile::tempdir().unwrap();
     let (ledger, json) = (folder.path().join("ledger"), folder.path().join("o.json"));
     let watcher = Command::new(env!("CARGO_BIN_EXE_intact"))
         .args(["watch", "--quiet", "--ledger", text(&ledger)])
         .arg(format!("--json={}", json.display()))
         .args(words)
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     // its packets come and the first look has passed before the ledger is there
     wait_for(&ledger.join("run.json"));
     act(watcher.id());
-    if !words.contains(&"--for") {
+    if !ends_itself {
         signal(watcher.id(), "-INT");
     }
     let out = watcher.wait_with_output().unwrap();
     let text = std::fs::read(&json).unwrap_or_else(|error| panic!("{words:?}: {error}: {out:?}"));
-    (out.status.code(), serde_json::from_slice(&text).unwrap())
+    (out, serde_json::from_slice(&text).unwrap())
 }
 
-fn signal(process: u32, signal: &str) {
+pub(super) fn signal(process: u32, signal: &str) {
     let sent = Command::new("kill")
         .args([signal, &process.to_string()])
         .status();
@@ -146,7 +160,7 @@ fn signal(process: u32, signal: &str) {
 }
 
 /// The script, where the machine permits what these tests need.
-fn script(what: &str) -> Option<(Stage, std::path::PathBuf)> {
+pub(super) fn script(what: &str) -> Option<(Stage, std::path::PathBuf)> {
     program("python3", what)?;
     if !is_root() {
         skip(what, "packets need root");
@@ -158,7 +172,7 @@ fn script(what: &str) -> Option<(Stage, std::path::PathBuf)> {
     Some((stage, script))
 }
 
-fn opened_and_requests(document: &Value) -> [u64; 2] {
+pub(super) fn opened_and_requests(document: &Value) -> [u64; 2] {
     let totals = &document["totals"];
     [
         counted(&totals["connections"], "opened"),
@@ -166,8 +180,18 @@ fn opened_and_requests(document: &Value) -> [u64; 2] {
     ]
 }
 
+/// Which of these requirements passed.
+pub(super) fn met<const N: usize>(out: &Output, gates: [&str; N]) -> [bool; N] {
+    let words = String::from_utf8_lossy(&out.stderr);
+    gates.map(|gate| {
+        let mut lines = words.lines();
+        let line = lines.find_map(|line| line.strip_suffix(&format!("met: {gate}")));
+        line.unwrap_or_else(|| panic!("{gate}: {words}")).is_empty()
+    })
+}
+
 /// Which caveats report that something is missing.
-fn missing(document: &Value) -> Vec<&str> {
+pub(super) fn missing(document: &Value) -> Vec<&str> {
     let caveats = document["caveats"].as_array().unwrap().iter();
     let missing = caveats.filter(|one| one["incomplete"] == true);
     missing.map(|one| one["id"].as_str().unwrap()).collect()
@@ -201,6 +225,44 @@ fn a_service_that_runs_is_counted_on_both_sides_as_it_counts_itself() {
         let owned = document["destinations"][0]["commands"].to_string();
         assert_eq!(owned.contains("client"), side == "client", "{owned}");
     }
+}
+
+#[test]
+fn a_long_look_has_the_requests_of_each_part_and_its_gaps_pass_no_requirement() {
+    let Some((_stage, script)) = script("watch --every") else {
+        return;
+    };
+    let mut server = Service::start(&[], &script, "server", &[]);
+    let mut client = Service::start(&[], &script, "client", &[]);
+    let get = format!("get 3 {}", server.url("http"));
+    client.ask(&get);
+    let gates = [
+        "requests >= 3",
+        "requests <= 100000",
+        "connections <= 100000",
+        "reuse >= 0%",
+    ];
+    let id = client.id();
+    let mut words = vec!["--pid", &id, "--every", "400ms", "--for", "200ms"];
+    words.extend(gates.iter().flat_map(|gate| ["--require", *gate]));
+    let before = server.ask("counts")[1];
+    let mut most = 0;
+    let (out, document) = followed(&words, |_| {
+        // some of them come within the parts that are seen
+        for _ in 0..40 {
+            client.ask(&get);
+            most = server.ask("counts")[1] - before;
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    });
+    // one connection, which was there before, in each part
+    assert_eq!(document["totals"]["open_before"], 1, "{document}");
+    assert!(missing(&document).contains(&"gaps-not-seen"), "{document}");
+    let least = &document["totals"]["requests"]["bounds"]["total"]["low"];
+    let least = least.as_u64().unwrap_or_else(|| panic!("{document}"));
+    assert!((3..most).contains(&least), "{least} of {most}: {document}");
+    let met = met(&out, gates);
+    assert_eq!(met, [true, false, false, false], "{document}");
 }
 
 #[test]

@@ -72,6 +72,16 @@ impl Follower {
             let id = Unwatched::Unreadable.id();
             caveats.push(Caveat::incomplete(id, words));
         }
+        let unseen = match &self.packets {
+            Ok(packets) => packets.table.selection.accepted_unseen,
+            Err(_) => 0,
+        };
+        if unseen > 0 {
+            let words = format!(
+                "connections at a port where processes accept that are not followed, too, which had ended before it was seen who accepted them: {unseen}. Follow all processes of the service: `--name`, or the process that started them"
+            );
+            caveats.push(Caveat::incomplete("accepted-unseen", words));
+        }
         if self.earlier > 0 && self.packets.is_err() {
             let words = format!(
                 "connections that were open before we looked, so that it is unknown when they were opened: {}",

@@ -2,6 +2,7 @@
 //! listen, and whether packets of each are read.
 
 use super::packets::{LATE, wall};
+use super::turns::{Pair, pair};
 use super::{Follower, Subjects};
 use crate::platform::connect_trace::TracedOwner;
 use crate::platform::supervisor::origin;
@@ -9,7 +10,7 @@ use intact_ledger::{Connection, ConnectionId, Nanos, Owner};
 use intact_sys::address::unmapped;
 use intact_sys::process;
 use intact_sys::sock_diag::{self, SocketReport};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -23,7 +24,15 @@ pub(super) struct CheckedSocket {
     has_owner: bool,
 }
 
+/// The cookies of the sockets of a connection, of one or both of its ends.
+pub(super) type Cookies = HashMap<Pair, BTreeSet<u64>>;
+
 impl Follower {
+    /// The sockets at the last look, where there are several turns.
+    pub(super) fn cookies(&self) -> &Cookies {
+        &self.cookies
+    }
+
     /// Looks at all sockets, and whose the new ones are.
     pub(super) fn look(&mut self) -> io::Result<()> {
         let began = wall();
@@ -38,6 +47,13 @@ impl Follower {
                 there.push(report);
             }
         })?;
+        if self.config.every.is_some() {
+            self.cookies.clear();
+            for report in &there {
+                let sockets = self.cookies.entry(pair(report.local, report.peer));
+                sockets.or_default().insert(report.cookie);
+            }
+        }
         self.look_at_listeners(began, listening);
         self.check(&there);
         self.others.begin_look(served, &there);
@@ -100,17 +116,21 @@ impl Follower {
         let Ok(packets) = &mut self.packets else {
             return;
         };
-        let (mut ours, mut foreign) = (Vec::new(), HashSet::new());
+        let (mut ours, mut foreign) = (HashMap::new(), HashSet::new());
         if let Some(owners) = owners {
             for (address, inode) in &listening {
                 match owners.contains_key(inode) {
-                    true => ours.push(*address),
+                    true => _ = ours.insert(*inode, *address),
                     false => _ = foreign.insert(*address),
                 }
             }
+            if self.config.sides.has_server() {
+                let shared = shared(&ours, &foreign, &self.config.subjects.processes());
+                packets.ownership().share(shared);
+            }
         }
         let ownership = packets.ownership();
-        ownership.look(began, ours.into_iter(), &foreign);
+        ownership.look(began, ours.into_values(), &foreign);
         self.listening = listening;
     }
 
@@ -122,13 +142,16 @@ impl Follower {
             return;
         };
         let accepts = self.config.sides.has_server();
-        let ownership = packets.ownership();
+        let ownership = &packets.table.selection;
         let is_accepted =
             |report: &SocketReport| accepts && ownership.is_listener(unmapped(report.local));
         let accepted: Vec<&SocketReport> = there.iter().filter(|one| is_accepted(one)).collect();
+        // an idle one shows nothing that keys would open
         let is_new = |report: &&SocketReport| {
             let checked = self.checked.get(&report.cookie);
+            let (local, peer) = (unmapped(report.local), unmapped(report.peer));
             checked.is_none_or(|checked| !checked.has_owner)
+                && (packets.table.has_read(local, peer) || ownership.is_shared(local))
         };
         let owners = match accepted.iter().any(is_new) {
             true => self.owners(),
@@ -142,8 +165,16 @@ impl Follower {
                 .checked
                 .entry(report.cookie)
                 .or_insert_with(|| CheckedSocket::new(report, is_first));
-            if let Some(owner) = owners.get(&report.inode).filter(|_| !checked.has_owner) {
-                let (local, peer) = (unmapped(report.local), unmapped(report.peer));
+            let (local, peer) = (unmapped(report.local), unmapped(report.peer));
+            let owner = owners.get(&report.inode).filter(|_| !checked.has_owner);
+            // before it is accepted it has no inode
+            if report.inode != 0 && !checked.has_owner && packets.ownership().is_shared(local) {
+                packets.ownership().accept((local, peer), owner.is_some());
+                if owner.is_none() {
+                    checked.carried = u64::MAX;
+                }
+            }
+            if let Some(owner) = owner {
                 checked.has_owner = packets.table.note_process(local, peer, owner.pid);
             }
         }
@@ -226,6 +257,28 @@ impl Follower {
         about.owner = Some(owner);
         about
     }
+}
+
+/// Of the listeners that followed processes have, by their inodes: those where others accept, too,
+/// by SO_REUSEPORT or by the same socket.
+fn shared(
+    ours: &HashMap<u32, SocketAddr>,
+    foreign: &HashSet<SocketAddr>,
+    followed: &[u32],
+) -> HashSet<SocketAddr> {
+    let by_port = ours.values().filter(|address| foreign.contains(address));
+    let mut shared: HashSet<SocketAddr> = by_port.copied().collect();
+    let followed: HashSet<u32> = followed.iter().copied().collect();
+    // it keeps the sockets of the services that it activates, and accepts nothing there
+    let is_systemd =
+        |pid: u32| pid == 1 && process::command(1).is_some_and(|name| *name == *"systemd");
+    let others = process::all().into_iter();
+    let others = others.filter(|pid| !followed.contains(pid) && !is_systemd(*pid));
+    for other in others.take_while(|_| !ours.is_empty()) {
+        // what cannot be inspected runs for another user, and has its own sockets
+        let _ = process::each_socket(other, |inode| shared.extend(ours.get(&inode)));
+    }
+    shared
 }
 
 impl CheckedSocket {

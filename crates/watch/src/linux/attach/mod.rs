@@ -12,6 +12,7 @@ mod look;
 mod ownership;
 mod packets;
 mod subjects;
+mod turns;
 
 pub use subjects::Subjects;
 
@@ -21,20 +22,21 @@ use crate::platform::others::Others;
 use crate::platform::sock_diag_tracker::SockDiagTracker;
 use crate::platform::wait_readable;
 use crate::{AttachConfig, Clock, Mode, Sides, WatchError, WatchSink, followed_evidence};
-use intact_ledger::{Evidence, EvidenceSet, Row};
+use intact_ledger::{Caveat, Evidence, EvidenceSet, Row};
 use intact_sys::address::unmapped;
 use intact_sys::namespaces::{self, NetworkVisit};
 use intact_sys::process;
 use intact_sys::signals::Signals;
 use intact_sys::sock_diag::SocketReport;
 use intact_sys::timer::Timer;
-use look::CheckedSocket;
+use look::{CheckedSocket, Cookies};
 use mio::{Events, Poll, Token};
 use ownership::Ownership;
 use packets::ServicePackets;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 const ENDS: Token = Token(0);
@@ -57,7 +59,9 @@ const SOCKETS_LATE: Duration = Duration::from_millis(20);
 pub struct Attached {
     follower: Follower,
     /// In whose network namespace we are.
-    _visit: Option<NetworkVisit>,
+    visit: Option<NetworkVisit>,
+    /// Between two turns there is no follower. Restores the signals last.
+    signals: Signals,
 }
 
 /// Looks for the programs and their sockets, and begins to receive their packets where that is
@@ -84,10 +88,8 @@ pub fn attach(mut config: AttachConfig, clock: Clock) -> Result<Attached, WatchE
     {
         logging.own_file = roots.iter().find_map(|root| key_log::of_process(*root));
     }
-    // the first decides: what lives elsewhere, or where we may not go, is reported as missing
-    let visit = roots
-        .first()
-        .and_then(|root| NetworkVisit::of_process(*root).ok()?);
+    let signals = Signals::take_over().map_err(|error| WatchError::Setup("signalfd", error))?;
+    let visit = visit(&config.subjects);
     let packets = match (&config.subjects, config.mode) {
         (Subjects::All, _) | (_, Mode::Passthrough) => Err(io::ErrorKind::Unsupported.into()),
         _ => ServicePackets::open(&config),
@@ -96,8 +98,16 @@ pub fn attach(mut config: AttachConfig, clock: Clock) -> Result<Attached, WatchE
     follower.begin();
     Ok(Attached {
         follower,
-        _visit: visit,
+        visit,
+        signals,
     })
+}
+
+/// Enters the network namespace of the first process: what lives elsewhere, or where we may not go,
+/// is reported as missing.
+fn visit(subjects: &Subjects) -> Option<NetworkVisit> {
+    let first = subjects.roots().into_iter().next()?;
+    NetworkVisit::of_process(first).ok()?
 }
 
 impl Attached {
@@ -117,11 +127,13 @@ impl Attached {
         }
     }
 
-    /// Follows them until they end, the time is over, or a signal comes: its number.
+    /// Follows them until they end, the time is over, or a signal comes: its number. With
+    /// [`AttachConfig::every`] the time is never over.
     pub fn follow(mut self, observer: &mut dyn WatchSink) -> Option<i32> {
-        let at_most = self.follower.config.at_most;
-        let deadline = at_most.map(|time| Instant::now() + time);
-        let signal = self.follower.run(deadline, observer);
+        if let Some(every) = self.follower.config.every {
+            return self.follow_in_turns(every, observer);
+        }
+        let signal = self.follower.run(observer);
         self.follower.finish(observer);
         signal
     }
@@ -154,6 +166,8 @@ struct Follower {
     /// Sockets whose packets show how they were opened: those that followed processes accepted, and
     /// those from before the run.
     checked: HashMap<u64, CheckedSocket>,
+    /// The sockets at the last look, where there are several turns.
+    cookies: Cookies,
     next_id: u64,
     /// Connections that were there before us.
     earlier: u64,
@@ -203,6 +217,7 @@ impl Follower {
             known: HashSet::new(),
             listening: HashSet::new(),
             checked: HashMap::new(),
+            cookies: Cookies::new(),
             next_id: 1,
             earlier: 0,
         })
@@ -219,7 +234,9 @@ impl Follower {
         self.looks.end(began, done);
     }
 
-    fn run(&mut self, deadline: Option<Instant>, observer: &mut dyn WatchSink) -> Option<i32> {
+    fn run(&mut self, observer: &mut dyn WatchSink) -> Option<i32> {
+        let at_most = self.config.at_most;
+        let deadline = at_most.map(|time| Instant::now() + time);
         let mut events = Events::with_capacity(16);
         let mut next_tick = Instant::now() + TICK;
         let mut next_look = Instant::now();
@@ -257,7 +274,7 @@ impl Follower {
                 // a process in another namespace shows no socket that would have us look at it
                 self.owners();
             }
-            if self.config.subjects.are_gone() || deadline.is_some_and(|deadline| now >= deadline) {
+            if self.config.is_over() || deadline.is_some_and(|deadline| now >= deadline) {
                 return None;
             }
         }
@@ -324,15 +341,7 @@ impl Follower {
     }
 
     fn finish(mut self, observer: &mut dyn WatchSink) {
-        // a socket is known to be another program's once two looks have seen it
-        for _ in 0..2 {
-            let began = Instant::now();
-            let done = self.look();
-            self.looks.end(began, done);
-        }
-        std::thread::sleep(SOCKETS_LATE);
-        self.take_ends(observer);
-        let caveats = self.caveats();
+        let caveats = self.complete(observer);
         let Follower {
             outside,
             packets,
@@ -350,6 +359,26 @@ impl Follower {
         for caveat in caveats {
             observer.record(Row::Caveat(caveat).as_event());
         }
+    }
+
+    /// Takes what is known of the last moments, and states what limits it.
+    fn complete(&mut self, observer: &mut dyn WatchSink) -> Vec<Caveat> {
+        // a socket is known to be another program's once two looks have seen it
+        for _ in 0..2 {
+            let began = Instant::now();
+            let done = self.look();
+            self.looks.end(began, done);
+        }
+        std::thread::sleep(SOCKETS_LATE);
+        self.take_ends(observer);
+        self.caveats()
+    }
+}
+
+impl AttachConfig {
+    /// Whether nothing is to be followed any more.
+    fn is_over(&self) -> bool {
+        self.subjects.are_gone() || self.stop.load(Ordering::Relaxed)
     }
 }
 

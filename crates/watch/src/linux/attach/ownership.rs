@@ -35,6 +35,13 @@ pub(super) struct Ownership {
     others: HashMap<Ends, u32>,
     /// Where followed processes listen.
     listeners: HashSet<SocketAddr>,
+    /// Those of them where processes accept that are not followed: a fork with the same socket, or
+    /// another one by SO_REUSEPORT.
+    shared: HashSet<SocketAddr>,
+    /// Connections that were accepted there, and whether by a followed process.
+    accepted: HashMap<Ends, bool>,
+    /// Connections that were accepted there and had ended before a look.
+    pub(super) accepted_unseen: u64,
     /// The addresses of this network namespace.
     local: HashSet<IpAddr>,
     /// When the last two looks at all sockets began, in nanoseconds since 1970.
@@ -128,11 +135,26 @@ impl Ownership {
 
     /// Whether a followed process listens at this address.
     pub(super) fn is_listener(&self, address: SocketAddr) -> bool {
-        let wildcard = |ip: IpAddr| SocketAddr::new(ip, address.port());
-        self.is_local(address.ip())
-            && (self.listeners.contains(&address)
-                || self.listeners.contains(&wildcard([0u8; 4].into()))
-                || self.listeners.contains(&wildcard([0u16; 8].into())))
+        self.is_local(address.ip()) && has(&self.listeners, address)
+    }
+
+    /// Where other processes accept, too, of where followed ones do.
+    pub(super) fn share(&mut self, shared: HashSet<SocketAddr>) {
+        self.shared = shared;
+    }
+
+    /// Whether other processes accept at this address, too.
+    pub(super) fn is_shared(&self, address: SocketAddr) -> bool {
+        has(&self.shared, address)
+    }
+
+    /// A look has shown whether a followed process has the socket of this connection, which was
+    /// accepted where others accept, too.
+    pub(super) fn accept(&mut self, ends: Ends, is_ours: bool) {
+        if self.accepted.len() > MAX_OTHERS {
+            self.accepted.clear();
+        }
+        self.accepted.insert(ends, is_ours);
     }
 
     fn is_local(&self, address: IpAddr) -> bool {
@@ -159,7 +181,9 @@ impl Ownership {
     }
 
     fn as_accepted(&self, client: SocketAddr, server: SocketAddr) -> Option<Choice> {
-        let is_ours = self.sides.has_server() && self.is_listener(server);
+        let is_ours = self.sides.has_server()
+            && self.is_listener(server)
+            && (!self.is_shared(server) || self.accepted.get(&(server, client)) == Some(&true));
         is_ours.then(|| {
             Choice::Read(Chosen {
                 owner: None,
@@ -193,12 +217,27 @@ impl Selection for Ownership {
             let as_server = self.sides.has_server() && self.is_local(server.ip());
             as_client || as_server && is_new
         });
-        // two whole looks have not shown that it is ours
-        match may_be_ours && self.looks[0] <= segment.at {
-            true => Choice::Later,
-            false => Choice::Skip,
+        if may_be_ours && self.looks[0] <= segment.at {
+            return Choice::Later;
         }
+        // two whole looks have not shown that it is ours
+        let is_unseen = self.sides.has_server() && is_new && !self.shared.is_empty();
+        if is_unseen {
+            let ends = directions.iter().map(|&(client, server)| (server, client));
+            let mut unseen = ends.filter(|(server, _)| self.is_shared(*server));
+            let is_unseen = unseen.any(|ends| !self.accepted.contains_key(&ends));
+            self.accepted_unseen += u64::from(is_unseen);
+        }
+        Choice::Skip
     }
+}
+
+/// Whether listeners have this address, or its port at any address.
+fn has(listeners: &HashSet<SocketAddr>, address: SocketAddr) -> bool {
+    let wildcard = |ip: IpAddr| SocketAddr::new(ip, address.port());
+    listeners.contains(&address)
+        || listeners.contains(&wildcard([0u8; 4].into()))
+        || listeners.contains(&wildcard([0u16; 8].into()))
 }
 
 /// Connections of one process.
@@ -363,6 +402,33 @@ mod tests {
         ownership.trace(std::iter::empty(), std::iter::once((ends, 7)));
         let choice = ownership.choose(ends.0, ends.1, &syn(5));
         assert_eq!(client(&choice), Some(ends.0));
+    }
+
+    #[test]
+    fn where_others_accept_too_a_look_decides_and_what_it_missed_counts() {
+        let mut ownership = Ownership::new(Sides::Server, false, false);
+        let (server, client) = (at(80), at(40_000));
+        ownership.look(1, [server].into_iter(), &HashSet::new());
+        assert!(matches!(
+            ownership.choose(client, server, &syn(2)),
+            Choice::Read(_)
+        ));
+        ownership.share([server].into());
+        let later = ownership.choose(client, server, &syn(2));
+        assert_eq!(later, Choice::Later);
+        ownership.accept((server, client), true);
+        ownership.accept((server, at(40_001)), false);
+        assert!(matches!(
+            ownership.choose(client, server, &syn(2)),
+            Choice::Read(_)
+        ));
+        for began in [3, 4] {
+            ownership.look(began, std::iter::empty(), &HashSet::new());
+        }
+        for (client, unseen) in [(at(40_001), 0), (at(40_002), 1)] {
+            let skipped = ownership.choose(client, server, &syn(2));
+            assert_eq!((skipped, ownership.accepted_unseen), (Choice::Skip, unseen));
+        }
     }
 
     #[test]

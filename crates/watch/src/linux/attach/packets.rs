@@ -24,12 +24,13 @@ const RAW: u32 = 101;
 pub(super) const LATE: Duration = Duration::from_secs(1);
 /// How long the kernel keeps a block that is not full, with room for a busy machine.
 const LAST_BLOCK: Duration = Duration::from_millis(40);
-/// How long the search for keys may go on at the end.
-const LAST_KEYS: Duration = Duration::from_secs(1);
+/// How long the search for keys may go on at the end, if one is under way.
+const LAST_KEYS: Duration = Duration::from_secs(3);
 
 /// The packets of followed processes.
 pub(super) struct ServicePackets {
-    ring: BlockRing,
+    /// Absent while nothing is received.
+    ring: Option<BlockRing>,
     pub(super) table: ConnectionTable<Ownership>,
     run: RunState,
     /// Connections that the kernel has reported, until it is known whether packets were read.
@@ -59,11 +60,9 @@ impl ServicePackets {
             let keys = Keys::follow(logging.own_file, ExitHolds::default());
             Box::new(LiveKeys(keys)) as Box<dyn SecretSource>
         });
-        let may_grow = config.subjects.may_grow();
-        let ownership = Ownership::new(config.sides, secrets.is_some(), may_grow);
         Ok(ServicePackets {
-            ring: BlockRing::open(&tcp_filter(), config.buffer)?,
-            table: ConnectionTable::of(ownership),
+            ring: Some(BlockRing::open(&tcp_filter(), config.buffer)?),
+            table: ConnectionTable::of(nothing_known(config)),
             run: RunState {
                 connections: 0,
                 exchanges: 0,
@@ -82,6 +81,15 @@ impl ServicePackets {
         })
     }
 
+    /// Receives packets again, after [`Self::pause`].
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub(super) fn resume(&mut self) -> io::Result<()> {
+        self.ring = Some(BlockRing::open(&tcp_filter(), self.buffer)?);
+        Ok(())
+    }
+
     /// Nanosecond 0 of the run is that of this clock.
     pub(super) fn set_clock(&mut self, clock: Clock) {
         self.run.base = wall().saturating_sub(clock.now().0);
@@ -98,12 +106,17 @@ impl ServicePackets {
         mut trace: impl FnMut(&mut Ownership),
     ) {
         let ServicePackets {
-            ring, table, run, ..
+            ring,
+            table,
+            run,
+            dropped,
+            ..
         } = self;
         let mut writer = EventWriter {
             sink: observer,
             run,
         };
+        let Some(ring) = ring else { return };
         trace(&mut table.selection);
         // a service may be faster than we are: what else is to be done is done between
         let most = ring.blocks();
@@ -124,7 +137,7 @@ impl ServicePackets {
             table.decide(&mut writer);
         }
         table.decide(&mut writer);
-        self.dropped += self.ring.dropped().unwrap_or(0);
+        *dropped += ring.dropped().unwrap_or(0);
     }
 
     /// Lets time pass. Call it about once a second.
@@ -200,24 +213,49 @@ impl ServicePackets {
         }
     }
 
-    /// Reads the rest, and records what limits it.
-    pub(super) fn finish(
-        mut self,
+    /// Reads the rest, and receives nothing until [`Self::resume`].
+    pub(super) fn pause(
+        &mut self,
+        config: &AttachConfig,
         observer: &mut dyn WatchSink,
-        mut trace: impl FnMut(&mut Ownership),
+        trace: impl FnMut(&mut Ownership),
     ) {
+        self.read_rest(observer, trace);
+        self.ring = None;
+        let mut writer = EventWriter {
+            sink: observer,
+            run: &mut self.run,
+        };
+        self.table.pause(nothing_known(config), &mut writer);
+    }
+
+    /// Reads what is still on its way.
+    fn read_rest(&mut self, observer: &mut dyn WatchSink, mut trace: impl FnMut(&mut Ownership)) {
         std::thread::sleep(LAST_BLOCK);
         self.read(observer, &mut trace);
         if let Some(secrets) = &mut self.run.secrets {
             secrets.settle(Instant::now() + LAST_KEYS);
         }
         self.confirm(Duration::ZERO, observer);
-        let undecided = self.table.undecided();
         let mut writer = EventWriter {
             sink: observer,
             run: &mut self.run,
         };
         self.table.advance(wall(), &mut writer);
+    }
+
+    /// Reads the rest, and records what limits it.
+    pub(super) fn finish(
+        mut self,
+        observer: &mut dyn WatchSink,
+        trace: impl FnMut(&mut Ownership),
+    ) {
+        self.read_rest(observer, trace);
+        let undecided = self.table.undecided();
+        let mut writer = EventWriter {
+            sink: observer,
+            run: &mut self.run,
+        };
         self.table.finish(&mut writer);
         let words = format!(
             "Observed by packets of TCP, in a ring of {} MiB: nothing of the process was changed. Lookups and HTTP/3 are not read",
@@ -225,10 +263,16 @@ impl ServicePackets {
         );
         writer.caveat("observed-by-packets", words);
         if self.dropped > 0 {
+            let remedy = match self.buffer < AttachConfig::MOST_BUFFER {
+                true => {
+                    let larger = (4 * self.buffer).min(AttachConfig::MOST_BUFFER) >> 20;
+                    format!("Repeat it with a larger one: `--buffer {larger}`")
+                }
+                false => "It is as large as it can be: follow for a shorter time".to_owned(),
+            };
             let words = format!(
-                "packets that the ring could not hold and the kernel dropped: {}. Repeat it with a larger one: `--buffer {}`",
-                self.dropped,
-                (self.buffer >> 20).max(1) * 4
+                "packets that the ring could not hold and the kernel dropped: {}. {remedy}",
+                self.dropped
             );
             writer.incomplete("packets-dropped", words);
         }
@@ -250,8 +294,14 @@ impl ServicePackets {
 
 impl AsRawFd for ServicePackets {
     fn as_raw_fd(&self) -> RawFd {
-        self.ring.as_raw_fd()
+        self.ring.as_ref().map_or(-1, AsRawFd::as_raw_fd)
     }
+}
+
+/// Owners of connections before the first look.
+fn nothing_known(config: &AttachConfig) -> Ownership {
+    let may_grow = config.subjects.may_grow();
+    Ownership::new(config.sides, config.keys.is_some(), may_grow)
 }
 
 /// Nanoseconds since 1970.

@@ -19,7 +19,7 @@ const STEP: usize = 4;
 /// Where more than this looks random in one piece, in bytes, it is compressed or a certificate, and
 /// rarely a secret among others.
 const LONGEST_ALONE: usize = 256;
-/// Secrets in such a piece lie in slots of an allocator.
+/// Secrets in such a piece lie in slots of an allocator, and so do most others.
 const SLOT: usize = 16;
 
 /// What may be a secret: the first bytes of it.
@@ -47,8 +47,9 @@ impl Candidate {
 /// All that may be a secret in what was looked at.
 #[derive(Default)]
 pub(super) struct Candidates {
-    alone: Vec<Candidate>,
+    in_slots: Vec<Candidate>,
     among_others: Vec<Candidate>,
+    elsewhere: Vec<Candidate>,
 }
 
 impl Candidates {
@@ -66,15 +67,20 @@ impl Candidates {
 
     /// Takes the places of what looks random in one piece, which begins there in its block.
     fn take_run(&mut self, run: &[u8], begins: usize) {
-        let (found, first, step) = if run.len() <= LONGEST_ALONE {
-            (&mut self.alone, 0, STEP)
-        } else {
-            let first = begins.next_multiple_of(SLOT) - begins;
-            (&mut self.among_others, first, SLOT)
+        let is_alone = run.len() <= LONGEST_ALONE;
+        let in_slot = begins.next_multiple_of(SLOT) - begins;
+        let (first, step) = match is_alone {
+            true => (0, STEP),
+            false => (in_slot, SLOT),
         };
         for place in (first..run.len()).step_by(step) {
             let Some(bytes) = run[place..].first_chunk() else {
                 break;
+            };
+            let found = match (is_alone, (begins + place).is_multiple_of(SLOT)) {
+                (true, true) => &mut self.in_slots,
+                (true, false) => &mut self.elsewhere,
+                (false, _) => &mut self.among_others,
             };
             if looks_random(bytes) && found.len() < MOST {
                 found.push(Candidate::of(&run[place..]));
@@ -82,9 +88,11 @@ impl Candidates {
         }
     }
 
-    /// The likely ones first.
+    /// The likely ones first. A service that has run for a while has many places that are in no
+    /// slot: what is left of its buffers.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Candidate> {
-        self.alone.iter().chain(&self.among_others)
+        let in_slots = self.in_slots.iter().chain(&self.among_others);
+        in_slots.chain(&self.elsewhere)
     }
 }
 
@@ -168,12 +176,17 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_random_over_a_long_way_comes_last_and_in_slots() {
+    fn slots_come_first_and_what_looks_random_over_a_long_way_has_no_other_place() {
         let mut block = random(1, 4096);
         block.extend_from_slice(&[0; 64]);
         block.extend_from_slice(&random(2, 48));
+        // and one that is in no slot
+        block.extend_from_slice(&[0; 52]);
+        block.extend_from_slice(&random(3, 48));
         let places = places(&block);
         assert!(places[..5].contains(&4160), "{:?}", &places[..5]);
+        let last = places.len() - 5;
+        assert!(places[last..].contains(&4260), "{:?}", &places[last..]);
         let slots = places.iter().filter(|place| **place < 4096);
         assert!(slots.clone().count() > 200 && slots.clone().all(|place| place % SLOT == 0));
     }
