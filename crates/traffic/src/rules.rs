@@ -55,8 +55,8 @@ use intact_ledger::{Event, Evidence, Exchange, Run};
 use settings::for_client;
 
 /// Evidence without which no event can make a rule that needs it find anything. A log has millions
-/// of requests, and none of this evidence.
-const DECIDING: [Evidence; 3] = [Evidence::Lookups, Evidence::Processes, Evidence::Setup];
+/// of requests, and none of this evidence. A capture may turn out to have lookups.
+const DECIDING: [Evidence; 2] = [Evidence::Processes, Evidence::Setup];
 
 /// A row of the table of rules: what is documented, and the fold that applies it.
 struct RuleRow {
