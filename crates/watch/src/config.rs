@@ -91,7 +91,7 @@ pub struct AttachConfig {
     pub sides: Sides,
     /// How long at most; with `every`, each time.
     pub at_most: Option<Duration>,
-    /// They are followed again and again: the time from one begin to the next.
+    /// They are followed again and again: the time from one start to the next.
     pub every: Option<Duration>,
     /// Set by the user's wish to end.
     pub stop: Arc<AtomicBool>,

@@ -30,7 +30,7 @@ pub(super) struct ServiceOptions {
     #[arg(long = "for", value_name = "TIME", value_parser = crate::cmd::bench::time, conflicts_with = "command", help_heading = "Running programs")]
     at_most: Option<Duration>,
     /// Follow again and again, for the time of `--for` each: a long look that costs little. The
-    /// value is the time from one begin to the next. What happens in between is not seen, and no
+    /// value is the time from one start to the next. What happens in between is not seen, and no
     /// requirement passes by it
     #[arg(long, value_name = "TIME", value_parser = crate::cmd::bench::time, requires = "at_most", conflicts_with = "command", help_heading = "Running programs")]
     every: Option<Duration>,
