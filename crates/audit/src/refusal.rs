@@ -196,13 +196,14 @@ impl Refusal {
 /// Whether a text begins so; `*` stands for any text.
 fn begins(start: &[u8], beginning: &str) -> bool {
     let mut parts = beginning.split('*').map(str::as_bytes);
-    let first = parts.next().unwrap_or_default();
-    let rest = start.strip_prefix(first);
-    let rest = parts.try_fold(rest.unwrap_or_default(), |rest, part| {
-        let at = memchr::memmem::find(rest, part)?;
-        Some(&rest[at + part.len()..])
+    let rest = start.strip_prefix(parts.next().unwrap_or_default());
+    let rest = rest.and_then(|rest| {
+        parts.try_fold(rest, |rest, part| {
+            let at = memchr::memmem::find(rest, part)?;
+            Some(&rest[at + part.len()..])
+        })
     });
-    start.starts_with(first) && rest.is_some()
+    rest.is_some()
 }
 
 /// The format that is nearest to these first bytes, and how to get there: a sentence.

@@ -49,11 +49,7 @@ impl BenchScreen {
 
     /// Draws a state.
     pub fn show(&mut self, state: &BenchState) -> io::Result<()> {
-        let size = crate::terminal::size();
-        if size != self.size {
-            self.size = size;
-            self.screen.resize(Rect::new(0, 0, size.0, size.1))?;
-        }
+        view::fit(&mut self.screen, &mut self.size)?;
         let requests = state.variants.iter().map(requests).sum();
         // before the first request of all there is no rate
         self.rates.push_back(requests - self.requests.min(requests));

@@ -5,7 +5,6 @@ use crate::keyboard::{Key, Keyboard};
 use crate::snapshot::{Reporter, Snapshot};
 use crate::terminal::{self, Terminal};
 use crate::{PACE, view};
-use ratatui::layout::Rect;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,10 +63,7 @@ fn draw_until(snapshot: &Snapshot, end: &AtomicBool) -> io::Result<()> {
     let mut screen = view::screen()?;
     let mut size = (0, 0);
     while !end.load(Ordering::Acquire) {
-        if terminal::size() != size {
-            size = terminal::size();
-            screen.resize(Rect::new(0, 0, size.0, size.1))?;
-        }
+        view::fit(&mut screen, &mut size)?;
         screen.draw(|frame| view::draw_board(frame, &snapshot.read()))?;
         std::thread::sleep(PACE);
     }

@@ -27,7 +27,6 @@ pub use keyboard::{Key, Keyboard};
 pub use snapshot::Reporter;
 
 use pane::Pane;
-use ratatui::layout::Rect;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use snapshot::Snapshot;
 use std::io::{self, Write};
@@ -182,11 +181,9 @@ fn draw_until(
     let mut dirty = true;
     loop {
         let over = end.load(Ordering::Acquire);
-        if terminal::size() != size {
-            size = terminal::size();
+        if view::fit(&mut screen, &mut size)? {
             let area = view::Areas::of(size.0, size.1).pane;
             pane.resize(area.width, area.height);
-            screen.resize(Rect::new(0, 0, size.0, size.1))?;
             dirty = true;
         }
         dirty |= pane.take();

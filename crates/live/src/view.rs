@@ -30,7 +30,7 @@ const UNDER: u16 = 8;
 /// With fewer rows than these the board is one line.
 const FEW: u16 = 18;
 
-/// The screen to draw on, in a terminal that was taken over. `resize` sets its size, because some
+/// The screen to draw on, in a terminal that was taken over. [`fit`] sets its size, because some
 /// terminals do not report theirs.
 pub(crate) fn screen() -> io::Result<Screen> {
     let viewport = Viewport::Fixed(Rect::new(0, 0, 1, 1));
@@ -38,6 +38,18 @@ pub(crate) fn screen() -> io::Result<Screen> {
         TermionBackend::new(io::stdout()),
         TerminalOptions { viewport },
     )
+}
+
+/// Gives the screen the size of the terminal, if it is another one than `size`. Returns whether it
+/// is.
+pub(crate) fn fit(screen: &mut Screen, size: &mut (u16, u16)) -> io::Result<bool> {
+    let now = crate::terminal::size();
+    let is_other = now != *size;
+    if is_other {
+        *size = now;
+        screen.resize(Rect::new(0, 0, now.0, now.1))?;
+    }
+    Ok(is_other)
 }
 
 /// What is drawn on.

@@ -190,14 +190,16 @@ impl<'a> PoolReplay<'a> {
     fn ended(&self, is_evicted: impl Fn(&Life, End) -> bool) -> Vec<Ended> {
         let seen = self.lives.iter().filter(|life| !life.is_spare);
         let ended = seen.filter_map(|life| Some((*life, life.ended()?)));
-        let together = closed_together(self.lives);
-        let last = last_use(self.lives).map(|(_, end)| end);
+        // a client that uses connections again closes none for a call after the last response
+        let over = match self.is_reusing {
+            true => last_use(self.lives).map(|(_, end)| end),
+            false => closed_together(self.lives),
+        };
         let ended = ended.map(|(life, end)| {
             let why = self.why_ended(life, end, &is_evicted);
             let is_given_up = matches!(why, OpenReason::GaveUp | OpenReason::Undrained);
             // the observer may see a close later than the client, which opens another one at once
-            let is_last = together.is_some_and(|from| end.at >= from)
-                || last.is_some_and(|last| self.is_reusing && end.at >= last);
+            let is_last = over.is_some_and(|from| end.at >= from);
             let from = match why.is_at_once() && !is_last {
                 true if is_given_up => before(end.at, self.margin),
                 true => {

@@ -6,6 +6,7 @@ mod coverage;
 mod evictions;
 mod evidence;
 mod failed_dials;
+mod full_pools;
 mod golden;
 mod kinds;
 mod observe;

@@ -4,12 +4,11 @@ use super::traffic_rules::{exchange, of_rule};
 use intact_ledger::{Evidence, Producer, Row, Run, Sink, Vantage};
 use intact_traffic::{ObservedFacts, TrafficAnalysis};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
 const US: u64 = 1_000;
 
 /// A connection of process 7 to `peer` that is open after 100 us; times in microseconds.
-fn opened(id: u64, at: u64, peer: &str, host: &str) -> Value {
+pub(crate) fn opened(id: u64, at: u64, peer: &str, host: &str) -> Value {
     json!({
         "event": "opened", "id": id, "at": at * US, "peer": peer, "dialled": "address",
         "origin": {"scheme": "http", "host": host, "port": 8080},
@@ -19,14 +18,14 @@ fn opened(id: u64, at: u64, peer: &str, host: &str) -> Value {
 }
 
 /// A request that is sent at once.
-fn sent(id: u64, from: u64, to: u64, ordinal: u64) -> Value {
+pub(crate) fn sent(id: u64, from: u64, to: u64, ordinal: u64) -> Value {
     let mut one = exchange(id, 0, 0, ordinal);
     (one["at"], one["end"]) = (json!(from * US), json!(to * US));
     one["spans"] = json!({"wait": [(from + 100) * US, to * US]});
     one
 }
 
-fn closed(id: u64, at: u64, exchanges: u64) -> Value {
+pub(crate) fn closed(id: u64, at: u64, exchanges: u64) -> Value {
     json!({
         "event": "closed", "connection": id, "at": at * US, "by": "client", "how": "fin",
         "moment": "after-exchange", "exchanges": exchanges, "bytes": {"sent": 1, "received": 1},
@@ -46,7 +45,7 @@ pub(crate) fn facts(rows: &[Value]) -> ObservedFacts {
 }
 
 /// Opened, needed and avoidable connections; the rules with a warning.
-fn outcome(rows: &[Value]) -> (f64, f64, f64, Vec<&'static str>) {
+pub(crate) fn outcome(rows: &[Value]) -> (f64, f64, f64, Vec<&'static str>) {
     let facts = facts(rows);
     let value = |reading: &intact_reading::Reading| reading.value().unwrap();
     let connections = &facts.traffic.connections;
@@ -60,7 +59,7 @@ fn outcome(rows: &[Value]) -> (f64, f64, f64, Vec<&'static str>) {
     )
 }
 
-const SERVER: &str = "127.0.0.1:8080";
+pub(crate) const SERVER: &str = "127.0.0.1:8080";
 
 /// A client per call; each closes 39 us before the next one opens its connection, and the rows of
 /// the ends come `late` rows later.
@@ -271,168 +270,6 @@ fn a_connection_whose_request_got_a_free_one_during_its_setup_is_no_waste() {
     assert_eq!(rows(true), (8.0, 8.0, 0.0, vec![]));
     let rule = vec!["new-connection-per-request"];
     assert_eq!(rows(false), (8.0, 4.0, 4.0, rule));
-}
-
-/// Eight workers with a client per task of N calls, each with 3 ms between two of them.
-fn tasks(calls_of: impl Fn(u64) -> u64) -> Vec<Value> {
-    let mut rows: Vec<(u64, Value)> = Vec::new();
-    let mut free: Vec<u64> = (0..8).map(|worker| worker * 1_300).collect();
-    for id in 0..40 {
-        let worker = (0..8).min_by_key(|worker| free[*worker]).unwrap();
-        let mut at = free[worker];
-        rows.push((at, opened(id, at, SERVER, "api.example")));
-        let calls = calls_of(id);
-        for nth in 1..=calls {
-            let end = at + 9_000 + (id * 7 + nth * 5) % 6 * 1_000;
-            rows.push((end, sent(id, at, end, nth)));
-            at = end + 3_000;
-        }
-        rows.push((at, closed(id, at, calls)));
-        free[worker] = at + 200;
-    }
-    rows.sort_by_key(|(at, _)| *at);
-    rows.into_iter().map(|(_, row)| row).collect()
-}
-
-#[test]
-fn a_client_per_task_of_several_calls_is_no_full_pool() {
-    // a multiplier of each seed spreads the numbers of calls from 1 to 6
-    let random =
-        |seed: u64| move |id: u64| 1 + (id + 1).wrapping_mul(seed * 2_654_435_761) % 97 % 6;
-    let random = (1..30).map(|seed| tasks(random(seed)));
-    for rows in [tasks(|_| 3), tasks(|id| 1 + id * 3 % 5)]
-        .into_iter()
-        .chain(random)
-    {
-        let (opened, _, _, warned) = outcome(&rows);
-        assert_eq!((opened, warned), (40.0, vec!["new-connection-per-request"]));
-    }
-}
-
-/// Twenty threads of 15 calls share a pool that keeps ten connections, the last that came back
-/// first. On a busy machine each step takes a time of its own.
-fn shared_pool(seed: u64) -> Vec<Value> {
-    let mut random = seed;
-    let mut up_to = |most: u64| {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (random >> 33) % most
-    };
-    let mut rows: Vec<(u64, Value)> = Vec::new();
-    // when a thread does its next step, the calls that are left, and the connection that it has
-    let mut steps: BTreeMap<(u64, u64), (u64, Option<u64>)> = BTreeMap::new();
-    for thread in 0..20 {
-        steps.insert((up_to(30_000), thread), (15, None));
-    }
-    let mut pool: Vec<u64> = Vec::new();
-    let mut carried: Vec<u64> = Vec::new();
-    while let Some(((at, thread), (calls, has))) = steps.pop_first() {
-        if let Some(id) = has {
-            match pool.len() < 10 {
-                true => pool.push(id),
-                false => rows.push((at, closed(id, at, carried[id as usize]))),
-            }
-        }
-        if calls == 0 {
-            continue;
-        }
-        let id = pool.pop().unwrap_or_else(|| {
-            carried.push(0);
-            let id = carried.len() as u64 - 1;
-            rows.push((at, opened(id, at, SERVER, "api.example")));
-            id
-        });
-        carried[id as usize] += 1;
-        let nth = carried[id as usize];
-        let sent_at = if nth == 1 { at } else { at + up_to(3_000) };
-        let end = sent_at + 5_000 + up_to(20_000);
-        rows.push((end, sent(id, sent_at, end, nth)));
-        let late = up_to(10) / 9 * up_to(30_000);
-        let back = (end + 500 + up_to(6_000) + late, thread);
-        steps.insert(back, (calls - 1, Some(id)));
-    }
-    let end = rows.iter().map(|(at, _)| *at).max().unwrap() + 1_000;
-    let left = pool
-        .iter()
-        .map(|id| (end, closed(*id, end, carried[*id as usize])));
-    rows.extend(left.collect::<Vec<_>>());
-    rows.sort_by_key(|(at, _)| *at);
-    rows.into_iter().map(|(_, row)| row).collect()
-}
-
-#[test]
-fn a_shared_pool_without_room_is_found_whatever_the_moments_are() {
-    for seed in 0..50 {
-        let (opened, .., warned) = outcome(&shared_pool(seed));
-        assert!(opened >= 20.0, "{seed}");
-        assert_eq!(warned, ["pool-too-small"], "{seed}: {opened} opened");
-    }
-}
-
-#[test]
-fn threads_that_end_one_after_another_leave_a_full_pool() {
-    // twenty threads share a pool that keeps eleven: when they end, nine connections have no room
-    let mut rows: Vec<(u64, Value)> = Vec::new();
-    for id in 0..20 {
-        rows.push((id * 100, opened(id, id * 100, SERVER, "api.example")));
-        let mut at = id * 100 + 200;
-        let calls = 12 + id * 5 % 7;
-        for nth in 1..=calls {
-            let end = at + 5_000 + (id * 3 + nth) % 4 * 500;
-            rows.push((end, sent(id, at, end, nth)));
-            at = end + 400;
-        }
-        let close = if calls >= 16 { at } else { 600_000 };
-        rows.push((close, closed(id, close, calls)));
-    }
-    let sorted = |rows: &[(u64, Value)]| -> Vec<Value> {
-        let mut rows = rows.to_vec();
-        rows.sort_by_key(|(at, _)| *at);
-        rows.into_iter().map(|(_, row)| row).collect()
-    };
-    let (opened_all, _, avoidable, warned) = outcome(&sorted(&rows));
-    assert_eq!((opened_all, avoidable), (20.0, 0.0));
-    assert_eq!(warned, ["pool-too-small"]);
-    // one has no room before the last ones are opened
-    rows.push((1_000, opened(20, 1_000, SERVER, "api.example")));
-    rows.push((1_550, sent(20, 1_000, 1_550, 1)));
-    rows.push((1_560, closed(20, 1_560, 1)));
-    let (.., warned) = outcome(&sorted(&rows));
-    assert_eq!(warned, ["pool-too-small"]);
-}
-
-/// Bursts of ten requests, after which two connections stay open.
-#[test]
-fn a_pool_that_keeps_as_many_from_each_burst_to_the_next_is_full() {
-    let mut rows: Vec<(u64, Value)> = Vec::new();
-    let mut kept: Vec<(u64, u64)> = Vec::new();
-    let mut next = 0;
-    for burst in 0..5 {
-        let begin = burst * 100_000;
-        let mut all = std::mem::take(&mut kept);
-        while all.len() < 10 {
-            let at = begin + all.len() as u64 * 50;
-            rows.push((at, opened(next, at, SERVER, "api.example")));
-            all.push((next, 0));
-            next += 1;
-        }
-        for (nth, (id, carried)) in (0..).zip(all) {
-            let end = begin + 10_000 + (nth * 3 + burst) % 10 * 4_000;
-            let carried = carried + 1;
-            rows.push((end, sent(id, begin + 500, end, carried)));
-            // the first two that come back; a busy client closes the others late
-            match end < begin + 18_000 {
-                true => kept.push((id, carried)),
-                false => rows.push((end + 8_000, closed(id, end + 8_000, carried))),
-            }
-        }
-    }
-    rows.sort_by_key(|(at, _)| *at);
-    let rows: Vec<Value> = rows.into_iter().map(|(_, row)| row).collect();
-    let (opened, needed, avoidable, warned) = outcome(&rows);
-    assert_eq!((opened, needed, avoidable), (42.0, 10.0, 32.0));
-    assert_eq!(warned, ["pool-too-small"]);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use crate::peers::{free_port, program, wait_for};
 use crate::program::Server;
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -43,24 +44,33 @@ fn watched(proxy: &Path, words: &[&str], configuration: &str, port: u16) -> Valu
     let file = folder.path().join("configuration");
     let at = folder.path().display().to_string();
     std::fs::write(&file, configuration.replace("@folder@", &at)).unwrap();
-    let json = folder.path().join("watch.json");
+    let words: Vec<&OsStr> = [proxy.as_os_str()]
+        .into_iter()
+        .chain(words.iter().map(OsStr::new))
+        .chain([file.as_os_str()])
+        .collect();
+    watched_service(folder.path(), &words, port, request_through)
+}
+
+/// The document of a service on this port that runs under `watch` until `drive` has used it.
+pub(super) fn watched_service(
+    home: &Path,
+    words: &[impl AsRef<OsStr>],
+    port: u16,
+    drive: impl FnOnce(u16),
+) -> Value {
+    let json = home.join("watch.json");
     let mut watch = Command::new(env!("CARGO_BIN_EXE_intact"))
-        .args([
-            "watch",
-            "--quiet",
-            &format!("--json={}", json.display()),
-            "--",
-        ])
-        .arg(proxy)
+        .args(["watch", "--quiet", &format!("--json={}", json.display())])
+        .arg("--")
         .args(words)
-        .arg(&file)
-        .env("HOME", folder.path())
+        .env("HOME", home)
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     wait_for(port);
-    request_through(port);
+    drive(port);
     let id = watch.id().to_string();
     assert!(Command::new("kill").arg(id).status().unwrap().success());
     watch.wait().unwrap();

@@ -1,13 +1,12 @@
 //! Services that ran before: what they open and accept is what their peers count, and what
 //! `watch -- CMD` shows of the same program.
 
-use super::proxies::{REQUESTS, request_through};
+use super::proxies::{REQUESTS, request_through, watched_service};
 use super::semantics::{Stage, is_root, text};
 use super::service::{follow, missing, opened_and_requests};
 use crate::peers::{Peer, free_port, program, skip, wait_for};
 use crate::program::{Server, exchanges};
-use serde_json::Value;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Connections that a client opens to the service.
 const CONNECTIONS: usize = 3;
@@ -136,20 +135,7 @@ fn a_service_has_the_counts_of_its_peers_and_of_watch_with_the_same_program() {
         let (port, Some(words)) = place(&server) else {
             continue;
         };
-        let json = stage.path("watch.json");
-        let mut watch = Command::new(env!("CARGO_BIN_EXE_intact"))
-            .args(["watch", "--quiet", &format!("--json={}", json.display())])
-            .arg("--")
-            .args(&words)
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        wait_for(port);
-        drive(port);
-        let id = watch.id().to_string();
-        assert!(Command::new("kill").arg(id).status().unwrap().success());
-        watch.wait().unwrap();
-        let document: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+        let document = watched_service(&stage.path(""), &words, port, drive);
         let own = counted_by(server);
         assert_eq!(opened_and_requests(&document), own, "{file}: {document}");
     }
