@@ -36,6 +36,9 @@ enum Task {
         /// Install the missing servers and clients by name, with the system's package manager
         #[arg(long)]
         install: bool,
+        /// Also what takes too long for each change, as the whole catalogue of clients
+        #[arg(long)]
+        all: bool,
     },
     /// Measures the HTTP clients of the catalogue and writes clients/measured.json
     Clients(clients::Args),
@@ -67,7 +70,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
-        Task::Test { install } => test::run(install),
+        Task::Test { install, all } => test::run(install, all),
         Task::Clients(args) => clients::run(&args).map(|done| done.failed == 0),
         Task::Kits(args) => kits::run(&args).map(|[_, failed]| failed == 0),
         Task::Namespace(args) => clients::run_in_namespace(&args).map(|()| true),

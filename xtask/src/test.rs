@@ -1,13 +1,26 @@
 //! Runs the tests and prints a summary, with the skipped tests.
 
 use crate::{clients, kits, peers, tool};
-use anyhow::Context;
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
 
-/// Runs all tests. `Ok(false)`: some failed, or in CI some were skipped.
-pub(crate) fn run(install: bool) -> anyhow::Result<bool> {
+/// Set where each test does all it can, however long that takes.
+const ALL: &str = "INTACT_TEST_ALL";
+
+/// Test programs that wait most of their time, for servers and clients: they begin first, with
+/// four threads for each processor.
+const WAITING: [&str; 3] = ["intact it", "intact-bench it", "intact-check it"];
+
+/// Runs all tests; `all`: also what takes too long for each change. `Ok(false)`: some failed, or
+/// in CI some were skipped.
+pub(crate) fn run(install: bool, all: bool) -> anyhow::Result<bool> {
     let ci = std::env::var_os("CI").is_some();
     if install || ci {
         peers::install()?;
@@ -23,26 +36,17 @@ pub(crate) fn run(install: bool) -> anyhow::Result<bool> {
         );
     }
     let skipped_log = std::env::temp_dir().join(format!("intact-skipped-{}", std::process::id()));
-    let mut cargo = tool::cargo()
-        .args(["test", "--workspace", "--no-fail-fast"])
-        .env("INTACT_SKIPPED", &skipped_log)
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("cargo test")?;
-    let (mut passed, mut failed) = (0, 0);
-    if let Some(out) = cargo.stdout.take() {
-        for line in BufReader::new(out).lines() {
-            let line = line.context("reading what cargo test prints")?;
-            if let Some(counts) = line.strip_prefix("test result: ") {
-                passed += count(counts, "passed");
-                failed += count(counts, "failed");
-            }
-            println!("{line}");
-        }
+    let tests = build()?;
+    let [mut passed, mut failed] = run_all(tests, &skipped_log, all);
+    if all {
+        // the crates have no example that runs; one that comes is not lost
+        let status = tool::cargo()
+            .args(["test", "--doc", "--workspace"])
+            .status();
+        failed += u64::from(!status.context("cargo test --doc")?.success());
     }
-    let status = cargo.wait()?;
-    if install || ci {
-        for (what, args) in clients::Args::checks() {
+    if install || ci || all {
+        for (what, args) in clients::Args::checks(all) {
             println!("{what}");
             let done = clients::run(&args)?;
             passed += done.fine;
@@ -66,10 +70,167 @@ pub(crate) fn run(install: bool) -> anyhow::Result<bool> {
         skipped.len()
     );
     let all_ran = skipped.is_empty() || !ci;
-    Ok(status.success() && failed == 0 && all_ran)
+    Ok(failed == 0 && all_ran)
 }
 
-/// The number before a word in cargo's summary.
+/// A line of cargo about what it built.
+#[derive(Deserialize)]
+struct Artifact {
+    manifest_path: Option<PathBuf>,
+    target: Option<Target>,
+    profile: Option<Profile>,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
+}
+
+/// A built program with tests.
+struct TestProgram {
+    name: String,
+    path: PathBuf,
+    crate_folder: PathBuf,
+}
+
+/// Builds all programs with tests; those that wait come first.
+fn build() -> anyhow::Result<Vec<TestProgram>> {
+    let mut cargo = tool::cargo();
+    cargo.args([
+        "test",
+        "--workspace",
+        "--lib",
+        "--bins",
+        "--tests",
+        "--no-run",
+    ]);
+    cargo.args(["--message-format", "json-render-diagnostics"]);
+    let built = cargo
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cargo test")?;
+    if !built.status.success() {
+        bail!("the tests do not build");
+    }
+    let mut tests = Vec::new();
+    for line in built.stdout.lines() {
+        let artifact: Artifact = serde_json::from_str(&line?).context("what cargo built")?;
+        let Artifact {
+            manifest_path: Some(manifest),
+            target: Some(target),
+            profile: Some(profile),
+            executable: Some(path),
+        } = artifact
+        else {
+            continue;
+        };
+        if !profile.test {
+            if target.name == "intact" {
+                clients::set_built(path);
+            }
+            continue;
+        }
+        let crate_folder = manifest
+            .parent()
+            .context("a manifest has a folder")?
+            .to_owned();
+        let manifest = std::fs::read_to_string(&manifest)?;
+        let manifest: toml::Table = manifest.parse()?;
+        let package = manifest["package"]["name"].as_str().unwrap_or_default();
+        let program = TestProgram {
+            name: format!("{package} {}", target.name),
+            path,
+            crate_folder,
+        };
+        tests.push(program);
+    }
+    let rank = |test: &TestProgram| WAITING.iter().position(|name| *name == test.name);
+    tests.sort_by_key(|test| rank(test).unwrap_or(WAITING.len()));
+    Ok(tests)
+}
+
+/// Runs the programs, as many at a time as there are processors: how many tests passed and failed.
+fn run_all(tests: Vec<TestProgram>, skipped_log: &Path, all: bool) -> [u64; 2] {
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let waiting = Mutex::new(VecDeque::from(tests));
+    let sums = Mutex::new([0; 2]);
+    let next = || {
+        waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front()
+    };
+    thread::scope(|scope| {
+        for _ in 0..processors {
+            scope.spawn(|| {
+                while let Some(program) = next() {
+                    let started = Instant::now();
+                    let [passed, failed] = program.run(skipped_log, all).unwrap_or_else(|error| {
+                        println!("{}: FAILED: {error:#}", program.name);
+                        [0, 1]
+                    });
+                    let seconds = started.elapsed().as_secs();
+                    println!(
+                        "{}: {passed} passed, {failed} failed, {seconds} s",
+                        program.name
+                    );
+                    let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
+                    sums[0] += passed;
+                    sums[1] += failed;
+                }
+            });
+        }
+    });
+    sums.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl TestProgram {
+    /// Runs the tests and prints their lines: how many passed and failed.
+    fn run(&self, skipped_log: &Path, all: bool) -> anyhow::Result<[u64; 2]> {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let is_waiting = WAITING.contains(&self.name.as_str());
+        let threads = processors * if is_waiting { 4 } else { 1 };
+        let mut command = Command::new(&self.path);
+        command.current_dir(&self.crate_folder);
+        command.env("CARGO_MANIFEST_DIR", &self.crate_folder);
+        command.env("INTACT_SKIPPED", skipped_log);
+        command.env("RUST_TEST_THREADS", threads.to_string());
+        if let Some(intact) = clients::built() {
+            command.env(clients::BUILT, intact);
+        }
+        if all {
+            command.env(ALL, "1");
+        }
+        let mut running = command.stdout(Stdio::piped()).spawn()?;
+        let mut counts = None;
+        for line in running
+            .stdout
+            .take()
+            .into_iter()
+            .flat_map(|out| BufReader::new(out).lines())
+        {
+            let line = line.context("reading what it prints")?;
+            match line.strip_prefix("test result: ") {
+                Some(result) => counts = Some([count(result, "passed"), count(result, "failed")]),
+                None if line.is_empty() => {}
+                None => println!("{}: {line}", self.name),
+            }
+        }
+        let status = running.wait()?;
+        match counts {
+            Some([_, 0]) | None if !status.success() => bail!("ended with {status}"),
+            counts => counts.context("no result"),
+        }
+    }
+}
+
+/// The number before a word in the summary of a test program.
 fn count(summary: &str, word: &str) -> u64 {
     let words: Vec<&str> = summary
         .split([' ', ';', '.'])
@@ -97,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cargos_summary_is_read() {
+    fn a_summary_is_read() {
         let line =
             "ok. 26 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.04s";
         assert_eq!((count(line, "passed"), count(line, "failed")), (26, 3));

@@ -30,7 +30,7 @@ use environment::{Environment, Launch};
 use intact_fix::{Catalogue, Client, Measurement, Variant};
 use measure::{Bench, Part, Watching};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Measures the clients of the catalogue.
@@ -82,21 +82,24 @@ impl Args {
         Duration::from_secs(if self.full { 130 } else { 7 })
     }
 
-    /// The check of the catalogue in CI.
-    pub(crate) fn quick_check() -> Args {
+    /// The check of the catalogue: of all clients, or as CI does it for each change.
+    pub(crate) fn check(all: bool) -> Args {
         Args {
             check: true,
-            quick: true,
+            quick: !all,
             jobs: 4,
             ..Args::default()
         }
     }
 
-    /// The checks in CI: what each compares, and its arguments.
-    pub(crate) fn checks() -> [(&'static str, Args); 3] {
+    /// The checks: what each compares, and its arguments.
+    pub(crate) fn checks(all: bool) -> [(&'static str, Args); 3] {
         let other = |names: &[&str]| Args {
-            names: names.iter().map(|&name| name.to_owned()).collect(),
-            quick: true,
+            names: match all {
+                true => Vec::new(),
+                false => names.iter().map(|&name| name.to_owned()).collect(),
+            },
+            quick: !all,
             jobs: 2,
             ..Args::default()
         };
@@ -104,7 +107,7 @@ impl Args {
         [
             (
                 "the catalogue of clients, compared with the clients:",
-                Args::quick_check(),
+                Args::check(all),
             ),
             (
                 "what `intact watch` counts, compared with servers and real clients:",
@@ -427,8 +430,27 @@ fn choose<'a>(catalogue: &'a Catalogue, args: &Args) -> anyhow::Result<Vec<Job<'
     Ok(jobs)
 }
 
-/// Builds `intact`, and `xtask` next to it, and returns its path.
+/// Where the program is named that the tests were built with.
+pub(crate) const BUILT: &str = "INTACT_BUILT";
+
+static BUILT_PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Keeps the path of `intact`, which was just built.
+pub(crate) fn set_built(program: PathBuf) {
+    let _ = BUILT_PROGRAM.set(program);
+}
+
+/// The path of `intact`, if it was just built.
+pub(crate) fn built() -> Option<PathBuf> {
+    let named = std::env::var_os(BUILT).map(PathBuf::from);
+    BUILT_PROGRAM.get().cloned().or(named)
+}
+
+/// Builds `intact`, and `xtask` next to it, unless that was just done. Returns its path.
 pub(crate) fn build() -> anyhow::Result<PathBuf> {
+    if let Some(program) = built() {
+        return Ok(program);
+    }
     tool::output(tool::cargo().args(["build", "--quiet", "-p", "intact", "-p", "xtask"]))?;
     let own = std::env::current_exe()?;
     own.ancestors()

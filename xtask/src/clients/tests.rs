@@ -25,8 +25,7 @@ fn the_catalogue_holds_for_a_client_that_needs_no_packages() {
     }
     let args = Args {
         names: vec!["http-client/default".to_owned()],
-        quick: false,
-        ..Args::quick_check()
+        ..Args::check(false)
     };
     let done = run(&args).unwrap();
     assert_eq!((done.fine, done.failed), (1, 0));
