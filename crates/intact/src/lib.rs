@@ -139,7 +139,8 @@ pub fn main() -> ExitCode {
 
 /// Prints the help that was asked for, or why the command line makes no sense.
 fn refuse(error: clap::Error) -> ExitCode {
-    console::print_clap(&with_remedy(without_hidden_names(without_secrets(error))))
+    let error = with_tip_for_foreign_options(without_secrets(error));
+    console::print_clap(&with_remedy(without_hidden_names(error)))
 }
 
 /// The same error, without a value that may be a secret: that of such an option, or a word that
@@ -179,6 +180,35 @@ fn without_hidden_names(mut error: clap::Error) -> clap::Error {
         }
         commands.extend(command.get_subcommands().cloned());
     }
+    error
+}
+
+/// The same error, with what does it here where an option of other tools was given.
+fn with_tip_for_foreign_options(mut error: clap::Error) -> clap::Error {
+    let option = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) if error.kind() == ErrorKind::UnknownArgument => option,
+        _ => return error,
+    };
+    let mut words = std::env::args().skip(1);
+    let first = words.next().unwrap_or_default();
+    let is_command = Command::has_subcommand(&first);
+    let url = words.find(|word| cmd::url::is_url(word.as_ref()));
+    let command = if is_command { first.as_str() } else { "" };
+    let tip = match (cmd::foreign_options::tip(command, option), url) {
+        (Some(tip), _) => tip.to_owned(),
+        (None, Some(_)) if first.starts_with('-') => {
+            "the URL comes first: intact URL [OPTIONS]".to_owned()
+        }
+        _ => return error,
+    };
+    error.remove(ContextKind::SuggestedArg);
+    error.remove(ContextKind::SuggestedValue);
+    // it names the option that was suggested
+    error.remove(ContextKind::Usage);
+    error.insert(
+        ContextKind::Suggested,
+        ContextValue::StyledStrs(vec![tip.into()]),
+    );
     error
 }
 

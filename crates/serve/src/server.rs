@@ -45,9 +45,11 @@ const UNSENT: u32 = 128 * 1024;
 pub enum ServeError {
     /// The address cannot be listened on.
     #[error(
-        "cannot listen on {address} (another server there? --listen takes another address, port 0 a free one)"
+        "cannot listen on {address} (another server there? {option} takes another address, port 0 a free one)"
     )]
     Listen {
+        /// The option of `intact serve` that sets the address.
+        option: &'static str,
         /// The address.
         address: SocketAddr,
         /// What the kernel said.
@@ -132,12 +134,13 @@ impl Server {
     /// Binds the ports; connections wait from here on.
     pub fn bind(config: Config) -> Result<Server, ServeError> {
         check_sockets(&config)?;
-        let plain = config.plain.map(listen).transpose()?;
+        let plain = config.plain.map(|address| listen(LISTEN, address));
+        let plain = plain.transpose()?;
         let (tls, secure) = match &config.tls {
             None => (None, None),
             Some((address, settings)) => {
                 let secure = tls::server_config(settings)?;
-                (Some(listen(*address)?), Some(secure))
+                (Some(listen(TLS_LISTEN, *address)?), Some(secure))
             }
         };
         #[cfg(not(feature = "http3"))]
@@ -425,7 +428,13 @@ fn check_sockets(config: &Config) -> Result<(), ServeError> {
     Ok(())
 }
 
-pub(crate) fn listen(address: SocketAddr) -> Result<std::net::TcpListener, ServeError> {
+const LISTEN: &str = "--listen";
+pub(crate) const TLS_LISTEN: &str = "--tls-listen";
+
+pub(crate) fn listen(
+    option: &'static str,
+    address: SocketAddr,
+) -> Result<std::net::TcpListener, ServeError> {
     let open = || -> io::Result<std::net::TcpListener> {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
         // a restart must not wait for the TIME_WAIT of what the last run closed
@@ -438,5 +447,9 @@ pub(crate) fn listen(address: SocketAddr) -> Result<std::net::TcpListener, Serve
         socket.listen(BACKLOG)?;
         Ok(socket.into())
     };
-    open().map_err(|source| ServeError::Listen { address, source })
+    open().map_err(|source| ServeError::Listen {
+        option,
+        address,
+        source,
+    })
 }

@@ -163,6 +163,15 @@ fn compare_with(facts: &mut BenchFacts, (run, then): &(intact_ledger::Run, Bench
 fn bench(args: &Args, ready: Option<&Ready>) -> Result<Bench, Failed> {
     let url = args.url.clone().or(ready.map(Ready::url));
     let url = url.ok_or_else(|| Failed::usage(anyhow!("name a URL")))?;
+    let request = &args.request;
+    if let (Some(data), None) = (&request.data, &request.method)
+        && data.ends_with(char::is_alphabetic)
+        && time(data).is_ok()
+    {
+        return Err(Failed::usage(anyhow!(
+            "-d {data} sends the body {data:?}, as in curl: `-z {data}` measures for that time; to send it, add `-X POST`"
+        )));
+    }
     let config = bench_config(args, url, ready)?;
     let opening_per_s = config.opening_per_s;
     let bench = Bench::new(config).map_err(usage_or_own)?;

@@ -216,6 +216,12 @@ fn of_ledgers(folders: &[PathBuf], words: &[String]) -> Result<(Run, CompareFact
     };
     let mut readers = Vec::new();
     for folder in folders {
+        if !folder.is_dir() {
+            let remedy = "to run programs, write `intact compare -- CMD_A -- CMD_B`";
+            let name = folder.display();
+            let error = anyhow!("{name} is no folder with a ledger; {remedy}");
+            return Err(Failed::unreadable(error));
+        }
         let reader = Reader::open(folder).map_err(Failed::unreadable)?;
         let producer = &reader.run().producer;
         let remedy = match document_of(reader.run()) {

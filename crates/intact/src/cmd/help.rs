@@ -11,6 +11,7 @@ use anyhow::anyhow;
 use intact_document::requirement::{Better, DocumentKind, FIGURES, SELECTORS};
 use intact_findings::rules_of;
 use intact_report::catalogue;
+use intact_report::page::{Block, Section, Text};
 use intact_report::terminal::{self, Length};
 use intact_traffic::rules;
 use serde::Serialize;
@@ -27,6 +28,8 @@ pub(crate) const SCHEMA: &str = "intact.help/1";
   # the pages of the guide
   intact help guide
   intact help econnreset
+  # what an error is about
+  intact help socket hang up
   intact help --json | jq -r '.rules[].id'
   intact help --json | jq '.commands[] | select(.name == \"watch\")'")]
 pub(crate) struct Args {
@@ -57,10 +60,61 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
         console::print_written(&terminal::write_sections(&page, paper));
         return Ok(ExitCode::from(exit::FINE));
     }
+    if !is_command(&args.command) {
+        return about(&args.command.join(" "));
+    }
     let mut words = vec![OsString::from("intact")];
     words.extend(args.command.into_iter().map(OsString::from));
     words.push("--help".into());
     crate::run_words(words)
+}
+
+/// Whether these words name a command, as `fleet plan` does.
+fn is_command(words: &[String]) -> bool {
+    let mut command = crate::command();
+    words.iter().all(|word| {
+        let below = command.find_subcommand(word).cloned();
+        below.map(|below| command = below).is_some()
+    })
+}
+
+/// Prints what the guide and the rules say about words that somebody saw, such as `socket hang
+/// up`: the page, if there is one, else which pages and rules have them.
+fn about(words: &str) -> Result<ExitCode, Failed> {
+    let pages = guide::about(words);
+    let wanted = words.to_lowercase();
+    let rules = rules::all();
+    let rules = rules.iter().map(|rule| rule.doc());
+    let rule = rules.clone().find(|doc| doc.id == wanted);
+    let sections = match (rule, &pages[..]) {
+        (Some(doc), _) => {
+            let section = Section::new("rule", doc.id);
+            vec![
+                [doc.what, doc.fix, doc.risk]
+                    .iter()
+                    .filter(|words| !words.is_empty())
+                    .fold(section, |section, words| {
+                        section.summary(Block::from(Text::prose(words)))
+                    }),
+            ]
+        }
+        (None, [topic]) => guide::page(topic).unwrap_or_default(),
+        (None, []) => {
+            return Err(Failed::usage(anyhow!(
+                "no command and no page of the guide has {words:?}: `intact help guide` lists the pages, `intact fix` the clients"
+            )));
+        }
+        (None, topics) => {
+            let section = Section::new("guide", format!("{} pages have {words:?}", topics.len()));
+            let items = topics.iter().map(|topic| {
+                Text::prose(&format!("`intact help {topic}`: {}", guide::title(topic)))
+            });
+            vec![section.summary(Block::List(items.collect()))]
+        }
+    };
+    let paper = console::paper(Length::Full);
+    console::print_written(&terminal::write_sections(&sections, paper));
+    Ok(ExitCode::from(exit::FINE))
 }
 
 /// The command line as data.

@@ -26,6 +26,7 @@ mod connect_options;
 mod event_thread;
 mod expect;
 mod fault_options;
+pub(crate) mod foreign_options;
 mod gates;
 pub(crate) mod internal;
 mod json;

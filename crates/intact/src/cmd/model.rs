@@ -114,8 +114,10 @@ fn from_file(path: &Path) -> Result<Chain, Failed> {
     let unreadable =
         |error: std::io::Error| Failed::unreadable(anyhow::Error::from(error).context(name()));
     let text = input_file::read_text(path, LONGEST).map_err(unreadable)?;
-    intact_model::parse(&text)
-        .map_err(|error| Failed::usage(anyhow::Error::from(error).context(name())))
+    intact_model::parse(&text).map_err(|error| {
+        let remedy = "a chain is TOML, see `intact help model`; `intact check --chain nginx=FILE` reads the configuration of a proxy";
+        Failed::usage(anyhow!("{}: {error}; {remedy}", name()))
+    })
 }
 
 fn from_ledger(folder: &Path) -> Result<Fit, Failed> {

@@ -1,7 +1,7 @@
 //! The UDP port, with the number of the TLS port.
 
 use crate::config::Config;
-use crate::server::{ServeError, listen};
+use crate::server::{ServeError, TLS_LISTEN, listen};
 use crate::tls;
 use intact_client::quic::QuicServerTls;
 use intact_wire::h3::ErrorCode;
@@ -55,9 +55,15 @@ impl QuicListener {
                         && wanted.port() == 0
                         && attempt < ATTEMPTS =>
                 {
-                    tcp = listen(*wanted)?;
+                    tcp = listen(TLS_LISTEN, *wanted)?;
                 }
-                Err(source) => return Err(ServeError::Listen { address, source }),
+                Err(source) => {
+                    return Err(ServeError::Listen {
+                        option: TLS_LISTEN,
+                        address,
+                        source,
+                    });
+                }
             }
         }
         unreachable!("the last attempt returns")

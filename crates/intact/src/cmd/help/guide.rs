@@ -39,6 +39,47 @@ pub(super) fn page(topic: &str) -> Option<Vec<Section>> {
     Some(sections(&without_targets(text)))
 }
 
+/// The heading of a topic's page.
+pub(super) fn title(topic: &str) -> String {
+    let text = PAGES.iter().find(|(name, _)| *name == topic);
+    let first = text.and_then(|(_, text)| text.lines().next());
+    let first = first.unwrap_or_default().trim_start_matches('#');
+    without_stars(first.trim())
+}
+
+/// The topics of the pages that have these words: in the name, the heading or the list of pages,
+/// else anywhere.
+pub(super) fn about(words: &str) -> Vec<&'static str> {
+    let wanted = words.trim().to_lowercase();
+    let has = |text: &str| has_words(&text.to_lowercase(), &wanted);
+    let topics = |is: &dyn Fn(&str, &str) -> bool| -> Vec<&'static str> {
+        let pages = PAGES.iter().filter(|(name, text)| is(name, text));
+        pages.map(|(name, _)| *name).collect()
+    };
+    let in_list = |name: &str| {
+        let link = format!("]({name}.md)");
+        let row = INDEX.lines().find(|line| line.contains(&link));
+        row.and_then(|row| row.split('|').nth(1)).is_some_and(has)
+    };
+    let named =
+        topics(&|name, _| has(&name.replace('-', " ")) || has(&title(name)) || in_list(name));
+    if named.is_empty() {
+        return topics(&|_, text| has(text));
+    }
+    named
+}
+
+/// Whether a text has the words, not inside of others; `502` is also in `502s`.
+fn has_words(text: &str, wanted: &str) -> bool {
+    let is_inside = |one: Option<char>| one.is_some_and(char::is_alphanumeric);
+    !wanted.is_empty()
+        && text.match_indices(wanted).any(|(at, _)| {
+            let after = text[at + wanted.len()..].strip_prefix('s');
+            let after = after.unwrap_or(&text[at + wanted.len()..]);
+            !is_inside(text[..at].chars().next_back()) && !is_inside(after.chars().next())
+        })
+}
+
 /// A page of Markdown as the guide uses it: a section for each heading, with paragraphs, lists,
 /// tables and blocks of code.
 fn sections(text: &str) -> Vec<Section> {
@@ -229,6 +270,24 @@ mod tests {
             without_stars("**On** *each* hop `*.js` and `a * b`"),
             "On each hop `*.js` and `a * b`"
         );
+    }
+
+    #[test]
+    fn words_of_an_error_lead_to_a_page() {
+        for (words, topics) in [
+            ("502", &["502-after-idle"][..]),
+            ("ECONNRESET", &["econnreset"]),
+            ("socket hang up", &["econnreset"]),
+            ("RemoteDisconnected", &["econnreset"]),
+            ("EADDRNOTAVAIL", &["cannot-assign-requested-address"]),
+            ("eai_again", &["enotfound-under-load"]),
+            ("lambda", &["slow-lambda"]),
+            ("nonsense", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(about(words), topics, "{words}");
+        }
+        assert!(about("keepAliveTimeout").len() > 1);
     }
 
     #[test]
