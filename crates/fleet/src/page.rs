@@ -1,5 +1,5 @@
-//! The estimate of a plan and the state of a campaign, as text and as JSON. Must not print: the caller
-//! does.
+//! The estimate of a plan and the state of a campaign, as text and as JSON. Must not print: the
+//! caller does.
 
 use crate::plan::{Estimate, Kind, Plan};
 use crate::store::{Store, StoreError};

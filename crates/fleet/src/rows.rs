@@ -1,5 +1,5 @@
-//! The requests of one message, during the measurement: a CSV and a Parquet file. Both are temporary
-//! files until the message ends.
+//! The requests of one message, during the measurement: a CSV and a Parquet file. Both are
+//! temporary files until the message ends.
 
 mod columns;
 

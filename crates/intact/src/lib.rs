@@ -109,6 +109,14 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
+/// What `intact help --json` prints.
+///
+/// # Errors
+/// Never: the document is plain data.
+pub fn help_json() -> serde_json::Result<String> {
+    cmd::help::as_json()
+}
+
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
     system::survive_full_files();

@@ -172,14 +172,14 @@ fn assert_each_counts_once(rig: &Rig, report: &Value) {
 #[test]
 fn every_message_counts_exactly_once_though_workers_are_killed() {
     let server = Server::start(&[]);
-    let rig = Rig::new(&server.plain(), 30, "20ms");
+    let rig = Rig::new(&server.plain(), 30, "150ms");
     let mut child = rig.start();
     let killed = kill_workers(&rig, &mut child, 15);
     let (report, out) = end(child);
     assert_eq!(out.status.code(), Some(0), "{out:?}");
     assert!(killed >= 5, "{killed} killed: {out:?}");
     assert!(
-        words(&out.stderr).contains("SIGKILL); comes back"),
+        words(&out.stderr).contains("SIGKILL)); comes back"),
         "{out:?}"
     );
     assert_each_counts_once(&rig, &report);
@@ -281,16 +281,18 @@ fn a_message_that_no_retry_can_measure_exits_2_and_a_store_that_fails_does_not()
     let rig = Rig::new(&server.plain(), 1, "20ms");
     let path = rig.path("plan.toml");
     let text = std::fs::read_to_string(&path).unwrap();
-    // HTTP/3 needs TLS, which only the bench finds out
+    // which only the worker finds out: 900 requests are the first ones of 900 connections
+    let many = text.replace("keepalive =", "c = [900]\nkeepalive =");
     std::fs::write(
         &path,
-        text.replace("keepalive =", "http = [3]\nkeepalive ="),
+        many.replace("requests = 1000000", "requests = 36000"),
     )
     .unwrap();
-    let (code, said) = work(&rig, ("JOB_COMPLETION_INDEX", "0"));
-    assert_eq!(code, Some(2), "{said}");
-    let (code, said) = work(&rig, ("JOB_COMPLETION_INDEX", "0"));
-    assert_eq!(code, Some(2), "{said}");
+    for _ in 0..2 {
+        let (code, said) = work(&rig, ("JOB_COMPLETION_INDEX", "0"));
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("raise limits.requests"), "{said}");
+    }
     std::fs::write(&path, text).unwrap();
     // a file where a folder has to be: not even root can write there
     std::fs::write(rig.path("store/results"), "in the way").unwrap();

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 /// The worker as a Lambda function.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  # as a function's bootstrap\n  INTACT_STORE=s3://bucket/rig intact fleet lambda"
+    after_help = "Examples:\n  # as a function's bootstrap\n  intact fleet lambda --store s3://bucket/rig"
 )]
 pub(crate) struct Args {
     /// The store: a URL such as s3://BUCKET/PREFIX
