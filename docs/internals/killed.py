@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """A campaign whose workers are killed at random (kill -9), and what the report makes of it.
 
-    cargo build -p intact --features aws
+    python3 docs/internals/killed.py target/debug/intact              # `fleet run`, a folder
+    python3 docs/internals/killed.py target/debug/intact --jobs       # `fleet work` per index, as a scheduler starts and repeats it
     python3 -m venv /tmp/moto && /tmp/moto/bin/pip install 'moto[server]'
-    /tmp/moto/bin/python docs/internals/killed.py target/debug/intact              # SQS and S3: moto_server, started here
-    /tmp/moto/bin/python docs/internals/killed.py target/debug/intact --sqs http://127.0.0.1:9324 --s3 http://127.0.0.1:9000
-    python3 docs/internals/killed.py target/debug/intact --embedded                # SQLite and a folder
+    /tmp/moto/bin/python docs/internals/killed.py target/debug/intact --jobs --s3        # results in S3: moto_server, started here
 
 Sends load to an `intact serve` of its own on loopback. Checks that every message has ended exactly once: planned = finished,
-none missing or dead, and the report counts what the first result of each message counts and no more. Prints one line, and
-ends with 1 where that does not hold. SQS returns what a killed worker had after slice + 60 s: it takes some minutes.
+none missing or dead, and the report counts what the first result of each message counts and no more. With --jobs, 5 % of the
+indices run once more after they had a result, which must change nothing. Prints one line, and ends with 1 where that does not
+hold.
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import random
@@ -39,6 +40,7 @@ i-own-this = "127.0.0.1"
 [axes]
 keepalive = ["on", "off"]
 """
+TRIES = 20
 
 
 def free_port():
@@ -63,20 +65,18 @@ def start(children, words, port):
     wait_for(port)
 
 
-def make_queues(sqs):
-    """A queue with a redrive policy, its dead letters, as deploy/template.yaml has them."""
-    dead = sqs.create_queue(QueueName="killed-dead")["QueueUrl"]
-    arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    redrive = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": "20"})
-    sqs.create_queue(QueueName="killed", Attributes={"RedrivePolicy": redrive, "VisibilityTimeout": "60"})
-
-
-def kill_workers(campaign):
-    """Kills one of its workers after the other; how many it were."""
+def run_campaign(intact, plan, store, environment):
+    """`fleet run`, one of whose workers is killed every now and then; how many were."""
+    campaign = subprocess.Popen(
+        [intact, "fleet", "run", plan, "--store", store, "--json"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    )
     children = f"/proc/{campaign.pid}/task/{campaign.pid}/children"
     killed = 0
     while campaign.poll() is None:
-        time.sleep(random.uniform(0.3, 2.0))
+        time.sleep(random.uniform(0.05, 0.5))
         try:
             with open(children) as file:
                 workers = [int(word) for word in file.read().split()]
@@ -85,6 +85,38 @@ def kill_workers(campaign):
                 killed += 1
         except (FileNotFoundError, ProcessLookupError):
             pass
+    if campaign.returncode != 0:
+        sys.exit(f"fleet run ended with {campaign.returncode}")
+    return killed
+
+
+def run_jobs(intact, plan, store, environment, messages):
+    """A process per index, four at once; a tenth is killed at a random time and repeated. How many were killed."""
+    killed = 0
+    lock = threading.Lock()
+
+    def job(index):
+        nonlocal killed
+        for _ in range(TRIES):
+            process = subprocess.Popen(
+                [intact, "fleet", "work", plan, "--store", store],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=environment | {"JOB_COMPLETION_INDEX": str(index)},
+            )
+            if random.random() < 0.1:
+                time.sleep(random.uniform(0, 0.15))
+                process.kill()
+            if process.wait() == 0:
+                return
+            with lock:
+                killed += 1
+        sys.exit(f"index {index}: no success in {TRIES} tries")
+
+    indices = list(range(messages))
+    with concurrent.futures.ThreadPoolExecutor(4) as jobs:
+        list(jobs.map(job, indices))
+        list(jobs.map(job, random.sample(indices, messages // 20)))
     return killed
 
 
@@ -110,11 +142,10 @@ def measured(result):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("intact", help="the binary; with --features aws unless --embedded")
+    options.add_argument("intact", help="the binary")
     options.add_argument("--messages", type=int, default=1000)
-    options.add_argument("--sqs", help="the endpoint of a local SQS [default: moto_server]")
-    options.add_argument("--s3", help="the endpoint of a local S3 [default: moto_server]")
-    options.add_argument("--embedded", action="store_true", help="SQLite and a folder instead")
+    options.add_argument("--jobs", action="store_true", help="a job per index instead of `fleet run`")
+    options.add_argument("--s3", action="store_true", help="S3 of moto instead of a folder")
     options.add_argument("--seed", type=int, default=1)
     given = options.parse_args()
     random.seed(given.seed)
@@ -134,49 +165,33 @@ def run(given, folder, children):
     plan = os.path.join(folder, "plan.toml")
     with open(plan, "w") as file:
         file.write(PLAN.format(repetitions=given.messages // 2, port=port))
-    words = [given.intact, "fleet", "run", plan, "--json", "--dir", os.path.join(folder, "dir")]
     environment = dict(os.environ)
-    if not given.embedded:
+    store = os.path.join(folder, "store")
+    if given.s3:
         import boto3
 
-        moto = f"http://127.0.0.1:{free_port()}"
-        if not (given.sqs and given.s3):
-            at = moto.rsplit(":", 1)[1]
-            server = os.path.join(os.path.dirname(sys.executable), "moto_server")
-            start(children, [server, "-p", at], int(at))
-        sqs_at, s3_at = given.sqs or moto, given.s3 or moto
-        keys = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "testtest", "AWS_REGION": "us-east-1"}
-        for key, value in keys.items():
-            environment.setdefault(key, value)
-        environment |= {"AWS_ENDPOINT_URL_SQS": sqs_at, "AWS_ENDPOINT": s3_at, "AWS_ALLOW_HTTP": "true"}
-        session = boto3.Session(environment["AWS_ACCESS_KEY_ID"], environment["AWS_SECRET_ACCESS_KEY"], region_name="us-east-1")
-        make_queues(session.client("sqs", endpoint_url=sqs_at))
-        s3 = session.client("s3", endpoint_url=s3_at)
+        at = free_port()
+        server = os.path.join(os.path.dirname(sys.executable), "moto_server")
+        start(children, [server, "-p", str(at)], at)
+        environment |= {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "testtest", "AWS_REGION": "us-east-1"}
+        environment |= {"AWS_ENDPOINT": f"http://127.0.0.1:{at}", "AWS_ALLOW_HTTP": "true"}
+        s3 = boto3.client("s3", "us-east-1", endpoint_url=environment["AWS_ENDPOINT"], aws_access_key_id="test", aws_secret_access_key="testtest")
         s3.create_bucket(Bucket="killed")
-        words += ["--queue", "sqs://killed", "--store", "s3://killed/rig"]
+        store = "s3://killed/rig"
     began = time.monotonic()
-    errors = os.path.join(folder, "errors")
-    with open(errors, "w") as file:
-        campaign = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=file, env=environment)
-        # a document that outgrows the pipe has to be read while the workers are killed
-        told = []
-        reader = threading.Thread(target=lambda: told.append(campaign.stdout.read()))
-        reader.start()
-        killed = kill_workers(campaign)
-        reader.join()
-    seconds = time.monotonic() - began
-    if campaign.returncode != 0:
-        with open(errors) as file:
-            sys.stderr.write(file.read()[-2000:])
-        return 1
-    report = json.loads(told[0])
-    if given.embedded:
-        found = [os.path.join(at, name) for at, _, names in os.walk(os.path.join(folder, "dir/store/results")) for name in names]
-        first, results = first_results(found, lambda key: open(key).read())
+    if given.jobs:
+        killed = run_jobs(given.intact, plan, store, environment, given.messages)
     else:
+        killed = run_campaign(given.intact, plan, store, environment)
+    seconds = time.monotonic() - began
+    report = json.loads(subprocess.check_output([given.intact, "fleet", "report", store, "--json"], env=environment, stderr=subprocess.DEVNULL))
+    if given.s3:
         pages = s3.get_paginator("list_objects_v2").paginate(Bucket="killed", Prefix="rig/results/")
         found = [one["Key"] for page in pages for one in page.get("Contents", [])]
         first, results = first_results(found, lambda key: s3.get_object(Bucket="killed", Key=key)["Body"].read())
+    else:
+        found = [os.path.join(at, name) for at, _, names in os.walk(os.path.join(store, "results")) for name in names]
+        first, results = first_results(found, lambda key: open(key).read())
     messages = report["messages"]
     counted = report["groups"][0]["bench"]["requests"]["total"]
     in_store = sum(measured(result) for result in first)

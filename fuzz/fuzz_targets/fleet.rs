@@ -3,8 +3,8 @@
 #![no_main]
 
 use intact_fleet::{
-    Measure, MeasureError, Measured, Message, MessageHandler, MessageOutcome, Plan, ReadSecret,
-    Reference, RowFiles, Store, parse, plan_json, plan_page,
+    Measure, MeasureError, Measured, Message, MessageHandler, Plan, ReadSecret, Reference, RowFiles,
+    Store, parse, plan_json, plan_page,
 };
 use intact_ledger::{Producer, Run, Tally, Vantage};
 use libfuzzer_sys::fuzz_target;
@@ -88,8 +88,7 @@ fn message(body: &str) {
             measure: &mut Fake,
             secrets: &Secrets,
         };
-        let outcome = handler.handle(body, 1).expect("no message ends a worker");
-        assert_ne!(outcome, MessageOutcome::Idle);
+        handler.handle(body, 1).expect("no message ends a worker");
         RUNS.set(RUNS.get() + 1);
         if RUNS.get() % 1_000 == 0 {
             for name in ["dead", "results", "csv", "exchanges"] {

@@ -1,8 +1,7 @@
-//! The estimate of a plan and the state of a queue, as text and as JSON. Must not print: the caller
-//! does.
+//! The estimate of a plan and the state of a campaign, as text and as JSON. Must not print: the
+//! caller does.
 
 use crate::plan::{Estimate, Kind, Plan};
-use crate::queue::Counts;
 use crate::store::{Store, StoreError};
 use intact_units::number;
 use intact_units::plural::counted;
@@ -28,16 +27,28 @@ pub struct PlanDocument<'a> {
     labels: &'a [String],
 }
 
-/// The state of a queue.
+/// The state of a campaign.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusDocument {
     /// `intact.fleet-status/1`.
     schema: &'static str,
-    /// Number of messages by state.
-    queue: Counts,
-    /// State of the campaign according to its store; `None` if no store was given.
-    store: Option<StoreProgress>,
+    /// Number of messages by state in a queue; `None` if no queue was given.
+    queue: Option<Counts>,
+    /// State of the campaign according to its store.
+    store: StoreProgress,
+}
+
+/// Number of messages of a queue by state. A queue deletes finished messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Counts {
+    /// Available for a worker.
+    pub waiting: u64,
+    /// Held by a worker.
+    pub claimed: u64,
+    /// In the dead-letter queue; `None` if there is none.
+    pub dead: Option<u64>,
 }
 
 /// State of a campaign, counted by the keys in its store.
@@ -59,7 +70,7 @@ pub struct StoreProgress {
 impl StoreProgress {
     /// Counts the keys of a plan's results and dead letters. Reads no object.
     pub fn list(store: &Store, plan: &Plan) -> Result<StoreProgress, StoreError> {
-        let finished = store.finished(&plan.id)?;
+        let finished = store.finished(&plan.id)?.len() as u64;
         let dead = store.keys(&format!("dead/plan={}", plan.id))?.len() as u64;
         let planned = plan.len();
         Ok(StoreProgress {
@@ -83,7 +94,11 @@ pub fn plan_page(plan: &Plan) -> String {
         let targets = plan.targets.iter();
         targets.filter(|target| target.measure == kind).count()
     };
-    line(counted(estimate.messages, "message"));
+    line(format!(
+        "{}: indices 0 to {}",
+        counted(estimate.messages, "message"),
+        estimate.messages.saturating_sub(1)
+    ));
     if of(Kind::Bench) > 0 {
         line(format!(
             "benches: {} targets x {} labels x {} variants x {} repetitions x {} slices of {}",
@@ -160,40 +175,31 @@ pub fn plan_json(plan: &Plan) -> serde_json::Result<String> {
     })
 }
 
-/// The state of a queue as text, with the campaign's state if a store is given.
-pub fn queue_page(counts: &Counts, store: Option<&StoreProgress>) -> String {
+/// The state of a campaign as text, with that of its queue if one was given.
+pub fn status_page(store: &StoreProgress, queue: Option<&Counts>) -> String {
     let count = number::count;
     let mut rows = vec![
-        ("waiting", count(counts.waiting)),
-        ("with a worker", count(counts.claimed)),
+        ("planned", count(store.planned)),
+        ("finished", count(store.finished)),
+        ("dead letters", count(store.dead)),
+        ("missing", count(store.missing)),
     ];
-    match store {
-        Some(seen) => rows.extend([
-            ("planned", count(seen.planned)),
-            ("finished", count(seen.finished)),
-            ("dead letters", count(seen.dead)),
-            ("missing", count(seen.missing)),
-        ]),
-        None => {
-            // SQS deletes finished messages
-            let unknown = || "not known to this queue; --store STORE counts the results".to_owned();
-            rows.push(("finished", counts.done.map_or_else(unknown, count)));
-            let unknown = || "not known to this queue".to_owned();
-            rows.push(("dead letters", counts.dead.map_or_else(unknown, count)));
-        }
+    if let Some(counts) = queue {
+        rows.push(("waiting", count(counts.waiting)));
+        rows.push(("with a worker", count(counts.claimed)));
     }
-    let mut page = store.map_or_else(String::new, |seen| format!("plan {}\n", seen.plan));
+    let mut page = format!("plan {}\n", store.plan);
     for (name, value) in rows {
         let _ = writeln!(page, "{name:<13}  {value}");
     }
     page
 }
 
-/// The state of a queue as JSON.
-pub fn queue_json(counts: &Counts, store: Option<StoreProgress>) -> serde_json::Result<String> {
+/// The state of a campaign as JSON.
+pub fn status_json(store: StoreProgress, queue: Option<Counts>) -> serde_json::Result<String> {
     pretty(&StatusDocument {
         schema: "intact.fleet-status/1",
-        queue: *counts,
+        queue,
         store,
     })
 }

@@ -178,13 +178,34 @@ impl Plan {
 
     /// The messages, interleaved: the variants of one repetition are close to each other in time.
     pub fn messages(&self) -> impl Iterator<Item = Message> + '_ {
+        self.cells().map(|cell| self.message_of(&cell))
+    }
+
+    /// The message with this index, from 0; `None` after the last one.
+    pub fn message(&self, index: u64) -> Option<Message> {
+        let cell = self.cells().nth(usize::try_from(index).ok()?)?;
+        Some(self.message_of(&cell))
+    }
+
+    /// The ids of the messages, in the order of their indices.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = String> + '_ {
+        self.cells().map(|cell| cell.id())
+    }
+
+    /// What each message measures, in the order of their indices.
+    fn cells(&self) -> impl Iterator<Item = PlanCell<'_>> {
         (0..self.repetitions).flat_map(move |repetition| {
             (0..self.slices).flat_map(move |slice| {
                 self.targets.iter().flat_map(move |target| {
                     self.labels.iter().flat_map(move |label| {
-                        self.variants_of(target, repetition, slice).into_iter().map(
-                            move |variant| self.message(target, label, variant, repetition, slice),
-                        )
+                        let variants = self.variants_of(target, repetition, slice);
+                        variants.into_iter().map(move |variant| PlanCell {
+                            target,
+                            label,
+                            variant,
+                            repetition,
+                            slice,
+                        })
                     })
                 })
             })
@@ -205,16 +226,9 @@ impl Plan {
         }
     }
 
-    fn message(
-        &self,
-        target: &Target,
-        label: &str,
-        variant: Option<u32>,
-        repetition: u32,
-        slice: u32,
-    ) -> Message {
-        let settings = variant.map(|variant| &self.variants[variant as usize]);
-        let id = id_of_message(&target.name, label, variant, repetition, slice);
+    fn message_of(&self, cell: &PlanCell<'_>) -> Message {
+        let target = cell.target;
+        let settings = cell.variant.map(|variant| &self.variants[variant as usize]);
         let job = Job {
             target: target.clone(),
             axes: settings.map_or_else(BTreeMap::new, |settings| settings.axes.clone()),
@@ -224,22 +238,45 @@ impl Plan {
         };
         Message {
             format: FORMAT,
-            id,
+            id: cell.id(),
             plan: self.id.clone(),
             target: target.name.clone(),
-            label: label.to_owned(),
-            variant,
+            label: cell.label.to_owned(),
+            variant: cell.variant,
             variant_name: settings.map_or(CHECK, |settings| &settings.name).to_owned(),
-            repetition,
-            slice,
+            repetition: cell.repetition,
+            slice: cell.slice,
             job,
         }
     }
 }
 
-/// The plan's id: its name and the first 8 hexadecimal digits of the SHA-256 of its content.
+/// What one message measures.
+struct PlanCell<'a> {
+    target: &'a Target,
+    label: &'a str,
+    variant: Option<u32>,
+    repetition: u32,
+    slice: u32,
+}
+
+impl PlanCell<'_> {
+    fn id(&self) -> String {
+        let target = &self.target.name;
+        id_of_message(
+            target,
+            self.label,
+            self.variant,
+            self.repetition,
+            self.slice,
+        )
+    }
+}
+
+/// The plan's id: its name and the first 8 hexadecimal digits of the SHA-256 of its content. A
+/// variable of a shell has no line ends at its end.
 fn id_of(name: &str, text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
+    let digest = Sha256::digest(text.trim_end().as_bytes());
     let hex: String = digest[..4]
         .iter()
         .map(|byte| format!("{byte:02x}"))

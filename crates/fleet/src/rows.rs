@@ -1,7 +1,6 @@
-//! The requests of one message, during the measurement: a CSV and, with the feature `parquet`, a
-//! Parquet file. Both are temporary files until the message ends.
+//! The requests of one message, during the measurement: a CSV and a Parquet file. Both are
+//! temporary files until the message ends.
 
-#[cfg(feature = "parquet")]
 mod columns;
 
 use crate::message::Message;
@@ -18,7 +17,6 @@ pub enum RowError {
     #[error("cannot keep the rows of a message in the folder for temporary files (TMPDIR): {0}")]
     File(#[from] io::Error),
     /// The Parquet writer failed.
-    #[cfg(feature = "parquet")]
     #[error("cannot write Parquet: {0}")]
     Parquet(#[from] ::parquet::errors::ParquetError),
 }
@@ -28,7 +26,6 @@ pub struct RowFiles {
     run: String,
     variant: String,
     csv: BufWriter<File>,
-    #[cfg(feature = "parquet")]
     columns: columns::Columns,
     error: Option<RowError>,
 }
@@ -42,7 +39,6 @@ impl RowFiles {
             run: message.id.clone(),
             variant: message.variant_name.clone(),
             csv,
-            #[cfg(feature = "parquet")]
             columns: columns::Columns::new(message, tempfile::tempfile()?)?,
             error: None,
         })
@@ -59,7 +55,6 @@ impl RowFiles {
 
     fn try_add(&mut self, exchange: &Exchange) -> Result<(), RowError> {
         csv::write_row(&mut self.csv, &self.run, &self.variant, exchange)?;
-        #[cfg(feature = "parquet")]
         self.columns.add(exchange)?;
         Ok(())
     }
@@ -74,7 +69,6 @@ impl RowFiles {
             .into_inner()
             .map_err(|error| RowError::File(error.into_error()))?;
         put(store, message, "csv", csv)?;
-        #[cfg(feature = "parquet")]
         put(store, message, "parquet", self.columns.finish()?)?;
         Ok(())
     }

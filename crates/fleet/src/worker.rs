@@ -1,16 +1,15 @@
-//! A worker: takes a message, measures it, writes the result, reports to the queue.
+//! A worker: measures a message and writes the result. The caller has the message from a
+//! scheduler, from a coordinator or from a queue, and reports to it.
 //!
-//! The order matters: if a worker is killed at any moment, the message returns and no result counts
-//! twice.
+//! The order matters: if a worker is killed at any moment, its message has no result and no result
+//! counts twice.
 
 use crate::message::Message;
-use crate::queue::{Claim, Queue, QueueError};
 use crate::rows::{RowError, RowFiles};
 use crate::secret::{ReadSecret, SecretError};
 use crate::store::{CheckResult, DeliveryResult, Store, StoreError};
 use intact_ledger::{DeadLetter, Run, Tally};
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
 /// Measures a message.
 pub trait Measure {
@@ -41,7 +40,7 @@ pub struct MeasureError {
 }
 
 /// What happens to a message that was not measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailureAction {
     /// It is given up: a retry is pointless.
     GivenUp,
@@ -54,9 +53,6 @@ pub enum FailureAction {
 /// Why a worker cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// The queue failed.
-    #[error(transparent)]
-    Queue(#[from] QueueError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -69,7 +65,7 @@ pub enum WorkerError {
 }
 
 /// The outcome of a message.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MessageOutcome {
     /// Measured, and the result is stored.
     Measured(String),
@@ -84,16 +80,6 @@ pub enum MessageOutcome {
         /// What happens to the message.
         then: FailureAction,
     },
-    /// No message arrived in time.
-    Idle,
-}
-
-/// A worker with its queue.
-pub struct Worker<'a> {
-    /// The queue to take messages from.
-    pub queue: &'a mut dyn Queue,
-    /// Handles each message.
-    pub desk: MessageHandler<'a>,
 }
 
 /// Handles messages from any source.
@@ -108,48 +94,11 @@ pub struct MessageHandler<'a> {
     pub secrets: &'a dyn ReadSecret,
 }
 
-impl Worker<'_> {
-    /// Takes and handles one message.
-    pub fn step(&mut self, wait: Duration) -> Result<MessageOutcome, WorkerError> {
-        let Some(claim) = self.queue.claim(&self.desk.worker, wait)? else {
-            return Ok(MessageOutcome::Idle);
-        };
-        let done = match self.desk.handle(&claim.body, claim.attempt) {
-            Ok(done) => done,
-            Err(error) => {
-                // a full store or a missing secret is not the message's fault. If the queue fails
-                // as well, the message returns when its time is over
-                let _ = self.queue.release(&claim);
-                return Err(error);
-            }
-        };
-        self.answer(&claim, &done)?;
-        Ok(done)
-    }
-
-    fn answer(&mut self, claim: &Claim, done: &MessageOutcome) -> Result<(), WorkerError> {
-        match done {
-            MessageOutcome::Measured(_) | MessageOutcome::AlreadyThere(_) => {
-                // an expired claim does no harm: the next delivery finds the result, or the report
-                // counts only one of the two
-                self.queue.done(claim)?;
-            }
-            MessageOutcome::Failed { reason, then, .. } => match then {
-                FailureAction::Untouched => self.queue.release(claim)?,
-                FailureAction::GivenUp | FailureAction::Again => {
-                    self.queue
-                        .failed(claim, reason, *then == FailureAction::GivenUp)?;
-                }
-            },
-            MessageOutcome::Idle => {}
-        }
-        Ok(())
-    }
-}
-
 impl MessageHandler<'_> {
-    /// Handles the text of one message, in its `attempt`-th delivery. The caller reports to the
-    /// queue: a [`Worker`], or the platform that delivers (Lambda with SQS).
+    /// Handles the text of one message, in its `attempt`-th delivery.
+    ///
+    /// # Errors
+    /// If the worker cannot work, which is not the message's fault.
     pub fn handle(&mut self, body: &str, attempt: u32) -> Result<MessageOutcome, WorkerError> {
         let message = match Message::parse(body) {
             Ok(message) => message,
@@ -159,6 +108,18 @@ impl MessageHandler<'_> {
                 return self.fail(&plan, id, reason, FailureAction::GivenUp);
             }
         };
+        self.measure(message, attempt)
+    }
+
+    /// Measures a message of a checked plan, in its `attempt`-th delivery, unless it has a result.
+    ///
+    /// # Errors
+    /// If the worker cannot work, which is not the message's fault.
+    pub fn measure(
+        &mut self,
+        message: Message,
+        attempt: u32,
+    ) -> Result<MessageOutcome, WorkerError> {
         if self.store.has(&message)? {
             return Ok(MessageOutcome::AlreadyThere(message.id));
         }
@@ -201,8 +162,10 @@ impl MessageHandler<'_> {
             checked,
         };
         rows.store(self.store, &message)?;
-        self.store.put_outcome(&message, &outcome)?;
-        Ok(MessageOutcome::Measured(message.id))
+        Ok(match self.store.put_outcome(&message, &outcome)? {
+            true => MessageOutcome::Measured(message.id),
+            false => MessageOutcome::AlreadyThere(message.id),
+        })
     }
 
     /// The outcome of a message without a result; the store has the reason if it is given up.

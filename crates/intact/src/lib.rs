@@ -56,13 +56,9 @@ enum Command {
     Lambda(Box<cmd::lambda::Args>),
     /// What would reuse change in a chain of services?
     Model(cmd::model::Args),
-    /// Bench or check from many machines: queue, workers, store
+    /// Bench or check from many machines: scheduler, workers, store
     #[cfg(feature = "fleet")]
     Fleet(Box<cmd::fleet::Args>),
-    /// Bench or check from many machines (not in this build)
-    #[cfg(not(feature = "fleet"))]
-    #[command(disable_help_flag = true)]
-    Fleet(cmd::missing_feature::Command),
     /// How does a command behave if its server is 30 ms away?
     Link(cmd::link::Args),
     /// A server to try it on, with limits, faults and its own count
@@ -111,6 +107,14 @@ struct OfUrl {
 /// The definition of the command line.
 pub fn command() -> clap::Command {
     Cli::command()
+}
+
+/// What `intact help --json` prints.
+///
+/// # Errors
+/// Never: the document is plain data.
+pub fn help_json() -> serde_json::Result<String> {
+    cmd::help::as_json()
 }
 
 /// Runs the command that the process was started with.
@@ -279,8 +283,6 @@ fn run(line: Cli) -> Result<ExitCode, Failed> {
         Some(Command::Link(args)) => cmd::link::run(args.into()),
         #[cfg(feature = "fleet")]
         Some(Command::Fleet(args)) => cmd::fleet::run(&args),
-        #[cfg(not(feature = "fleet"))]
-        Some(Command::Fleet(_)) => Err(cmd::missing_feature::refuse_command("fleet")),
         Some(Command::Watch(args)) => cmd::watch::run(&(*args).into()),
         Some(Command::Compare(args)) => cmd::compare::run(&(*args).into()),
         Some(Command::Lambda(args)) => cmd::lambda::run((*args).into()),

@@ -7,10 +7,6 @@ use crate::tool;
 use anyhow::{Context, bail, ensure};
 use std::path::{Path, PathBuf};
 
-/// What the shipped program has beyond the default features. `aws` is left out: its libraries
-/// double the size.
-pub(super) const FEATURES: &str = "fleet,grpc-json,http3,otlp,prometheus";
-
 /// Builds the program, or states why it cannot be built here.
 pub(super) fn program(
     platform: &Platform,
@@ -33,7 +29,7 @@ pub(super) fn program(
     let mut cargo = tool::cargo();
     cargo
         .args([subcommand, "--locked", "-p", "intact", "--profile", profile])
-        .args(["--features", FEATURES, "--target", &target])
+        .args(["--target", &target])
         .current_dir(root)
         .env("PATH", tools.path(subcommand == "zigbuild")?);
     let status = cargo.status().context("cargo")?;

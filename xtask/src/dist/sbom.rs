@@ -1,7 +1,6 @@
 //! The bill of materials: every crate that the shipped program is built from, as CycloneDX 1.5,
 //! from `cargo metadata` and Cargo.lock.
 
-use super::build::FEATURES;
 use super::{PACKAGE, ROOT, VERSION};
 use crate::metadata::{Dependency, Metadata, Node, Package};
 use anyhow::Context;
@@ -25,7 +24,7 @@ struct Locked {
 /// Writes the document and returns its file.
 pub(super) fn write(out: &Path) -> anyhow::Result<PathBuf> {
     let manifest = format!("{ROOT}/crates/intact/Cargo.toml");
-    let metadata = Metadata::read(&["--features", FEATURES, "--manifest-path", &manifest])?;
+    let metadata = Metadata::read(&["--manifest-path", &manifest])?;
     let lock = std::fs::read_to_string(Path::new(ROOT).join("Cargo.lock"))?;
     let document = document(&metadata, &toml::from_str(&lock).context("Cargo.lock")?)?;
     let file = out.join(format!("{PACKAGE}-{VERSION}.cdx.json"));

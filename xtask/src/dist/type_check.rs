@@ -2,7 +2,6 @@
 //! Apple's SDK; zig compiles the C code of libraries. Without the target or zig, the system is
 //! listed as not checked.
 
-use super::build::FEATURES;
 use super::platform::PLATFORMS;
 use super::tools::Tools;
 use crate::tool;
@@ -32,7 +31,7 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     };
     println!("checking {SYSTEM} ({})", platform.triple);
     let mut cargo = Command::new("cargo-zigbuild");
-    cargo.args(["check", "--locked", "-p", "intact", "--features", FEATURES]);
+    cargo.args(["check", "--locked", "-p", "intact"]);
     cargo.args(["--target", platform.triple]);
     cargo.current_dir(super::ROOT).env("PATH", path);
     let status = cargo.status().with_context(|| format!("{cargo:?}"))?;

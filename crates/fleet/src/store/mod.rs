@@ -1,6 +1,5 @@
-//! The store of results: a folder, or S3, GCS, Azure in a build with the feature `aws`. Every
-//! object is written completely or not at all. A result counts when its object exists, which is
-//! written last.
+//! The store of results: a folder, S3, GCS or Azure. Every object is written completely or not at
+//! all. A result counts when its object exists, which is written last, and only once.
 //!
 //! ```text
 //! plans/PLAN.json                                                  the plan
@@ -23,7 +22,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use intact_ledger::DeadLetter;
 use object_store::path::Path as Key;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{ObjectStore, ObjectStoreExt, PutMode};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -43,8 +42,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a store by its name: a folder, which is created, or a URL such as `s3://BUCKET/PREFIX`
-    /// in a build with the feature `aws`.
+    /// Opens a store by its name: a folder, which is created, or a URL such as
+    /// `s3://BUCKET/PREFIX`.
     pub fn open(name: &str) -> Result<Store, StoreError> {
         let failed = |words: String| StoreError::Failed(FailedPlace::new(name, words));
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -143,15 +142,20 @@ impl Store {
         Ok(!self.keys(&results_of(message))?.is_empty())
     }
 
-    /// Number of messages of a plan with a result.
-    pub fn finished(&self, plan: &str) -> Result<u64, StoreError> {
+    /// The ids of the messages of a plan with a result.
+    pub fn finished(&self, plan: &str) -> Result<BTreeSet<String>, StoreError> {
         let keys = self.keys(&format!("results/plan={plan}"))?;
-        let messages: BTreeSet<&str> = keys
-            .iter()
-            .filter_map(|key| key.rsplit_once('/'))
-            .map(|(message, _)| message)
-            .collect();
-        Ok(messages.len() as u64)
+        let messages = keys.iter().filter_map(|key| key.rsplit('/').nth(1));
+        Ok(messages.map(str::to_owned).collect())
+    }
+
+    /// The ids of the messages of a plan with a result or a dead letter.
+    pub(crate) fn ended(&self, plan: &str) -> Result<BTreeSet<String>, StoreError> {
+        let mut ended = self.finished(plan)?;
+        let letters = self.keys(&format!("dead/plan={plan}"))?;
+        let names = letters.iter().filter_map(|key| key.rsplit('/').next());
+        ended.extend(names.map(|name| name.trim_end_matches(".json").to_owned()));
+        Ok(ended)
     }
 
     /// Stores the requests of a message; a later delivery replaces them.
@@ -166,14 +170,24 @@ impl Store {
         self.put(&key, bytes)
     }
 
-    /// Stores the result. From then on it counts.
+    /// Stores the result. From then on it counts. False: this delivery has a result, which stays.
     pub fn put_outcome(
         &self,
         message: &Message,
         outcome: &DeliveryResult,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let key = format!("{}/{:03}.json", results_of(message), outcome.attempt);
-        self.put(&key, json(outcome))
+        let (key, bytes) = (self.key(&key), json(outcome));
+        let put = self
+            .objects
+            .put_opts(&key, bytes.into(), PutMode::Create.into());
+        self.wait(async {
+            match put.await {
+                Ok(_) => Ok(true),
+                Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+                Err(error) => Err(error),
+            }
+        })
     }
 
     /// Records that a message was given up.
@@ -262,6 +276,6 @@ fn remote(name: &str) -> Result<(Arc<dyn ObjectStore>, Key), StoreError> {
 
 #[cfg(not(feature = "aws"))]
 fn remote(name: &str) -> Result<(Arc<dyn ObjectStore>, Key), StoreError> {
-    let words = "this build only knows folders: build with `--features aws` for S3, GCS and Azure";
+    let words = "this build only knows folders: S3, GCS and Azure are its feature `aws`, a default";
     Err(StoreError::Name(FailedPlace::new(name, words)))
 }

@@ -1,15 +1,10 @@
 //! Whole campaigns: every message ends exactly once in the report.
 
 use crate::rig::{Fake, NoSecrets, plan};
-use intact_fleet::{
-    Campaign, FailureAction, MessageHandler, MessageOutcome, Plan, Queue, SqliteQueue, Store,
-    Worker,
-};
-use std::time::Duration;
+use intact_fleet::{Campaign, FailureAction, Indices, MessageHandler, MessageOutcome, Plan, Store};
 
 struct Rig {
     folder: tempfile::TempDir,
-    queue: SqliteQueue,
     store: Store,
     plan: Plan,
 }
@@ -17,39 +12,33 @@ struct Rig {
 impl Rig {
     fn start(repetitions: u32) -> Rig {
         let folder = tempfile::tempdir().unwrap();
-        let mut queue = SqliteQueue::open(&folder.path().join("q.sqlite"))
-            .unwrap()
-            .with_deliveries(2);
         let store = Store::open(folder.path().join("store").to_str().unwrap()).unwrap();
         let plan = plan(repetitions);
         store.put_plan(&plan).unwrap();
-        queue.send(&mut plan.messages()).unwrap();
         Rig {
             folder,
-            queue,
             store,
             plan,
         }
     }
 
-    /// Runs one worker until no message is left.
-    fn work(&mut self, fake: &mut Fake) -> Vec<MessageOutcome> {
-        let mut worker = Worker {
-            queue: &mut self.queue,
-            desk: MessageHandler {
-                worker: "w1".to_owned(),
-                store: &self.store,
-                measure: fake,
-                secrets: &NoSecrets,
-            },
+    fn left(&self) -> Indices {
+        Indices::left(&self.plan, &self.store).unwrap()
+    }
+
+    /// Measures what is left, each message once. Returns the outcomes.
+    fn work(&self, fake: &mut Fake) -> Vec<MessageOutcome> {
+        let mut handler = MessageHandler {
+            worker: "w1".to_owned(),
+            store: &self.store,
+            measure: fake,
+            secrets: &NoSecrets,
         };
-        let mut all = Vec::new();
-        loop {
-            match worker.step(Duration::ZERO).unwrap() {
-                MessageOutcome::Idle => return all,
-                done => all.push(done),
-            }
-        }
+        let mut left = self.left();
+        let each = std::iter::from_fn(|| left.take());
+        let message = |index| self.plan.message(index).unwrap();
+        each.map(|one| handler.measure(message(one.index), one.number).unwrap())
+            .collect()
     }
 
     fn read(&self) -> Campaign {
@@ -60,7 +49,7 @@ impl Rig {
 
 #[test]
 fn every_message_ends_in_the_report_and_rounds_are_repetitions() {
-    let mut rig = Rig::start(10);
+    let rig = Rig::start(10);
     rig.work(&mut Fake::default());
     let campaign = rig.read();
     assert_eq!(campaign.progress.planned, 20);
@@ -80,66 +69,126 @@ fn every_message_ends_in_the_report_and_rounds_are_repetitions() {
 
 #[test]
 fn a_message_that_was_delivered_twice_counts_once() {
-    let mut rig = Rig::start(2);
-    let body = serde_json::to_string(&rig.plan.messages().next().unwrap()).unwrap();
+    let rig = Rig::start(2);
+    let message = rig.plan.message(0).unwrap();
     let mut fake = Fake::default();
-    let mut desk = MessageHandler {
+    let mut handler = MessageHandler {
         worker: "w9".to_owned(),
         store: &rig.store,
         measure: &mut fake,
         secrets: &NoSecrets,
     };
+    let measured = handler.measure(message.clone(), 1).unwrap();
+    assert_eq!(measured, MessageOutcome::Measured(message.id.clone()));
     // two workers held it at the same time: neither saw the other's result
-    assert!(matches!(
-        desk.handle(&body, 1).unwrap(),
-        MessageOutcome::Measured(_)
-    ));
-    let message = rig.plan.messages().next().unwrap();
-    let keys = rig
-        .store
-        .keys(&format!("results/plan={}", rig.plan.id))
-        .unwrap();
+    let keys = rig.store.keys("results").unwrap();
     let again = rig.store.get(&keys[0]).unwrap();
-    rig.store
-        .put(&keys[0].replace("001.json", "002.json"), again)
-        .unwrap();
+    let second = keys[0].replace("001.json", "002.json");
+    rig.store.put(&second, again).unwrap();
     // a delivery after that finds the result and measures nothing
-    let mut fake = Fake::default();
-    let done = rig.work(&mut fake);
-    assert!(done.contains(&MessageOutcome::AlreadyThere(message.id)));
-    assert_eq!(fake.measured, 3);
+    let repeated = handler.measure(message.clone(), 3).unwrap();
+    assert_eq!(repeated, MessageOutcome::AlreadyThere(message.id));
+    rig.work(&mut fake);
+    assert_eq!(fake.measured, 4);
     let campaign = rig.read();
     assert_eq!(campaign.progress.finished, 4);
     assert_eq!(campaign.progress.duplicates, 1);
-    assert_eq!(rig.store.finished(&rig.plan.id).unwrap(), 4);
+    assert_eq!(rig.store.finished(&rig.plan.id).unwrap().len(), 4);
+}
+
+#[test]
+fn the_first_result_of_a_delivery_stays() {
+    let rig = Rig::start(1);
+    rig.work(&mut Fake::default());
+    let message = rig.plan.message(0).unwrap();
+    let key = &rig.store.keys("results").unwrap()[0];
+    let first = rig.store.get(key).unwrap();
+    let mut second: intact_fleet::DeliveryResult = serde_json::from_slice(&first).unwrap();
+    second.worker = "late".to_owned();
+    assert!(!rig.store.put_outcome(&message, &second).unwrap());
+    assert_eq!(rig.store.get(key).unwrap(), first);
+}
+
+#[test]
+fn an_index_names_the_same_message_as_its_place_in_the_plan() {
+    let plan = plan(3);
+    let all: Vec<_> = plan.messages().collect();
+    for (index, message) in (0..).zip(&all) {
+        assert_eq!(plan.message(index).as_ref(), Some(message));
+    }
+    assert_eq!(plan.len(), all.len() as u64);
+    assert_eq!(plan.message(plan.len()), None);
+}
+
+#[test]
+fn what_has_a_result_or_a_dead_letter_is_not_left() {
+    let rig = Rig::start(2);
+    let id = rig.plan.message(2).unwrap().id;
+    let mut fake = Fake {
+        failure: Some((id, FailureAction::GivenUp)),
+        ..Fake::default()
+    };
+    assert_eq!(rig.left().len(), 4);
+    rig.work(&mut fake);
+    assert!(rig.left().is_empty());
+    let results = rig.folder.path().join("store/results");
+    std::fs::remove_dir_all(results).unwrap();
+    let mut left = rig.left();
+    let indices: Vec<u64> = std::iter::from_fn(|| left.take())
+        .map(|one| one.index)
+        .collect();
+    assert_eq!(indices, [0, 1, 3]);
+}
+
+#[test]
+fn a_failed_delivery_comes_back_until_its_last_and_an_interruption_does_not_count() {
+    let rig = Rig::start(1);
+    let mut left = rig.left();
+    let first = left.take().unwrap();
+    for _ in 0..5 {
+        left.release(first);
+        assert_eq!(left.take(), Some(first));
+    }
+    assert!(left.again(first));
+    let second = left.take().unwrap();
+    assert_eq!(second.index, 1, "others come first");
+    // the plan allows three deliveries
+    for number in 2..=3 {
+        let again = left.take().unwrap();
+        assert_eq!((again.index, again.number), (first.index, number));
+        assert_eq!(left.again(again), number < 3);
+    }
+    assert!(left.is_empty());
 }
 
 #[test]
 fn a_poison_message_is_given_up_with_its_reason_and_the_rest_continues() {
-    for then in [FailureAction::GivenUp, FailureAction::Again] {
-        let mut rig = Rig::start(3);
-        let id = rig.plan.messages().nth(1).unwrap().id;
-        let mut fake = Fake {
-            failure: Some((id.clone(), then)),
-            ..Fake::default()
-        };
-        rig.work(&mut fake);
-        assert_eq!(fake.measured, 5);
-        let dead = rig.queue.dead().unwrap();
-        assert_eq!(dead.len(), 1);
-        assert_eq!(dead[0].reason, "no luck");
-        let campaign = rig.read();
-        assert_eq!(campaign.progress.finished, 5);
-        if then == FailureAction::GivenUp {
-            assert_eq!(campaign.progress.dead[0].message, id);
-            assert_eq!(campaign.progress.missing, 0);
-        }
-    }
+    let rig = Rig::start(3);
+    let id = rig.plan.message(1).unwrap().id;
+    let mut fake = Fake {
+        failure: Some((id.clone(), FailureAction::GivenUp)),
+        ..Fake::default()
+    };
+    rig.work(&mut fake);
+    assert_eq!(fake.measured, 5);
+    let campaign = rig.read();
+    assert_eq!(campaign.progress.finished, 5);
+    let dead = &campaign.progress.dead;
+    assert_eq!((&dead[0].message, &*dead[0].reason), (&id, "no luck"));
+    assert_eq!(campaign.progress.missing, 0);
 }
 
 #[test]
 fn a_foreign_message_goes_to_the_dead_letters() {
     let rig = Rig::start(1);
+    let own = serde_json::to_string(&rig.plan.message(0).unwrap()).unwrap();
+    let changed = |from: &str, to: &str| {
+        let text = own.replace(from, to);
+        assert_ne!(text, own);
+        text
+    };
+    // names that cannot be part of a key
+    let long = "x".repeat(300);
     let mut fake = Fake::default();
     let mut desk = MessageHandler {
         worker: "w".to_owned(),
@@ -153,6 +202,11 @@ fn a_foreign_message_goes_to_the_dead_letters() {
         "[1,2]",
         "{\"format\":99}",
         "{\"format\":1,\"plan\":\"../../x\",\"id\":\"../y\"}",
+        &changed("\"format\":3", "\"format\":4"),
+        &changed("\"format\":3", "\"format\":-1"),
+        &changed(".0000.000\"", ".0001.000\""),
+        &changed("\"plan\":\"", &format!("\"plan\":\"{long}")),
+        &changed("\"id\":\"", &format!("\"id\":\"{long}")),
     ] {
         let done = desk.handle(body, 1).unwrap();
         assert!(
@@ -171,90 +225,8 @@ fn a_foreign_message_goes_to_the_dead_letters() {
     let outside: Vec<_> = std::fs::read_dir(rig.folder.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
-        .filter(|name| !name.to_string_lossy().starts_with("q.sqlite"))
         .collect();
     assert_eq!(outside, ["store"]);
-}
-
-/// Writes into the table of the queue as another program could.
-fn write(rig: &Rig, statement: &str) {
-    let file = rusqlite::Connection::open(rig.folder.path().join("q.sqlite")).unwrap();
-    file.busy_timeout(Duration::from_secs(30)).unwrap();
-    file.execute_batch(statement).unwrap();
-}
-
-#[test]
-fn any_content_of_a_row_leaves_the_worker_alive_and_counts_as_dead() {
-    for (body, strict) in [
-        ("CAST(x'00ff41' AS TEXT)", true),
-        ("'{\"format\": '", true),
-        ("'[]'", true),
-        ("replace(body, '\"format\":3', '\"format\":4')", true),
-        ("replace(body, '\"format\":3', '\"format\":-1')", true),
-        ("replace(body, '.0000.000\"', '.0001.000\"')", true),
-        ("x'00ff'", false),
-        ("17", false),
-        ("''", false),
-    ] {
-        let mut rig = Rig::start(2);
-        if !strict {
-            // the table of a version without types
-            write(
-                &rig,
-                "CREATE TABLE old AS SELECT * FROM messages; DROP TABLE messages; ALTER TABLE old RENAME TO messages;",
-            );
-        }
-        write(
-            &rig,
-            &format!("UPDATE messages SET body = {body} WHERE seq = 1"),
-        );
-        let mut fake = Fake::default();
-        let done = rig.work(&mut fake);
-        assert_eq!((done.len(), fake.measured), (4, 3), "{body}: {done:?}");
-        let dead = rig.queue.dead().unwrap();
-        let first = rig.plan.messages().next().unwrap().id;
-        assert_eq!(dead.len(), 1, "{body}");
-        assert_eq!(
-            (&*dead[0].plan, &*dead[0].message),
-            (&*rig.plan.id, &*first)
-        );
-        assert!(!dead[0].reason.is_empty(), "{body}");
-        assert_eq!(rig.queue.counts().unwrap().done, Some(3), "{body}");
-    }
-}
-
-#[test]
-fn a_row_with_text_for_numbers_is_delivered_and_held() {
-    let mut rig = Rig::start(1);
-    write(
-        &rig,
-        "CREATE TABLE old AS SELECT * FROM messages; DROP TABLE messages; ALTER TABLE old RENAME TO messages;
-         UPDATE messages SET attempts = 'many', hold_ms = x'00' WHERE seq = 1;
-         UPDATE messages SET attempts = -7, hold_ms = -1 WHERE seq = 2;",
-    );
-    for _ in 0..2 {
-        let claim = rig.queue.claim("w", Duration::ZERO).unwrap().unwrap();
-        assert_eq!(claim.attempt, 1);
-    }
-    // neither claim has expired
-    assert_eq!(rig.queue.claim("v", Duration::ZERO).unwrap(), None);
-}
-
-#[test]
-fn names_that_cannot_be_part_of_a_key_end_no_worker() {
-    let mut rig = Rig::start(1);
-    let long = "x".repeat(300);
-    write(
-        &rig,
-        &format!(
-            "UPDATE messages SET body = replace(body, '\"plan\":\"', '\"plan\":\"{long}') WHERE seq = 1;
-             UPDATE messages SET body = replace(body, '\"id\":\"', '\"id\":\"{long}') WHERE seq = 2;"
-        ),
-    );
-    let mut fake = Fake::default();
-    let done = rig.work(&mut fake);
-    assert_eq!((done.len(), fake.measured), (2, 0), "{done:?}");
-    assert_eq!(rig.queue.counts().unwrap().dead, Some(2));
 }
 
 #[test]
@@ -267,7 +239,6 @@ fn a_secret_is_read_by_the_worker_and_never_stored() {
     let text = text.replace("http://host.test/", "http://host.test/?key={env:TOKEN}");
     rig.plan = intact_fleet::parse("rig.toml".as_ref(), &text).unwrap();
     rig.store.put_plan(&rig.plan).unwrap();
-    rig.queue.send(&mut rig.plan.messages()).unwrap();
     let bodies: Vec<String> = rig
         .plan
         .messages()
@@ -330,7 +301,7 @@ fn a_secret_is_read_by_the_worker_and_never_stored() {
 
 #[test]
 fn a_damaged_result_is_reported_and_its_message_is_missing() {
-    let mut rig = Rig::start(2);
+    let rig = Rig::start(2);
     rig.work(&mut Fake::default());
     let keys = rig.store.keys("results").unwrap();
     rig.store.put(&keys[0], &b"{\"format\":1,"[..]).unwrap();
@@ -353,7 +324,7 @@ fn a_damaged_result_is_reported_and_its_message_is_missing() {
 
 #[test]
 fn requests_are_stored_as_csv_and_as_parquet_that_can_be_read_back() {
-    let mut rig = Rig::start(1);
+    let rig = Rig::start(1);
     rig.work(&mut Fake::default());
     // separate: an SQL engine reads every file of its folder
     for (folder, kind) in [("exchanges", ".parquet"), ("csv", ".csv")] {

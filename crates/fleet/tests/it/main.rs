@@ -1,6 +1,5 @@
-//! Plans, queue, store, workers and merging, without any server.
+//! Plans, store, workers and merging, without any server.
 
 mod campaign;
 mod plans;
-mod queues;
 mod rig;

@@ -1,41 +1,43 @@
-//! `intact fleet`: campaigns over a queue, workers and an object store.
+//! `intact fleet`: campaigns of workers that a scheduler starts, and an object store.
 
 #[cfg(feature = "aws")]
 mod lambda;
 mod measure;
 mod run;
 mod secrets;
+#[cfg(feature = "aws")]
+mod send;
 mod work;
 
-pub(super) use self::work::{Args as WorkArgs, run_as_child as work_as_child};
+pub(super) use self::work::{Delivery, run_as_child as work_as_child};
 use super::page::ReportFiles;
 use super::requirements;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use intact_document::Facts;
 use intact_document::requirement::{DocumentKind, Requirement};
 use intact_experiment::AxisError;
 use intact_experiments::bench::Charts;
 use intact_findings::check_requirement;
 use intact_findings::fleet::{CampaignFacts, CheckGroups, Measured, TargetBench, outliers};
+#[cfg(feature = "aws")]
+use intact_fleet::QueueError;
 use intact_fleet::{
-    Campaign, CheckResult, DeliveryResult, Kind, Plan, PlanError, Queue, QueueError, Store,
-    StoreError, StoreProgress, WorkerError,
+    Campaign, CheckResult, Counts, DeliveryResult, Kind, Manifest, Plan, PlanError, ReadSecret,
+    Reference, Scheduler, Store, StoreError, StoreProgress, WorkerError,
 };
 use intact_ledger::Row;
 use intact_report::{documents, json};
 use intact_servers::check::CheckFacts;
 use intact_traffic::timeline::Timeline;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-/// The folder of results, in that of a campaign.
-const STORE: &str = "store";
-
-/// The same measurements at scale: a plan becomes messages in a queue, workers measure, results go
-/// to a store.
+/// The same measurements at scale: a plan becomes messages, workers measure them, results go to a
+/// store.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -46,12 +48,12 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "Examples:
   # what will be sent, how long it takes
   intact fleet plan rig.toml
-  # here: SQLite queue, a folder as store, workers as processes
+  # here: a folder as store, workers as processes
   intact fleet run rig.toml
-  intact fleet run rig.toml --queue sqs://rig --store s3://bucket/rig \\
-    --workers 0
-  intact fleet work --queue sqs://rig --store s3://bucket/rig
-  intact fleet report fleet-rig-1a2b3c4d/store --report rig.html \\
+  # an array job of a scheduler: a worker for each message
+  intact fleet plan rig.toml --for kubernetes --store s3://bucket/rig
+  intact fleet work rig.toml --store s3://bucket/rig --index 3
+  intact fleet report s3://bucket/rig --report rig.html \\
     --require 'keepalive=on: p99 < 50ms'
 
 A plan:
@@ -72,51 +74,61 @@ A plan:
   [axes]                        # as in bench; their product are the variants of a bench
   http = [\"1.1\", \"2\"]
   tls = [\"1.2\", \"1.3\"]
-  keepalive = [\"on\", \"off\"]
-
-sqs://, s3://, gs:// and az:// need a build with `--features aws`.";
+  keepalive = [\"on\", \"off\"]";
 
 #[derive(Subcommand)]
 enum Act {
     /// Prints what a plan will send, and how long that takes
     #[command(
-        after_help = "Examples:\n  intact fleet plan rig.toml\n  intact fleet plan rig.toml --json | jq .messages"
+        after_help = "Examples:\n  intact fleet plan rig.toml\n  intact fleet plan rig.toml --json | jq .estimate.messages\n  intact fleet plan rig.toml --for slurm --store /shared/rig | sbatch"
     )]
     Plan {
-        /// The plan (TOML)
-        plan: PathBuf,
+        /// The plan (TOML); env:NAME: its text is in this variable
+        plan: String,
         /// Print JSON
-        #[arg(long)]
+        #[arg(long, conflicts_with = "scheduler")]
         json: bool,
+        /// Print the complete manifest of an array job: Kubernetes, AWS Batch, Slurm, GitHub Actions
+        #[arg(long = "for", value_name = "SCHEDULER", requires = "store", value_parser = scheduler())]
+        scheduler: Option<Scheduler>,
+        /// The store of that job: a folder, or a URL such as s3://BUCKET/PREFIX
+        #[arg(long, requires = "scheduler")]
+        store: Option<String>,
+        /// The image of that job
+        #[arg(long, default_value = IMAGE, requires = "scheduler")]
+        image: String,
     },
-    /// Fill the queue, work it off with local workers, report
+    /// Measure all messages with workers on this machine, report
     Run(run::Args),
-    /// Runs a worker, which takes messages until the queue stays empty
+    /// Measure one message, as a job of a scheduler
     Work(work::Args),
+    /// Fill a queue of SQS, whose messages `intact fleet lambda` measures
+    #[cfg(feature = "aws")]
+    Send(send::Args),
     /// A worker as an AWS Lambda function that SQS feeds
     #[cfg(feature = "aws")]
     Lambda(lambda::Args),
     /// How far a campaign is
     #[command(
-        after_help = "Examples:\n  intact fleet status --queue sqlite:fleet-rig/queue.sqlite\n  intact fleet status --queue sqs://rig --store s3://bucket/rig"
+        after_help = "Examples:\n  intact fleet status fleet-rig-1a2b3c4d\n  intact fleet status s3://bucket/rig --queue sqs://rig"
     )]
     Status {
-        /// The queue: sqlite:PATH or sqs://NAME
-        #[arg(long)]
-        queue: String,
-        /// The store, to count results: SQS does not know what was finished
-        #[arg(long)]
-        store: Option<String>,
+        /// The store: a folder, or a URL such as s3://BUCKET/PREFIX
+        store: String,
         /// Which campaign, where the store has several
-        #[arg(long, value_name = "ID", requires = "store")]
+        #[arg(long, value_name = "ID")]
         plan: Option<String>,
+        /// The queue, to count its messages: sqs://NAME
+        #[cfg(feature = "aws")]
+        #[arg(long)]
+        queue: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// The report of a store
     #[command(
-        after_help = "Examples:\n  intact fleet report fleet-rig/store\n  intact fleet report s3://bucket/rig --report rig.html \\\n    --require 'keepalive=on: p99 < 50ms'"
+        after_help = "Examples:\n  intact fleet report fleet-rig-1a2b3c4d\n  intact fleet report s3://bucket/rig --report rig.html \\\n    --require 'keepalive=on: p99 < 50ms'"
     )]
     Report {
         /// The store: a folder, or a URL such as s3://BUCKET/PREFIX
@@ -127,6 +139,16 @@ enum Act {
         #[command(flatten)]
         shown: Shown,
     },
+}
+
+/// The image of manifests: whoever uses them has one of another name.
+const IMAGE: &str = concat!("registry.example/intact:", env!("CARGO_PKG_VERSION"));
+
+/// Reads the name of a scheduler.
+fn scheduler() -> impl TypedValueParser<Value = Scheduler> {
+    let names = Scheduler::ALL.map(|(name, _)| name);
+    PossibleValuesParser::new(names)
+        .try_map(|name| Scheduler::named(&name).ok_or("no such scheduler"))
 }
 
 /// The most bytes of a plan.
@@ -149,9 +171,23 @@ struct Shown {
 /// Does what was asked.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
     match &args.command {
-        Act::Plan { plan, json } => {
-            let plan = load(plan)?;
-            if *json {
+        Act::Plan {
+            plan,
+            json,
+            scheduler,
+            store,
+            image,
+        } => {
+            let (plan, text) = load(plan)?;
+            if let (Some(scheduler), Some(store)) = (scheduler, store) {
+                let manifest = Manifest {
+                    plan: &plan,
+                    text: &text,
+                    store,
+                    image,
+                };
+                console::print(&manifest.write(*scheduler).map_err(Failed::usage)?);
+            } else if *json {
                 super::json::print(&intact_fleet::plan_json(&plan).context("--json")?);
             } else {
                 console::print(&intact_fleet::plan_page(&plan));
@@ -161,20 +197,28 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
         Act::Run(args) => run::run(args),
         Act::Work(args) => work::run(args),
         #[cfg(feature = "aws")]
+        Act::Send(args) => send::run(args),
+        #[cfg(feature = "aws")]
         Act::Lambda(args) => lambda::run(args),
         Act::Status {
-            queue,
             store,
             plan,
+            #[cfg(feature = "aws")]
+            queue,
             json,
         } => {
-            let counts = open_queue(queue)?.counts().map_err(own)?;
-            let seen = store.as_ref().map(|store| progress(store, plan.as_deref()));
-            let seen = seen.transpose()?;
+            let seen = progress(store, plan.as_deref())?;
+            #[cfg(feature = "aws")]
+            let counts = queue
+                .as_ref()
+                .map(|queue| send::open_queue(queue)?.counts().map_err(own));
+            #[cfg(not(feature = "aws"))]
+            let counts = None;
+            let counts: Option<Counts> = counts.transpose()?;
             if *json {
-                super::json::print(&intact_fleet::queue_json(&counts, seen).context("--json")?);
+                super::json::print(&intact_fleet::status_json(seen, counts).context("--json")?);
             } else {
-                console::print(&intact_fleet::queue_page(&counts, seen.as_ref()));
+                console::print(&intact_fleet::status_page(&seen, counts.as_ref()));
             }
             Ok(ExitCode::from(exit::FINE))
         }
@@ -309,22 +353,22 @@ fn one_plan(store: &Store, wanted: Option<&str>) -> Result<Plan, Failed> {
     })
 }
 
-fn load(path: &Path) -> Result<Plan, Failed> {
-    let text = intact_ledger::input_file::read_text(path, LARGEST_PLAN)
-        .with_context(|| format!("cannot read {}", path.display()))
-        .map_err(Failed::usage)?;
+/// A plan and its text, from a file or a variable.
+fn load(place: &str) -> Result<(Plan, String), Failed> {
+    let path = Path::new(place);
+    let text = match place.strip_prefix("env:") {
+        Some(name) => secrets::WorkerSecrets
+            .read(&Reference::Env(name.to_owned()))
+            .map_err(|reason| anyhow!("{place}: {reason}")),
+        None => intact_ledger::input_file::read_text(path, LARGEST_PLAN)
+            .with_context(|| format!("cannot read {place}")),
+    };
+    let text = text.map_err(Failed::usage)?;
     let plan = intact_fleet::parse(path, &text).map_err(|error: PlanError| Failed::usage(error))?;
     for warning in plan.warnings() {
-        console::note(&format!("{}: {warning}", path.display()));
+        console::note(&format!("{place}: {warning}"));
     }
-    Ok(plan)
-}
-
-fn open_queue(name: &str) -> Result<Box<dyn Queue>, Failed> {
-    intact_fleet::open_queue(name).map_err(|error| match error {
-        QueueError::Name(_) | QueueError::Missing(_) => Failed::usage(error),
-        other => own(other),
-    })
+    Ok((plan, text))
 }
 
 fn open_store(name: &str) -> Result<Store, Failed> {
@@ -343,12 +387,7 @@ fn open_existing(name: &str) -> Result<Store, Failed> {
     if !folder.is_dir() {
         return Err(Failed::unreadable(anyhow!("{name}: no such folder")));
     }
-    // the folder of `fleet run` has the queue too
-    let own = folder.join(STORE);
-    match own.is_dir() {
-        true => open_store(&own.display().to_string()),
-        false => open_store(name),
-    }
+    open_store(name)
 }
 
 /// How far a campaign of a store is.
@@ -369,14 +408,15 @@ fn unread(error: StoreError) -> Failed {
 /// A queue or store that does not do what was asked of it.
 fn own(error: impl Into<anyhow::Error>) -> Failed {
     let error = error.into();
-    let (queue, store) = match error.downcast_ref::<WorkerError>() {
-        Some(WorkerError::Queue(error)) => (Some(error), None),
-        Some(WorkerError::Store(error)) => (None, Some(error)),
-        _ => (error.downcast_ref(), error.downcast_ref()),
+    let store = match error.downcast_ref::<WorkerError>() {
+        Some(WorkerError::Store(error)) => Some(error),
+        _ => error.downcast_ref(),
     };
-    if matches!(queue, Some(QueueError::Forbidden(_)))
-        || matches!(store, Some(StoreError::Forbidden(_)))
-    {
+    #[cfg(feature = "aws")]
+    let is_forbidden = matches!(error.downcast_ref(), Some(QueueError::Forbidden(_)));
+    #[cfg(not(feature = "aws"))]
+    let is_forbidden = false;
+    if is_forbidden || matches!(store, Some(StoreError::Forbidden(_))) {
         Failed::forbidden(error)
     } else if matches!(store, Some(StoreError::Absent(_)))
         || matches!(error.downcast_ref(), Some(WorkerError::Secret(_)))

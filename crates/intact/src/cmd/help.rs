@@ -42,12 +42,15 @@ pub(crate) struct Args {
     json: Option<JsonTarget>,
 }
 
+/// The help as data.
+pub(crate) fn as_json() -> serde_json::Result<String> {
+    serde_json::to_string_pretty(&HelpDocument::collect())
+}
+
 /// Prints the help.
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     if args.json.is_some() {
-        json::deliver(args.json.as_ref(), || {
-            serde_json::to_string_pretty(&HelpDocument::collect())
-        })?;
+        json::deliver(args.json.as_ref(), as_json)?;
         return Ok(ExitCode::from(exit::FINE));
     }
     if let Some(option) = args.command.iter().find(|word| word.starts_with('-')) {

@@ -37,8 +37,8 @@ pub(crate) enum Job {
     /// A service under `watch`, until it ends.
     Service(Box<bench::watched_service::ServiceJob>),
     #[cfg(feature = "fleet")]
-    /// A worker of a fleet, until standard input ends.
-    Work(Box<fleet::WorkArgs>),
+    /// One delivery of a message of a fleet, at most until standard input ends.
+    Work(Box<fleet::Delivery>),
 }
 
 /// This program, to be started for a job.
@@ -81,6 +81,6 @@ pub(crate) fn run() -> Result<ExitCode, Failed> {
         }
         Job::Service(job) => bench::watched_service::run_as_child(&job).map_err(Failed::of_wrapper),
         #[cfg(feature = "fleet")]
-        Job::Work(args) => fleet::work_as_child(&args, control),
+        Job::Work(delivery) => fleet::work_as_child(*delivery, control),
     }
 }

@@ -38,8 +38,6 @@ pub(crate) struct OutputFiles {
     #[cfg(feature = "metrics")]
     #[command(flatten)]
     metrics: super::metrics::MetricsOptions,
-    #[command(flatten)]
-    left_out: super::missing_feature::LeftOut,
 }
 
 /// The open files.

@@ -29,6 +29,19 @@ pub(crate) fn survive_full_files() {}
 #[cfg(feature = "fleet")]
 pub(crate) fn make_private_files() {}
 
+/// Makes a file that a second process cannot open for writing.
+#[cfg(feature = "fleet")]
+pub(crate) fn lock(path: &Path) -> io::Result<Option<File>> {
+    const SHARING_VIOLATION: i32 = 32;
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, 0);
+    match options.open(path) {
+        Err(error) if error.raw_os_error() == Some(SHARING_VIOLATION) => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
 /// Standard input as a file.
 pub(crate) fn standard_input() -> io::Result<File> {
     use std::os::windows::io::AsHandle;

@@ -30,11 +30,23 @@ pub(crate) fn survive_full_files() {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Files that are made from here on are for their owner alone: queues of a campaign hold header
-/// fields, stores hold what servers sent.
+/// Files that are made from here on are for their owner alone: stores of a campaign hold what
+/// servers sent.
 #[cfg(feature = "fleet")]
 pub(crate) fn make_private_files() {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+}
+
+/// Makes a file and locks it until it is dropped; `None`: another process has it.
+#[cfg(feature = "fleet")]
+pub(crate) fn lock(path: &std::path::Path) -> io::Result<Option<File>> {
+    use rustix::fs::{FlockOperation, flock};
+    let file = File::create(path)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Standard input as a file; also the way back, where standard input is a socket.

@@ -438,29 +438,6 @@ fn a_run_that_measured_nothing_does_not_pass_fail_on() {
     }
 }
 
-#[cfg(all(
-    target_os = "linux",
-    not(any(feature = "otlp", feature = "prometheus"))
-))]
-#[test]
-fn options_of_features_that_were_left_out_say_which_build_has_them() {
-    for (option, feature) in [
-        ("--otlp", "otlp"),
-        ("--otlp=http://localhost:4318", "otlp"),
-        ("--prometheus=file.prom", "prometheus"),
-    ] {
-        let out = intact(&["watch", option, "--", "true"]);
-        assert_eq!(out.status.code(), Some(2), "{option}: {out:?}");
-        let printed = String::from_utf8_lossy(&out.stderr).into_owned();
-        assert!(
-            printed.contains(&format!("--features {feature}")),
-            "{printed}"
-        );
-        let help = intact(&["watch", "--help"]);
-        assert!(!String::from_utf8_lossy(&help.stdout).contains(option));
-    }
-}
-
 // a program is watched on Linux only
 #[cfg(target_os = "linux")]
 #[test]

@@ -2,7 +2,7 @@
 //! workers, folders and messages.
 
 use crate::program::{Schema, Server, exchanges, intact};
-use intact_fleet::{FORMAT, Queue, SqliteQueue};
+use intact_fleet::FORMAT;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ impl Rig {
     fn start(&self) -> Child {
         Command::new(env!("CARGO_BIN_EXE_intact"))
             .args(["fleet", "run", &self.path("plan.toml"), "--json"])
-            .args(["--dir", &self.path("dir")])
+            .args(["--store", &self.path("store")])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -52,7 +52,7 @@ impl Rig {
     /// The results that the store has: message by file, with the file's content.
     fn results(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut found = BTreeMap::new();
-        collect(&self.folder.path().join("dir/store/results"), &mut found);
+        collect(&self.folder.path().join("store/results"), &mut found);
         found
     }
 }
@@ -100,13 +100,11 @@ fn a_campaign_of_error_pages_exits_3_unless_the_plan_expects_them() {
         assert_eq!(out.status.code(), Some(code), "{out:?}");
         let verdict = report["groups"][0]["bench"]["verdict"][0].as_str().unwrap();
         assert!(verdict.starts_with(verdict_is), "{verdict}");
-        // the store, and the folder that has it
-        for store in [rig.path("dir/store"), rig.path("dir")] {
-            let out = intact(&["fleet", "report", &store, "--require", "failed == 0"]);
-            assert_eq!(out.status.code(), Some(code), "{out:?}");
-            let met = words(&out.stderr).contains("NOT met: failed == 0");
-            assert_eq!(met, code == 3, "{out:?}");
-        }
+        let store = rig.path("store");
+        let out = intact(&["fleet", "report", &store, "--require", "failed == 0"]);
+        assert_eq!(out.status.code(), Some(code), "{out:?}");
+        let met = words(&out.stderr).contains("NOT met: failed == 0");
+        assert_eq!(met, code == 3, "{out:?}");
     }
 }
 
@@ -119,25 +117,22 @@ fn workers(coordinator: &Child) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Kills workers of these coordinators in turn, up to `most`, until one coordinator ends. Each kill
-/// waits for a result that the last one did not stop: only so can a campaign get on.
+/// Kills workers of a coordinator, up to `most`, until it ends. Each kill waits for a result that
+/// the last one did not stop: only so can a campaign get on.
 #[cfg(target_os = "linux")]
-fn kill_workers(rig: &Rig, coordinators: &mut [&mut Child], most: usize) -> usize {
+fn kill_workers(rig: &Rig, coordinator: &mut Child, most: usize) -> usize {
     let mut killed = 0;
     let mut seen = rig.results().len();
     while killed < most && seen < 60 {
         let there = rig.results().len();
-        let alive = workers(coordinators[killed % coordinators.len()]);
+        let alive = workers(coordinator);
         if there > seen && !alive.is_empty() {
             seen = there;
             let one = &alive[killed % alive.len()];
             let sent = Command::new("kill").args(["-9", one]).output().unwrap();
             killed += usize::from(sent.status.success());
         }
-        if coordinators
-            .iter_mut()
-            .any(|child| child.try_wait().unwrap().is_some())
-        {
+        if coordinator.try_wait().unwrap().is_some() {
             break;
         }
         std::thread::sleep(LOOK);
@@ -177,78 +172,135 @@ fn assert_each_counts_once(rig: &Rig, report: &Value) {
 #[test]
 fn every_message_counts_exactly_once_though_workers_are_killed() {
     let server = Server::start(&[]);
-    let rig = Rig::new(&server.plain(), 30, "20ms");
+    let rig = Rig::new(&server.plain(), 30, "150ms");
     let mut child = rig.start();
-    let killed = kill_workers(&rig, &mut [&mut child], 15);
+    let killed = kill_workers(&rig, &mut child, 15);
     let (report, out) = end(child);
     assert_eq!(out.status.code(), Some(0), "{out:?}");
     assert!(killed >= 5, "{killed} killed: {out:?}");
-    assert!(words(&out.stderr).contains("come back"), "{out:?}");
+    assert!(
+        words(&out.stderr).contains("SIGKILL)); comes back"),
+        "{out:?}"
+    );
     assert_each_counts_once(&rig, &report);
     Schema::named("fleet").check(&report);
     Schema::named("bench").check(&report["groups"][0]["bench"]);
 }
 
+#[cfg(unix)]
 #[test]
-fn two_coordinators_of_one_campaign_share_its_messages() {
-    let server = Server::start(&[]);
-    for _ in 0..2 {
-        let rig = Rig::new(&server.plain(), 30, "5ms");
-        // both make the same queue at the same time
-        let both = [rig.start(), rig.start()];
-        for child in both {
-            let (report, out) = end(child);
-            assert_eq!(out.status.code(), Some(0), "{out:?}");
-            assert_each_counts_once(&rig, &report);
-            assert_eq!(report["messages"]["duplicates"], 0, "{out:?}");
-        }
-    }
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn two_coordinators_lose_nothing_though_workers_and_one_of_them_are_killed() {
+fn a_second_coordinator_of_a_store_is_refused_and_one_after_a_killed_one_loses_nothing() {
     let server = Server::start(&[]);
     let rig = Rig::new(&server.plain(), 30, "20ms");
-    let (mut first, mut second) = (rig.start(), rig.start());
-    let mut killed = kill_workers(&rig, &mut [&mut first, &mut second], 8);
-    // a coordinator that has noticed its dead workers gives back what they held; otherwise that
-    // comes back when its time is over
-    std::thread::sleep(Duration::from_millis(600));
+    let mut first = rig.start();
+    while rig.results().is_empty() {
+        assert!(first.try_wait().unwrap().is_none());
+        std::thread::sleep(LOOK);
+    }
+    let second = rig.start().wait_with_output().unwrap();
+    assert_eq!(second.status.code(), Some(70), "{second:?}");
+    assert!(
+        words(&second.stderr).contains("another `intact fleet run`"),
+        "{second:?}"
+    );
     first.kill().unwrap();
-    killed += kill_workers(&rig, &mut [&mut second], 8);
-    let (report, out) = end(second);
-    assert_eq!(out.status.code(), Some(0), "{out:?}");
-    assert!(killed >= 5, "{killed} killed: {out:?}");
-    assert_each_counts_once(&rig, &report);
     first.wait().unwrap();
+    let before = rig.results();
+    let (report, out) = end(rig.start());
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    assert_each_counts_once(&rig, &report);
+    let now = rig.results();
+    assert!(
+        before
+            .iter()
+            .all(|(path, bytes)| now.get(path) == Some(bytes))
+    );
+}
+
+/// Measures a message, as a job of a scheduler; the exit code and what was said.
+fn work(rig: &Rig, variable: (&str, &str)) -> (Option<i32>, String) {
+    let out = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args([
+            "fleet",
+            "work",
+            "env:INTACT_PLAN",
+            "--store",
+            &rig.path("store"),
+        ])
+        .env(
+            "INTACT_PLAN",
+            std::fs::read_to_string(rig.path("plan.toml"))
+                .unwrap()
+                .trim_end(),
+        )
+        .env(variable.0, variable.1)
+        .output()
+        .unwrap();
+    (out.status.code(), words(&out.stderr))
 }
 
 #[test]
-fn a_message_that_another_program_wrote_is_a_dead_letter_of_the_report() {
+fn the_jobs_of_a_scheduler_are_a_campaign_and_a_repeated_index_measures_nothing() {
     let server = Server::start(&[]);
     let rig = Rig::new(&server.plain(), 2, "20ms");
-    let filled = Command::new(env!("CARGO_BIN_EXE_intact"))
-        .args(["fleet", "run", &rig.path("plan.toml"), "--workers", "0"])
-        .args(["--dir", &rig.path("dir")])
-        .output()
-        .unwrap();
-    assert_eq!(filled.status.code(), Some(0), "{filled:?}");
-    let file = rusqlite::Connection::open(rig.path("dir/queue.sqlite")).unwrap();
-    file.execute_batch(
-        "CREATE TABLE old AS SELECT * FROM messages; DROP TABLE messages; ALTER TABLE old RENAME TO messages;
-         UPDATE messages SET body = x'00ff00ff' WHERE seq = 2; UPDATE messages SET body = NULL WHERE seq = 3;",
-    )
-    .unwrap();
+    for variable in [
+        ("JOB_COMPLETION_INDEX", "0"),
+        ("AWS_BATCH_JOB_ARRAY_INDEX", "1"),
+        ("SLURM_ARRAY_TASK_ID", "2"),
+        ("CI_NODE_INDEX", "4"),
+    ] {
+        let (code, said) = work(&rig, variable);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains(": measured"), "{said}");
+    }
+    let results = rig.results();
+    assert_eq!(results.len(), 4);
+    let (code, said) = work(&rig, ("JOB_COMPLETION_INDEX", "2"));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("was not measured again"), "{said}");
+    assert_eq!(rig.results(), results);
+    // the plan in the variable of a shell is the same campaign as the one in its file
     let (report, out) = end(rig.start());
-    let messages = &report["messages"];
-    assert_eq!(
-        (&messages["finished"], &messages["missing"]),
-        (&2.into(), &0.into()),
+    assert!(
+        words(&out.stderr).contains("4 messages have ended before"),
         "{out:?}"
     );
-    assert_eq!(messages["dead"].as_array().unwrap().len(), 2, "{messages}");
-    assert!(words(&out.stderr).contains("given up"), "{out:?}");
+    assert_eq!(report["messages"]["finished"], 4);
+    assert_eq!(rig.results(), results);
+    // what no retry can measure
+    let (code, said) = work(&rig, ("JOB_COMPLETION_INDEX", "4"));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("the plan has messages 0 to 3"), "{said}");
+    let (code, said) = work(&rig, ("SLURM_ARRAY_TASK_ID", "x"));
+    assert_eq!(code, Some(2), "{said}");
+}
+
+#[test]
+fn a_message_that_no_retry_can_measure_exits_2_and_a_store_that_fails_does_not() {
+    let server = Server::start(&[]);
+    let rig = Rig::new(&server.plain(), 1, "20ms");
+    let path = rig.path("plan.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    // which only the worker finds out: 900 requests are the first ones of 900 connections
+    let many = text.replace("keepalive =", "c = [900]\nkeepalive =");
+    std::fs::write(
+        &path,
+        many.replace("requests = 1000000", "requests = 36000"),
+    )
+    .unwrap();
+    for _ in 0..2 {
+        let (code, said) = work(&rig, ("JOB_COMPLETION_INDEX", "0"));
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("raise limits.requests"), "{said}");
+    }
+    std::fs::write(&path, text).unwrap();
+    // a file where a folder has to be: not even root can write there
+    std::fs::write(rig.path("store/results"), "in the way").unwrap();
+    let (code, said) = work(&rig, ("JOB_COMPLETION_INDEX", "0"));
+    assert_eq!(code, Some(70), "{said}");
+    std::fs::remove_file(rig.path("store/results")).unwrap();
+    assert_eq!(work(&rig, ("JOB_COMPLETION_INDEX", "0")).0, Some(0));
+    assert!(rig.results().keys().all(|path| path.ends_with("001.json")));
 }
 
 #[test]
@@ -270,7 +322,14 @@ fn a_secret_that_is_named_by_reference_is_in_no_file_and_no_output() {
     std::fs::write(&path, text).unwrap();
     let run = |token: Option<&str>| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_intact"));
-        command.args(["fleet", "run", &path, "--json", "--dir", &rig.path("dir")]);
+        command.args([
+            "fleet",
+            "run",
+            &path,
+            "--json",
+            "--store",
+            &rig.path("store"),
+        ]);
         command.args(["--report", &rig.path("page.html")]);
         command.env_remove("FLEET_TEST_TOKEN");
         if let Some(token) = token {
@@ -284,13 +343,10 @@ fn a_secret_that_is_named_by_reference_is_in_no_file_and_no_output() {
         words(&out.stderr).contains("env:FLEET_TEST_TOKEN: is not set here"),
         "{out:?}"
     );
-    assert!(!Path::new(&rig.path("dir")).exists());
+    assert!(!Path::new(&rig.path("store")).exists());
     let out = run(Some("s3cret-of-the-environment"));
     assert_eq!(out.status.code(), Some(0), "{out:?}");
-    assert!(
-        !words(&out.stderr).contains("the queue will hold"),
-        "{out:?}"
-    );
+    assert!(!words(&out.stderr).contains("write `"), "{out:?}");
     std::fs::remove_file(&secret).unwrap();
     let mut files = Vec::new();
     every_file(rig.folder.path(), &mut files);
@@ -316,7 +372,7 @@ fn every_file(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[cfg(unix)]
 #[test]
-fn queue_store_and_plan_copies_are_their_users_alone() {
+fn store_and_plan_copies_are_their_users_alone() {
     use std::os::unix::fs::MetadataExt;
     let server = Server::start(&[]);
     let rig = Rig::new(&server.plain(), 1, "20ms");
@@ -333,7 +389,7 @@ fn queue_store_and_plan_copies_are_their_users_alone() {
     assert!(said.contains("write `Authorization: env:NAME`"), "{said}");
     assert!(!said.contains("s3cret"), "{said}");
     let mut files = Vec::new();
-    every_file(Path::new(&rig.path("dir")), &mut files);
+    every_file(Path::new(&rig.path("store")), &mut files);
     let mut folders: Vec<&Path> = files.iter().filter_map(|file| file.parent()).collect();
     folders.dedup();
     for file in &files {
@@ -368,18 +424,13 @@ fn an_interrupted_campaign_keeps_its_results_and_the_same_command_goes_on() {
     assert_eq!(report["messages"]["finished"], kept.len());
     assert_eq!(report["messages"]["missing"], 120 - kept.len());
 
-    let queue = format!("sqlite:{}", rig.path("dir/queue.sqlite"));
-    let status = document(&intact(&["fleet", "status", "--queue", &queue, "--json"]));
-    Schema::named("fleet").check(&status);
-    assert_eq!(status["queue"]["done"], kept.len());
-    let store = rig.path("dir/store");
-    let with_store = ["fleet", "status", "--queue", &queue, "--store", &store];
-    let status = document(&intact(&[&with_store[..], &["--json"]].concat()));
-    Schema::named("fleet").check(&status);
-    assert_eq!(status["store"]["planned"], 120);
-    assert_eq!(status["store"]["finished"], kept.len());
-    assert_eq!(status["store"]["missing"], 120 - kept.len());
-    let page = words(&intact(&with_store).stdout);
+    let status = ["fleet", "status", &rig.path("store")];
+    let document = document(&intact(&[&status[..], &["--json"]].concat()));
+    Schema::named("fleet").check(&document);
+    assert_eq!(document["store"]["planned"], 120);
+    assert_eq!(document["store"]["finished"], kept.len());
+    assert_eq!(document["store"]["missing"], 120 - kept.len());
+    let page = words(&intact(&status).stdout);
     assert!(
         page.contains(&format!("finished       {}\n", kept.len())),
         "{page}"
@@ -387,7 +438,8 @@ fn an_interrupted_campaign_keeps_its_results_and_the_same_command_goes_on() {
 
     let (report, out) = end(rig.start());
     assert_eq!(out.status.code(), Some(0), "{out:?}");
-    assert!(words(&out.stderr).contains("0 messages sent"), "{out:?}");
+    let ended = format!("{} messages have ended before", kept.len());
+    assert!(words(&out.stderr).contains(&ended), "{out:?}");
     assert_eq!(report["messages"]["finished"], 120);
     assert_eq!(report["messages"]["duplicates"], 0);
     let now = rig.results();
@@ -403,7 +455,7 @@ fn a_report_has_a_page_and_is_checked_by_requirements() {
     let rig = Rig::new(&server.plain(), 2, "20ms");
     let (_, out) = end(rig.start());
     assert_eq!(out.status.code(), Some(0), "{out:?}");
-    let (store, page) = (rig.path("dir/store"), rig.path("page.html"));
+    let (store, page) = (rig.path("store"), rig.path("page.html"));
     let out = intact(&["fleet", "report", &store, "--report", &page]);
     assert_eq!(out.status.code(), Some(0), "{out:?}");
     assert!(words(&out.stdout).contains("4 of 4 messages have a result"));
@@ -471,7 +523,7 @@ fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
     assert!(sent <= plan["estimate"]["requests_per_target"].as_u64().unwrap());
     assert!(from.elapsed() >= Duration::from_secs_f64((sent - 2) as f64 / 300.0));
 
-    let store = rig.path("dir/store");
+    let store = rig.path("store");
     let held = |expression| intact(&["fleet", "report", &store, "--require", expression]);
     assert_eq!(held("max-requests >= 40").status.code(), Some(0));
     let missed = held("idle-timeout >= 60s");
@@ -492,7 +544,7 @@ fn checks_of_a_campaign_count_in_its_report_and_keep_to_cap_and_rate() {
     let html = std::fs::read_to_string(html).unwrap();
     assert!(html.contains("waterfall-chart\""), "{html}");
     // what has no result meets no requirement
-    let store = rig.path("dir/store");
+    let store = rig.path("store");
     let held = || intact(&["fleet", "report", &store, "--require", "findings >= 0"]);
     assert_eq!(held().status.code(), Some(0));
     let results = rig.results();
@@ -513,14 +565,14 @@ fn a_plan_prints_what_it_will_send_and_a_typo_has_its_line() {
 
     let text = std::fs::read_to_string(&plan).unwrap();
     std::fs::write(&plan, text.replace("repetitions =", "repetition =")).unwrap();
-    let out = intact(&["fleet", "run", &plan, "--dir", &rig.path("dir")]);
+    let out = intact(&["fleet", "run", &plan, "--store", &rig.path("store")]);
     assert_eq!(out.status.code(), Some(2), "{out:?}");
     let said = words(&out.stderr);
     assert!(
         said.contains("plan.toml:2: unknown key `repetition`: did you mean `repetitions`?"),
         "{said}"
     );
-    assert!(!Path::new(&rig.path("dir")).exists());
+    assert!(!Path::new(&rig.path("store")).exists());
 }
 
 #[test]
@@ -545,87 +597,13 @@ fn a_folder_that_is_no_store_is_unreadable_and_stays_as_it_is() {
 }
 
 #[test]
-fn a_store_that_cannot_be_written_ends_the_worker_and_costs_no_delivery() {
-    let server = Server::start(&[]);
-    let rig = Rig::new(&server.plain(), 1, "20ms");
-    let (queue, store) = (
-        format!("sqlite:{}", rig.path("q.sqlite")),
-        rig.path("store"),
-    );
-    let filled = intact(&[
-        "fleet",
-        "run",
-        &rig.path("plan.toml"),
-        "--workers",
-        "0",
-        "--queue",
-        &queue,
-        "--store",
-        &store,
-    ]);
-    assert_eq!(filled.status.code(), Some(0), "{filled:?}");
-    // files where folders have to be: not even root can write there
-    for folder in ["results", "exchanges"] {
-        std::fs::write(rig.path(&format!("store/{folder}")), "in the way").unwrap();
-    }
-    let work = ["fleet", "work", "--queue", &queue, "--store", &store];
-    for _ in 0..3 {
-        let out = intact(&work);
-        assert_eq!(out.status.code(), Some(70), "{out:?}");
-        assert!(words(&out.stderr).contains(&store), "{out:?}");
-    }
-    for folder in ["results", "exchanges"] {
-        std::fs::remove_file(rig.path(&format!("store/{folder}"))).unwrap();
-    }
-    let out = intact(&work);
-    assert_eq!(out.status.code(), Some(0), "{out:?}");
-    let report = document(&intact(&["fleet", "report", &store, "--json"]));
-    assert_eq!(report["messages"]["finished"], 2);
-    let results = std::fs::read_dir(rig.path("store/results")).unwrap();
-    assert_eq!(results.count(), 1);
-    let mut found = BTreeMap::new();
-    collect(&rig.folder.path().join("store/results"), &mut found);
-    assert!(
-        found.keys().all(|path| path.ends_with("001.json")),
-        "{found:?}"
-    );
-}
-
-#[test]
-fn a_worker_older_than_the_format_gives_the_message_up_and_asks_for_an_update() {
+fn a_store_that_a_newer_version_began_asks_for_an_update() {
     let rig = Rig::new("http://127.0.0.1:9/", 1, "20ms");
-    let path = rig.path("plan.toml");
-    let plan =
-        intact_fleet::parse(path.as_ref(), &std::fs::read_to_string(&path).unwrap()).unwrap();
-    let mut queue = SqliteQueue::open(rig.path("q.sqlite").as_ref()).unwrap();
-    let newer = plan.messages().map(|message| intact_fleet::Message {
-        format: FORMAT + 1,
-        ..message
-    });
-    assert_eq!(
-        queue
-            .send(&mut newer.collect::<Vec<_>>().into_iter())
-            .unwrap(),
-        2
-    );
-    let (name, store) = (
-        format!("sqlite:{}", rig.path("q.sqlite")),
-        rig.path("store"),
-    );
-    let out = intact(&["fleet", "work", "--queue", &name, "--store", &store]);
-    assert_eq!(out.status.code(), Some(0), "{out:?}");
-    assert!(
-        words(&out.stderr).contains("update the worker; given up"),
-        "{out:?}"
-    );
-    assert_eq!(queue.counts().unwrap().dead, Some(2));
-
-    // and a store that a newer version began
     let plans = rig.folder.path().join("store/plans");
     std::fs::create_dir_all(&plans).unwrap();
     let begun = format!("{{\"format\": {}}}", FORMAT + 1);
     std::fs::write(plans.join("t-0.json"), begun).unwrap();
-    let out = intact(&["fleet", "report", &store]);
+    let out = intact(&["fleet", "report", &rig.path("store")]);
     assert_eq!(out.status.code(), Some(5), "{out:?}");
     assert!(words(&out.stderr).contains("update intact"), "{out:?}");
 }
@@ -634,12 +612,12 @@ fn a_worker_older_than_the_format_gives_the_message_up_and_asks_for_an_update() 
 /// ends with the shell.
 #[cfg(target_os = "linux")]
 const FULL: &str = r#"
-mkdir -p "$1/dir/store"
-mount -t tmpfs -o size=200k none "$1/dir/store" || exit 99
-"$2" fleet run "$1/plan.toml" --dir "$1/dir" --json > "$1/first.json"
+mkdir -p "$1/store"
+mount -t tmpfs -o size=200k none "$1/store" || exit 99
+"$2" fleet run "$1/plan.toml" --store "$1/store" --json > "$1/first.json"
 echo "first $?" >&2
-mount -o remount,size=64m "$1/dir/store"
-exec "$2" fleet run "$1/plan.toml" --dir "$1/dir" --json
+mount -o remount,size=64m "$1/store"
+exec "$2" fleet run "$1/plan.toml" --store "$1/store" --json
 "#;
 
 #[cfg(target_os = "linux")]
@@ -682,7 +660,6 @@ fn a_store_that_is_full_loses_nothing_and_the_same_command_goes_on_when_there_is
     );
 }
 
-#[cfg(feature = "aws")]
 #[test]
 fn a_function_that_sqs_feeds_measures_its_messages_under_our_own_lambda() {
     use std::os::unix::fs::MetadataExt;
@@ -706,9 +683,9 @@ fn a_function_that_sqs_feeds_measures_its_messages_under_our_own_lambda() {
         serde_json::json!({ "Records": records }).to_string(),
     )
     .unwrap();
-    let store = rig.path("dir/store");
+    let store = rig.path("store");
     // one variant's results have a file in their way, so that its messages come back
-    let folder = rig.path(&format!("dir/store/results/plan={}", plan.id));
+    let folder = rig.path(&format!("store/results/plan={}", plan.id));
     std::fs::create_dir_all(&folder).unwrap();
     let in_the_way = format!("{folder}/variant=keepalive-off");
     std::fs::write(&in_the_way, "").unwrap();
@@ -750,9 +727,9 @@ fn a_function_that_sqs_feeds_measures_its_messages_under_our_own_lambda() {
         ]
     );
     assert_eq!(rig.results().len(), 4);
-    assert!(Path::new(&rig.path("dir/store/dead")).is_dir());
+    assert!(Path::new(&rig.path("store/dead")).is_dir());
     let mut files = Vec::new();
-    every_file(Path::new(&rig.path("dir/store")), &mut files);
+    every_file(Path::new(&rig.path("store")), &mut files);
     assert!(files.len() > 4, "{files:?}");
     for file in files {
         let mode = std::fs::metadata(&file).unwrap().mode();
@@ -761,7 +738,6 @@ fn a_function_that_sqs_feeds_measures_its_messages_under_our_own_lambda() {
 }
 
 /// What `fleet lambda` said at the end of each invocation.
-#[cfg(feature = "aws")]
 fn words_of_function(out: &Output) -> Vec<String> {
     words(&out.stderr)
         .lines()

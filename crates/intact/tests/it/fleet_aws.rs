@@ -1,6 +1,5 @@
 //! What `intact fleet` says where SQS or S3 refuses: a stand-in on loopback answers as they do.
 
-use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
@@ -65,6 +64,9 @@ fn code_and_error(out: &Output) -> (Option<i32>, String) {
 #[test]
 fn what_sqs_refuses_has_a_remedy() {
     const JSON: &str = "application/x-amz-json-1.0";
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(&folder);
+    let store = folder.path().join("store").display().to_string();
     for (status, body, code, words) in [
         (
             400,
@@ -88,12 +90,13 @@ fn what_sqs_refuses_has_a_remedy() {
             400,
             r#"{"__type":"com.amazonaws.sqs#RequestThrottled","message":"Rate exceeded"}"#,
             70,
-            "throttled: Rate exceeded; use fewer workers",
+            "throttled: Rate exceeded; try later",
         ),
         (503, "busy", 70, "throttled"),
     ] {
         let url = refusing(status, JSON, body);
-        let (exit, said) = code_and_error(&run(&url, &["status", "--queue", "sqs://rig"]));
+        let words_of = ["send", &plan, "--queue", "sqs://rig", "--store", &store];
+        let (exit, said) = code_and_error(&run(&url, &words_of));
         assert_eq!(exit, Some(code), "{body}: {said}");
         assert!(said.contains(words), "{body}: {said}");
     }
@@ -134,25 +137,30 @@ fn what_s3_refuses_has_a_remedy() {
     }
 }
 
-#[test]
-fn a_bucket_that_is_not_there_stops_a_campaign_before_anything_is_sent() {
-    let folder = tempfile::tempdir().unwrap();
+/// The path of a plan.
+fn plan(folder: &tempfile::TempDir) -> String {
     let plan = folder.path().join("plan.toml");
     let text = "name = \"t\"\nrepetitions = 1\nduration = \"20ms\"\n\
          [limits]\nrequests = 1000\nrate = 100\nworkers = 1\n\
          [[target]]\nname = \"t\"\nurl = \"http://127.0.0.1:9/\"\ni-own-this = \"127.0.0.1\"\n";
     std::fs::write(&plan, text).unwrap();
+    plan.display().to_string()
+}
+
+#[test]
+fn a_bucket_that_is_not_there_stops_a_campaign_before_anything_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(&folder);
     let body = "<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>";
     let url = refusing(404, "application/xml", body);
-    let queue = format!("sqlite:{}", folder.path().join("q.sqlite").display());
-    let words = ["run", plan.to_str().unwrap(), "--queue", &queue];
-    let (exit, said) = code_and_error(&run(
-        &url,
-        &[&words[..], &["--store", "s3://nowhere"]].concat(),
-    ));
-    assert_eq!(exit, Some(2), "{said}");
-    assert!(said.contains("create it or name another one"), "{said}");
-    let out = run(&url, &["status", "--queue", &queue, "--json"]);
-    let status: Value = serde_json::from_slice(&out.stdout).unwrap();
-    assert_eq!(status["queue"]["waiting"], 0);
+    for words in [
+        &["run", &plan][..],
+        &["send", &plan, "--queue", "sqs://rig"],
+        &["work", &plan, "--index", "0"],
+    ] {
+        let words = [words, &["--store", "s3://nowhere"]].concat();
+        let (exit, said) = code_and_error(&run(&url, &words));
+        assert_eq!(exit, Some(2), "{said}");
+        assert!(said.contains("create it or name another one"), "{said}");
+    }
 }

@@ -215,7 +215,7 @@ fn no_text_of_a_campaign_is_more_than_text() {
     let folder = tempfile::tempdir().unwrap();
     let address = plain_server();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (plan, dir, store, page) = (at("plan.toml"), at("dir"), at("dir/store"), at("page.md"));
+    let (plan, store, page) = (at("plan.toml"), at("store"), at("page.md"));
     let hostile = serde_json::to_string(&format!("n{HOSTILE}")).unwrap();
     let write = |name: &str, target: &str, label: &str| {
         let text = format!(
@@ -231,14 +231,14 @@ fn no_text_of_a_campaign_is_more_than_text() {
         ["\"t\"", "\"own\"", "\"here\""],
     ] {
         write(name, target, label);
-        let _ = fs::remove_dir_all(&dir);
+        let _ = fs::remove_dir_all(&store);
         let clean = [name, target, label]
             .iter()
             .all(|text| !text.contains("hostile"));
         for words in [
             &["fleet", "plan", &plan][..],
             &["fleet", "plan", &plan, "--json"],
-            &["fleet", "run", &plan, "--dir", &dir],
+            &["fleet", "run", &plan, "--store", &store],
             &["fleet", "report", &store, "--report", &page],
             &["fleet", "report", &store, "--json"],
         ] {
@@ -252,7 +252,6 @@ fn no_text_of_a_campaign_is_more_than_text() {
     }
 }
 
-#[cfg(feature = "prometheus")]
 #[test]
 fn no_label_of_a_metric_is_more_than_text() {
     let folder = tempfile::tempdir().unwrap();

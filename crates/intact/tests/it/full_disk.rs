@@ -200,8 +200,7 @@ fn every_output_of_a_campaign_and_of_a_function_on_a_full_disk_fails_the_command
     let server = Server::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (plan, dir, store) = (at("plan.toml"), at("dir"), at("dir/store"));
-    let queue = format!("sqlite:{dir}/queue.sqlite");
+    let (plan, store) = (at("plan.toml"), at("store"));
     let text = format!(
         "name = \"t\"\nrepetitions = 1\nduration = \"20ms\"\n[limits]\nrequests = 10000\nrate = 400\nworkers = 1\n\
          [[target]]\nname = \"own\"\nurl = \"{}\"\ni-own-this = \"127.0.0.1\"\n[axes]\nkeepalive = [\"on\"]\n",
@@ -217,16 +216,21 @@ fn every_output_of_a_campaign_and_of_a_function_on_a_full_disk_fails_the_command
     let page = &["--report.md"][..];
     let none = &[][..];
     let leak = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
-    let [plan, dir, store, queue] = [&plan, &dir, &store, &queue].map(|text| leak(text));
+    let [plan, store] = [&plan, &store].map(|text| leak(text));
     let called = ["-n", "2", "--rounds", "1", "--", "python3", "-c", FUNCTION];
     let rows = [
         row(&["fleet", "plan", plan], &[], none, 70),
         row(&["fleet", "plan", plan], &["--json"], none, 70),
-        row(&["fleet", "run", plan, "--dir", dir], &[], page, 70),
-        row(&["fleet", "run", plan, "--dir", dir], &["--json"], page, 70),
+        row(&["fleet", "run", plan, "--store", store], &[], page, 70),
+        row(
+            &["fleet", "run", plan, "--store", store],
+            &["--json"],
+            page,
+            70,
+        ),
         row(&["fleet", "report", store], &[], page, 70),
         row(&["fleet", "report", store], &["--json"], page, 70),
-        row(&["fleet", "status", "--queue", queue], &[], none, 70),
+        row(&["fleet", "status", store], &[], none, 70),
         row(
             &["lambda"],
             &called,
@@ -347,7 +351,7 @@ fn full_folders_for_temporary_files_fail_what_needs_them_and_nothing_else() {
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let ledger = store(&folder.path().join("ledger"), "tls-never-resumed/fires");
     let url = server.plain();
-    let (dir, plan) = (at("dir"), at("plan.toml"));
+    let (store, plan) = (at("store"), at("plan.toml"));
     let text = format!(
         "name = \"t\"\nrepetitions = 1\nduration = \"20ms\"\n[limits]\nrequests = 10000\nrate = 400\nworkers = 1\n\
          [[target]]\nname = \"own\"\nurl = \"{url}\"\ni-own-this = \"127.0.0.1\"\n[axes]\nkeepalive = [\"on\"]\n",
@@ -360,7 +364,7 @@ fn full_folders_for_temporary_files_fail_what_needs_them_and_nothing_else() {
         (&["check", &url, "--no-idle"], 0, ""),
         (&["audit", &ledger], 0, ""),
         (&["watch", "--", "true"], 0, ""),
-        (&["fleet", "run", &plan, "--dir", &dir], 70, "TMPDIR"),
+        (&["fleet", "run", &plan, "--store", &store], 70, "TMPDIR"),
     ] {
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "--mount"]);

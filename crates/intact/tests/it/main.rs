@@ -33,7 +33,6 @@ mod compare_commits;
 mod error_pages;
 mod fix;
 mod fleet;
-#[cfg(feature = "aws")]
 mod fleet_aws;
 #[cfg(target_os = "linux")]
 mod foreign_runs;
@@ -53,7 +52,6 @@ mod lambda;
 mod ledgers;
 #[cfg(target_os = "linux")]
 mod link;
-#[cfg(all(feature = "otlp", feature = "prometheus"))]
 mod metrics;
 mod model;
 mod nothing_observed;

@@ -107,10 +107,6 @@ fn shared(commands: &[(String, Command)]) -> Vec<&Arg> {
 
 #[test]
 fn the_page_of_all_options_is_the_help_of_all_commands() {
-    if cfg!(any(feature = "aws", feature = "metrics")) {
-        // they have a command and options more; the page is that of the default build with `fleet`
-        return;
-    }
     let mut page = String::from(
         "# All options\n\nGenerated from the definitions of the command line; a test compares this page with them.\n`INTACT_UPDATE=1 cargo test -p intact options` writes it. `intact COMMAND --help` prints the same\nwith examples and exit codes. Options that several commands have stand here once, at the end.\n",
     );

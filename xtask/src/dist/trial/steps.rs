@@ -19,9 +19,15 @@ pub(super) fn steps(
     kind: Kind,
     room: &Path,
 ) -> anyhow::Result<Vec<&'static str>> {
-    let expect = |words: &[&str], wanted| expect(installed, room, words, wanted);
+    let expect = |words: &[&str], wanted: &str| expect(installed, room, words, wanted);
     let mut ran = vec!["--version"];
     expect(&["--version"], VERSION)?;
+    if platform.triple.contains("linux") {
+        // every package has the commands and options of a default build
+        let help = intact::help_json().context("help --json")?;
+        expect(&["help", "--json"], &help)?;
+        ran.push("help --json");
+    }
     let capture = fixtures().join("captures/nginx-curl.pcap");
     let capture = &*capture.display().to_string();
     expect(&["audit", capture], "10 connections opened, 2 needed")?;

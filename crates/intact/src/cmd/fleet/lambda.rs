@@ -5,20 +5,18 @@ use super::measure::Measurer;
 use super::secrets::WorkerSecrets;
 use super::{open_store, own};
 use crate::console;
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use crate::interrupt::Interrupt;
 use crate::system;
 use anyhow::Context;
 use intact_fleet::{FailureAction, MessageHandler, MessageOutcome, Store};
-use lambda_runtime::{LambdaEvent, service_fn};
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
 
 /// The worker as a Lambda function.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  # as a function's bootstrap\n  INTACT_STORE=s3://bucket/rig intact fleet lambda"
+    after_help = "Examples:\n  # as a function's bootstrap\n  intact fleet lambda --store s3://bucket/rig"
 )]
 pub(crate) struct Args {
     /// The store: a URL such as s3://BUCKET/PREFIX
@@ -67,34 +65,25 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
     system::make_private_files();
     let name = std::env::var("AWS_LAMBDA_LOG_STREAM_NAME")
         .unwrap_or_else(|_| format!("lambda-{}", std::process::id()));
-    let work = Arc::new(Mutex::new(Work {
+    let api = std::env::var("AWS_LAMBDA_RUNTIME_API");
+    let api = api
+        .context("AWS_LAMBDA_RUNTIME_API: is not set; Lambda starts this command")
+        .map_err(Failed::usage)?;
+    let mut work = Work {
         store: open_store(&args.store)?,
         measure: Measurer {
             interrupt: Interrupt::default(),
         },
         name,
-    }));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start a runtime")?;
-    let serve = lambda_runtime::run(service_fn(move |event: LambdaEvent<SqsEvent>| {
-        let work = work.clone();
-        async move {
-            let answered = tokio::task::spawn_blocking(move || {
-                let mut work = work.lock().map_err(|_| "an earlier invocation panicked")?;
-                Ok::<FailedMessages, &str>(work.answer(event.payload))
-            });
-            answered
-                .await
-                .map_err(|error| error.to_string())?
-                .map_err(str::to_owned)
-        }
-    }));
-    runtime
-        .block_on(serve)
-        .map_err(|error| own(anyhow::anyhow!("Lambda runtime: {error}")))?;
-    Ok(ExitCode::from(exit::FINE))
+    };
+    let served = intact_fleet::serve_invocations(&api, |event| {
+        let event = serde_json::from_slice(event).map_err(|error| error.to_string())?;
+        serde_json::to_vec(&work.answer(event)).map_err(|error| error.to_string())
+    });
+    match served {
+        Ok(never) => match never {},
+        Err(error) => Err(own(error)),
+    }
 }
 
 struct Work {
@@ -138,7 +127,7 @@ impl Work {
                     console::note(&format!("{message}: {reason}; {then_words}"));
                     then != FailureAction::GivenUp
                 }
-                Ok(MessageOutcome::AlreadyThere(_) | MessageOutcome::Idle) => false,
+                Ok(MessageOutcome::AlreadyThere(_)) => false,
                 Err(error) => {
                     console::note(&format!("{}: {error}; comes back", record.message_id));
                     true

@@ -1,45 +1,41 @@
-//! `intact fleet run`: fills the queue, keeps local workers alive until all messages are processed,
-//! reports.
+//! `intact fleet run`: a plan on this machine. Keeps a number of workers busy, each a process that
+//! measures one message, and reports.
 
 use super::secrets::WorkerSecrets;
-use super::{STORE, Shown, load, open_store, own, report, work};
+use super::{Shown, load, open_store, own, report, work};
 use crate::cmd::internal::{self, Job};
-use crate::cmd::{progress, run_header};
+use crate::cmd::progress;
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use crate::system;
 use anyhow::{Context, anyhow};
-use intact_fleet::{Counts, Ending, Plan, Queue, Store, StoreError};
-use std::path::{Path, PathBuf};
+use intact_fleet::{Attempt, FailureAction, Indices, MessageOutcome, Plan, Store};
+use std::io::BufReader;
+use std::path::Path;
 use std::process::{Child, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How often workers and queue are looked at.
-const LOOK: Duration = Duration::from_millis(200);
+/// How often workers are looked at.
+const LOOK: Duration = Duration::from_millis(5);
 /// Workers that may end one after the other with nothing finished in between.
 const FRUITLESS: u32 = 20;
+/// The file that a coordinator locks, in its store.
+const LOCK: &str = "lock";
 
 /// A campaign from here.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  intact fleet run rig.toml\n  intact fleet run rig.toml --dir here --workers 4\n  intact fleet run rig.toml --queue sqs://rig --store s3://bucket/rig \\\n    --workers 0"
+    after_help = "Examples:\n  intact fleet run rig.toml\n  intact fleet run rig.toml --store here --workers 4\n  intact fleet run rig.toml --store s3://bucket/rig"
 )]
 pub(crate) struct Args {
-    /// The plan (TOML)
-    plan: PathBuf,
-    /// Folder for queue and store [default: fleet-PLAN]
-    #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
-    /// The queue [default: sqlite:DIR/queue.sqlite]; `{label}` in its name stands for the label: a
-    /// queue per label
-    #[arg(long)]
-    queue: Option<String>,
-    /// The store: a folder, or a URL such as s3://BUCKET/PREFIX [default: DIR/store]
+    /// The plan (TOML); env:NAME: its text is in this variable
+    plan: String,
+    /// The store: a folder, or a URL such as s3://BUCKET/PREFIX [default: fleet-PLAN]
     #[arg(long)]
     store: Option<String>,
-    /// Local workers [default: as the plan says]; 0: only fill the queue
-    #[arg(long, value_name = "N")]
+    /// Concurrent workers [default: as the plan says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     workers: Option<u32>,
     #[command(flatten)]
     shown: Shown,
@@ -48,7 +44,7 @@ pub(crate) struct Args {
 /// Runs a campaign.
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let requirements = args.shown.begin()?;
-    let plan = load(&args.plan)?;
+    let plan = load(&args.plan)?.0;
     let workers = args.workers.unwrap_or(plan.limits.workers);
     if workers > plan.limits.workers {
         return Err(Failed::usage(anyhow!(
@@ -56,69 +52,40 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
             plan.limits.workers
         )));
     }
-    if workers > 0 {
-        check_secrets(&plan)?;
-    }
+    check_secrets(&plan)?;
     system::make_private_files();
-    let dir = args
-        .dir
-        .clone()
-        .unwrap_or_else(|| PathBuf::from(format!("fleet-{}", plan.id)));
-    let (queues, store_name) = places(args, &plan, &dir)?;
-    let store = open_store(&store_name)?;
+    let default = format!("fleet-{}", plan.id);
+    let store_name = args.store.as_ref().unwrap_or(&default);
+    let store = open_store(store_name)?;
+    let _lock = lock(store_name)?;
     console::note_lines(&intact_fleet::plan_page(&plan));
-    if !cfg!(feature = "parquet") {
-        console::note("rows are kept as CSV only: Parquet needs a build with `--features parquet`");
-    }
     store.put_plan(&plan).map_err(own)?;
-    let share = work::Share {
-        plan: plan.id.clone(),
-        at_once: plan.limits.workers,
-    };
-    let open = |name: &str| share.open(name, plan.limits.deliveries);
-    for (name, label) in &queues {
-        let mut queue = open(name)?;
-        let mut messages = plan
-            .messages()
-            .filter(|message| label.as_ref().is_none_or(|label| *label == message.label));
-        let new = queue.send(&mut messages).map_err(own)?;
-        console::note(&format!("{name}: {new} messages sent"));
-    }
-    if workers == 0 {
-        return Ok(ExitCode::from(exit::FINE));
+    let indices = Indices::left(&plan, &store).map_err(own)?;
+    let ended = plan.len() - indices.len();
+    if ended > 0 {
+        console::note(&format!(
+            "{ended} messages have ended before, {} are left",
+            indices.len()
+        ));
     }
     let interrupt = Interrupt::listen()?;
-    let token = run_header::seed();
-    let mut crews: Vec<Crew> = Vec::new();
-    for (name, _) in &queues {
-        crews.push(Crew {
-            queue_name: name.clone(),
-            store: store_name.clone(),
-            queue: open(name)?,
-            share: share.clone(),
-            token,
-            alive: Vec::new(),
-            started: 0,
-            fruitless: 0,
-            left: None,
-            waiting: 0,
-        });
-    }
-    let each = workers.div_ceil(queues.len() as u32);
-    let ended = process_all(&mut crews, each, &plan, &store, &interrupt);
-    for crew in &mut crews {
-        crew.stop();
-    }
+    let mut crew = Crew {
+        plan: &plan,
+        store: &store,
+        store_name,
+        indices,
+        working: Vec::new(),
+        fruitless: 0,
+        given_up: 0,
+    };
+    let ended = crew.work_all(workers, &interrupt);
+    crew.stop();
     ended?;
-    for crew in &mut crews {
-        bury(&mut *crew.queue, &store, &plan).map_err(own)?;
-    }
     let code = report(&store, Some(&plan.id), &args.shown, &requirements)?;
     Ok(match interrupt.signal() {
         Some(signal) => {
             console::note(&format!(
-                "the rest stays in the queue: the same command goes on with it ({})",
-                dir.display()
+                "the rest has no result yet: the same command goes on with it ({store_name})"
             ));
             ExitCode::from(exit::by_signal(signal))
         }
@@ -126,32 +93,20 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
     })
 }
 
-/// A queue's name, and the label whose messages it gets where it does not get all.
-type QueueOf = (String, Option<String>);
-
-/// The queues, and the store.
-fn places(args: &Args, plan: &Plan, dir: &Path) -> Result<(Vec<QueueOf>, String), Failed> {
-    if args.queue.is_none() || args.store.is_none() {
-        intact_fleet::make_folder(dir)
-            .with_context(|| format!("--dir: cannot make {}", dir.display()))?;
+/// Locks a folder against a second coordinator, which would double the plan's rate.
+fn lock(store: &str) -> Result<Option<std::fs::File>, Failed> {
+    if store.contains("://") {
+        return Ok(None);
     }
-    let store = args
-        .store
-        .clone()
-        .unwrap_or_else(|| dir.join(STORE).display().to_string());
-    let queue = args
-        .queue
-        .clone()
-        .unwrap_or_else(|| format!("sqlite:{}", dir.join("queue.sqlite").display()));
-    let queues = if queue.contains("{label}") {
-        plan.labels
-            .iter()
-            .map(|label| (queue.replace("{label}", label), Some(label.clone())))
-            .collect()
-    } else {
-        vec![(queue, None)]
-    };
-    Ok((queues, store))
+    let path = Path::new(store).join(LOCK);
+    let locked = system::lock(&path).with_context(|| format!("cannot lock {}", path.display()))?;
+    match locked {
+        Some(file) => Ok(Some(file)),
+        None => Err(anyhow!(
+            "{store}: another `intact fleet run` works on this store; wait for its end, or name another --store"
+        )
+        .into()),
+    }
 }
 
 /// Whether each secret that the plan refers to can be read here, where its workers run.
@@ -165,145 +120,152 @@ fn check_secrets(plan: &Plan) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What the queue gave up becomes part of the store.
-fn bury(queue: &mut dyn Queue, store: &Store, plan: &Plan) -> anyhow::Result<()> {
-    for dead in queue.dead()? {
-        if dead.plan == plan.id {
-            let letter = intact_ledger::DeadLetter {
-                message: dead.message,
-                reason: dead.reason,
-            };
-            store.put_dead(&plan.id, &letter)?;
-        }
-    }
-    Ok(())
-}
-
-/// The workers of one queue.
-struct Crew {
-    queue_name: String,
-    store: String,
-    queue: Box<dyn Queue>,
-    share: work::Share,
-    /// Part of its workers' names: another coordinator's workers have other names, and what they
-    /// hold stays with them.
-    token: u64,
-    alive: Vec<(String, Child)>,
-    started: u32,
+/// The workers, and what is left for them.
+struct Crew<'a> {
+    plan: &'a Plan,
+    store: &'a Store,
+    store_name: &'a str,
+    indices: Indices,
+    working: Vec<Working>,
+    /// Workers that ended since the last one that finished a message.
     fruitless: u32,
-    /// The fewest messages that were left so far.
-    left: Option<u64>,
-    /// Messages that waited when the queue was last asked.
-    waiting: u64,
+    given_up: u64,
 }
 
-impl Crew {
-    fn start_one(&mut self) -> anyhow::Result<()> {
-        self.started += 1;
-        let name = format!("w{}-{:08x}", self.started, self.token);
-        let mut child = internal::command()?
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .context("cannot start a worker")?;
-        let worker =
-            work::Args::of_worker(&self.queue_name, &self.store, &name, self.share.clone());
-        if let Some(stdin) = &mut child.stdin {
-            // a worker that ended early reads nothing; `look` reports it
-            let _ = internal::send(&Job::Work(Box::new(worker)), stdin);
+/// A worker and its message.
+struct Working {
+    /// Its number among the concurrent ones, from 1.
+    slot: u32,
+    attempt: Attempt,
+    message: String,
+    child: Child,
+}
+
+impl Crew<'_> {
+    fn work_all(&mut self, workers: u32, interrupt: &Interrupt) -> anyhow::Result<()> {
+        let template = "{bar:30} {pos} of {len} messages, {eta} left, {wide_msg}";
+        let bar = progress::bar(Some(self.plan.len()), 5, template)?;
+        while interrupt.signal().is_none() {
+            while (self.working.len() as u32) < workers
+                && let Some(attempt) = self.indices.take()
+            {
+                self.start(attempt)?;
+            }
+            if self.working.is_empty() {
+                break;
+            }
+            self.look()?;
+            if self.fruitless >= FRUITLESS {
+                return Err(anyhow!(
+                    "{FRUITLESS} workers ended one after the other with nothing finished: {} has what was measured",
+                    self.store_name
+                ));
+            }
+            let left = self.indices.len() + self.working.len() as u64;
+            bar.set_position(self.plan.len().saturating_sub(left));
+            if self.given_up > 0 {
+                bar.set_message(format!("{} given up", self.given_up));
+            }
+            std::thread::sleep(LOOK);
         }
-        self.alive.push((name, child));
+        bar.finish_and_clear();
         Ok(())
     }
 
-    /// Notices workers that are gone: what they had in their hands comes back at once.
+    fn start(&mut self, attempt: Attempt) -> anyhow::Result<()> {
+        let message = self.plan.message(attempt.index);
+        let message = message.context("the plan has no such message")?;
+        let is_free = |slot: &u32| self.working.iter().all(|other| other.slot != *slot);
+        let slot = (1..).find(is_free).unwrap_or(0);
+        let mut child = internal::command()?
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start a worker")?;
+        let id = message.id.clone();
+        let delivery = work::Delivery {
+            message,
+            attempt: attempt.number,
+            store: self.store_name.to_owned(),
+            worker: format!("w{slot}"),
+        };
+        if let Some(stdin) = &mut child.stdin {
+            // a worker that ended early reads nothing; `look` reports it
+            let _ = internal::send(&Job::Work(Box::new(delivery)), stdin);
+        }
+        self.working.push(Working {
+            slot,
+            attempt,
+            message: id,
+            child,
+        });
+        Ok(())
+    }
+
+    /// Notices workers that have ended.
     fn look(&mut self) -> anyhow::Result<()> {
         let mut index = 0;
-        while index < self.alive.len() {
-            let Some(status) = self.alive[index].1.try_wait()? else {
+        while index < self.working.len() {
+            let Some(status) = self.working[index].child.try_wait()? else {
                 index += 1;
                 continue;
             };
-            let (name, _) = self.alive.swap_remove(index);
-            if !status.success() {
-                let back = match self.queue.abandon(&name)? {
-                    Some(back) => format!("{back} messages come back"),
-                    None => "what it had comes back when its time is over".to_owned(),
-                };
-                // one that was killed with nothing waiting stood idle: what is left is hidden until
-                // its time is over
-                let stood_idle = status.code().is_none() && self.waiting == 0;
-                self.fruitless += u32::from(!stood_idle);
-                console::note(&format!("worker {name} ended ({status}); {back}"));
-            }
+            let mut worker = self.working.swap_remove(index);
+            let outcome = worker.child.stdout.take().map(BufReader::new);
+            let outcome = outcome.and_then(|mut line| internal::receive(&mut line).ok());
+            let (reason, then) = match outcome {
+                Some(MessageOutcome::Measured(_) | MessageOutcome::AlreadyThere(_)) => {
+                    self.fruitless = 0;
+                    continue;
+                }
+                Some(MessageOutcome::Failed { reason, then, .. }) => (reason, then),
+                None => {
+                    self.fruitless += 1;
+                    (format!("its worker ended ({status})"), FailureAction::Again)
+                }
+            };
+            self.failed(&worker, reason, then)?;
         }
         Ok(())
     }
 
-    fn stop(&mut self) {
-        for (_, child) in &mut self.alive {
-            drop(child.stdin.take());
+    /// A delivery without a result.
+    fn failed(
+        &mut self,
+        worker: &Working,
+        reason: String,
+        then: FailureAction,
+    ) -> anyhow::Result<()> {
+        let message = &worker.message;
+        let comes_back = match then {
+            FailureAction::GivenUp => false,
+            FailureAction::Again => self.indices.again(worker.attempt),
+            FailureAction::Untouched => {
+                self.indices.release(worker.attempt);
+                self.fruitless += 1;
+                true
+            }
+        };
+        if comes_back {
+            console::note(&format!("{message}: {reason}; comes back"));
+            return Ok(());
         }
-        for (_, child) in &mut self.alive {
-            let _ = child.wait();
-        }
+        console::note(&format!("{message}: {reason}; given up"));
+        self.given_up += 1;
+        self.fruitless = 0;
+        let letter = intact_ledger::DeadLetter {
+            message: message.clone(),
+            reason,
+        };
+        Ok(self.store.put_dead(&self.plan.id, &letter)?)
     }
-}
 
-fn process_all(
-    crews: &mut [Crew],
-    each: u32,
-    plan: &Plan,
-    store: &Store,
-    interrupt: &Interrupt,
-) -> anyhow::Result<()> {
-    let mut ending = Ending::default();
-    let template = "{bar:30} {pos} of {len} messages, {eta} left, {wide_msg}";
-    let bar = progress::bar(Some(plan.len()), 5, template)?;
-    while interrupt.signal().is_none() {
-        let mut all = Counts::default();
-        let mut remembers = true;
-        for crew in &mut *crews {
-            crew.look()?;
-            let counts = crew.queue.counts()?;
-            let left = counts.waiting + counts.claimed;
-            crew.waiting = counts.waiting;
-            // not every queue remembers what was done
-            if crew.left.is_none_or(|before| left < before) {
-                crew.left = Some(left);
-                crew.fruitless = 0;
-            }
-            remembers &= counts.done.is_some();
-            all.waiting += counts.waiting;
-            all.claimed += counts.claimed;
-            all.dead = Some(all.dead.unwrap_or(0) + counts.dead.unwrap_or(0));
-            if counts.is_over() {
-                continue;
-            }
-            if crew.fruitless >= FRUITLESS {
-                return Err(anyhow!(
-                    "{FRUITLESS} workers ended one after the other with nothing finished: {} has what is left",
-                    crew.queue_name
-                ));
-            }
-            let wanted = u64::from(each).min(counts.waiting + counts.claimed);
-            while (crew.alive.len() as u64) < wanted {
-                crew.start_one()?;
-            }
+    fn stop(&mut self) {
+        for worker in &mut self.working {
+            drop(worker.child.stdin.take());
         }
-        let left = all.waiting + all.claimed;
-        bar.set_position(plan.len().saturating_sub(left));
-        bar.set_message(match all.dead {
-            Some(dead) if dead > 0 => format!("{dead} given up"),
-            _ => String::new(),
-        });
-        let dead = all.dead.unwrap_or(0);
-        let is_complete = || Ok::<_, StoreError>(store.finished(&plan.id)? + dead >= plan.len());
-        if ending.is_over(left, remembers, Instant::now(), is_complete)? {
-            break;
+        for worker in &mut self.working {
+            let _ = worker.child.wait();
         }
-        std::thread::sleep(LOOK);
     }
-    bar.finish_and_clear();
-    Ok(())
 }

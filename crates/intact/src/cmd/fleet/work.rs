@@ -1,85 +1,119 @@
-//! `intact fleet work`: one worker.
+//! `intact fleet work`: measures one message of a plan and ends. A scheduler names its index and
+//! keeps the number of retries and of concurrent workers; `intact fleet run` is one for a single
+//! machine.
 
 use super::measure::Measurer;
 use super::secrets::WorkerSecrets;
-use super::{open_queue, open_store, own};
-use crate::cmd::internal::Control;
+use super::{load, open_store, own};
+use crate::cmd::internal::{self, Control};
 use crate::console;
 use crate::exit::{self, Failed};
 use crate::interrupt::Interrupt;
 use crate::system;
-use clap::ValueEnum;
-use intact_fleet::{FailureAction, MessageHandler, MessageOutcome, Queue, SqliteQueue, Worker};
+use anyhow::{Context, anyhow};
+use intact_fleet::{FailureAction, Message, MessageHandler, MessageOutcome};
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
-use std::time::Duration;
 
-/// How long an empty queue is waited on.
-const WAIT: Duration = Duration::from_secs(1);
+/// Where schedulers put the index of a job, and the first index that they count from.
+const INDEX_VARIABLES: [(&str, u64); 4] = [
+    ("JOB_COMPLETION_INDEX", 0),
+    ("AWS_BATCH_JOB_ARRAY_INDEX", 0),
+    ("SLURM_ARRAY_TASK_ID", 0),
+    ("CI_NODE_INDEX", 1),
+];
 
 /// A worker.
-#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
+#[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  intact fleet work --queue sqlite:here/queue.sqlite --store here/store\n  intact fleet work --queue sqs://rig --store s3://bucket/rig"
+    after_help = "Examples:\n  intact fleet work rig.toml --store s3://bucket/rig --index 3\n  # in an array job, with the index of its scheduler\n  intact fleet work env:INTACT_PLAN --store s3://bucket/rig\n\nExit code 2: a retry fails in the same way (podFailurePolicy of Kubernetes)."
 )]
 pub(crate) struct Args {
-    /// The queue: sqlite:PATH or sqs://NAME
-    #[arg(long)]
-    queue: String,
+    /// The plan (TOML); env:NAME: its text is in this variable
+    plan: String,
     /// The store: a folder, or a URL such as s3://BUCKET/PREFIX
     #[arg(long)]
     store: String,
-    /// Its name in results and lists of outliers [default: host and process]
-    #[arg(long)]
-    name: Option<String>,
-    /// When to end
-    #[arg(long, value_enum, default_value = "empty")]
-    until: Until,
-    /// Which messages it takes; absent: all of the queue.
-    #[arg(skip)]
-    share: Option<Share>,
+    /// Which message, from 0 [default: JOB_COMPLETION_INDEX, AWS_BATCH_JOB_ARRAY_INDEX,
+    /// SLURM_ARRAY_TASK_ID, or CI_NODE_INDEX, which counts from 1]
+    #[arg(long, value_name = "N")]
+    index: Option<u64>,
 }
 
-/// The messages of one plan, as coordinators of an embedded queue share them.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Share {
-    pub(super) plan: String,
-    /// Messages that may be with workers at once.
-    pub(super) at_once: u32,
+/// One delivery of a message, for a process of `intact fleet run`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Delivery {
+    pub(super) message: Message,
+    pub(super) attempt: u32,
+    pub(super) store: String,
+    /// The worker's name in results and lists of outliers.
+    pub(super) worker: String,
 }
 
-impl Share {
-    /// Opens a queue for the messages of this plan, where the queue can separate plans.
-    pub(super) fn open(&self, name: &str, deliveries: u32) -> Result<Box<dyn Queue>, Failed> {
-        let Some(path) = name.strip_prefix("sqlite:") else {
-            return open_queue(name);
-        };
-        let queue = SqliteQueue::open(path.as_ref()).map_err(own)?;
-        let queue = queue.with_deliveries(deliveries);
-        Ok(Box::new(queue.of_plan(&self.plan, self.at_once)))
-    }
-}
-
-impl Args {
-    /// Those of a worker of `intact fleet run`: it ends when the queue is empty.
-    pub(super) fn of_worker(queue: &str, store: &str, name: &str, share: Share) -> Args {
-        Args {
-            queue: queue.to_owned(),
-            store: store.to_owned(),
-            name: Some(name.to_owned()),
-            until: Until::Empty,
-            share: Some(share),
-        }
-    }
-}
-
-/// Works, and reports each message.
+/// Measures a message, and reports it.
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
-    work(args, &Interrupt::listen()?, true)
+    let plan = load(&args.plan)?.0;
+    let index = match args.index {
+        Some(index) => index,
+        None => index_of_job(|name| std::env::var(name).ok()).map_err(Failed::usage)?,
+    };
+    let message = plan.message(index).ok_or_else(|| {
+        let last = plan.len().saturating_sub(1);
+        Failed::usage(anyhow!(
+            "--index {index}: the plan has messages 0 to {last}"
+        ))
+    })?;
+    let interrupt = Interrupt::listen()?;
+    open_store(&args.store)?.put_plan(&plan).map_err(own)?;
+    let delivery = Delivery {
+        message,
+        attempt: 1,
+        store: args.store.clone(),
+        worker: host_name(),
+    };
+    Ok(match delivery.measure(&interrupt)? {
+        MessageOutcome::Measured(message) => {
+            console::note(&format!("{message}: measured"));
+            ExitCode::from(exit::FINE)
+        }
+        MessageOutcome::AlreadyThere(message) => {
+            console::note(&format!(
+                "{message}: has a result, and was not measured again"
+            ));
+            ExitCode::from(exit::FINE)
+        }
+        MessageOutcome::Failed {
+            message,
+            reason,
+            then,
+        } => {
+            let failed = anyhow!("{message}: {reason}");
+            match (then, interrupt.signal()) {
+                (FailureAction::GivenUp, _) => return Err(Failed::usage(failed)),
+                (FailureAction::Untouched, Some(signal)) => ExitCode::from(exit::by_signal(signal)),
+                _ => return Err(failed.into()),
+            }
+        }
+    })
 }
 
-/// Works without a report of each message, at most until standard input ends.
-pub(crate) fn run_as_child(args: &Args, mut parent: Control) -> Result<ExitCode, Failed> {
+/// The index that a scheduler gives this job.
+fn index_of_job(variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<u64> {
+    let mut all = INDEX_VARIABLES.iter();
+    let given = all.find_map(|&(name, first)| Some((name, first, variable(name)?)));
+    let (name, first, text) = given.context(
+        "no --index, and no scheduler gives one (JOB_COMPLETION_INDEX, AWS_BATCH_JOB_ARRAY_INDEX, SLURM_ARRAY_TASK_ID, CI_NODE_INDEX)",
+    )?;
+    let index = text
+        .parse()
+        .ok()
+        .and_then(|index: u64| index.checked_sub(first));
+    index.with_context(|| format!("{name}={text}: is no index; set --index"))
+}
+
+/// Measures a message of `intact fleet run`, at most until standard input ends. The outcome is a
+/// line of JSON on standard output.
+pub(crate) fn run_as_child(delivery: Delivery, mut parent: Control) -> Result<ExitCode, Failed> {
     let interrupt = Interrupt::listen()?;
     let ended = interrupt.clone();
     std::thread::spawn(move || {
@@ -87,66 +121,33 @@ pub(crate) fn run_as_child(args: &Args, mut parent: Control) -> Result<ExitCode,
         let _ = std::io::copy(&mut parent, &mut std::io::sink());
         ended.end();
     });
-    work(args, &interrupt, false)
+    let id = delivery.message.id.clone();
+    let outcome = delivery.measure(&interrupt).unwrap_or_else(|error| {
+        // a full store or a missing secret is not the message's fault
+        MessageOutcome::Failed {
+            message: id,
+            reason: error.to_string(),
+            then: FailureAction::Untouched,
+        }
+    });
+    internal::send(&outcome, &mut std::io::stdout()).context("standard output")?;
+    Ok(ExitCode::from(exit::FINE))
 }
 
-fn work(args: &Args, interrupt: &Interrupt, reports: bool) -> Result<ExitCode, Failed> {
-    system::make_private_files();
-    let name = args.name.clone().unwrap_or_else(|| {
-        let host = host_name();
-        format!("{host}-{}", std::process::id())
-    });
-    let mut queue = match &args.share {
-        // a worker sends nothing, so that it sets no deliveries
-        Some(share) => share.open(&args.queue, 0)?,
-        None => open_queue(&args.queue)?,
-    };
-    let store = open_store(&args.store)?;
-    let mut measure = Measurer {
-        interrupt: interrupt.clone(),
-    };
-    let mut worker = Worker {
-        queue: &mut *queue,
-        desk: MessageHandler {
-            worker: name,
+impl Delivery {
+    fn measure(self, interrupt: &Interrupt) -> Result<MessageOutcome, Failed> {
+        system::make_private_files();
+        let store = open_store(&self.store)?;
+        let mut measure = Measurer {
+            interrupt: interrupt.clone(),
+        };
+        let mut handler = MessageHandler {
+            worker: self.worker,
             store: &store,
             measure: &mut measure,
             secrets: &WorkerSecrets,
-        },
-    };
-    loop {
-        let done = worker.step(WAIT).map_err(own)?;
-        match done {
-            // what others have in their hands may still come back
-            MessageOutcome::Idle
-                if args.until == Until::Empty && worker.queue.counts().map_err(own)?.is_over() =>
-            {
-                return Ok(ExitCode::from(exit::FINE));
-            }
-            MessageOutcome::Idle => {}
-            MessageOutcome::Measured(message) if reports => {
-                console::note(&format!("{message}: measured"));
-            }
-            MessageOutcome::AlreadyThere(message) if reports => {
-                console::note(&format!("{message}: an earlier delivery had finished it"));
-            }
-            MessageOutcome::Failed {
-                message,
-                reason,
-                then,
-            } if interrupt.signal().is_none() => {
-                let then = if then == FailureAction::GivenUp {
-                    "given up"
-                } else {
-                    "comes back"
-                };
-                console::note(&format!("{message}: {reason}; {then}"));
-            }
-            _ => {}
-        }
-        if let Some(signal) = interrupt.signal() {
-            return Ok(ExitCode::from(exit::by_signal(signal)));
-        }
+        };
+        handler.measure(self.message, self.attempt).map_err(own)
     }
 }
 
@@ -155,11 +156,31 @@ fn host_name() -> String {
         .map_or_else(|_| "worker".to_owned(), |name| name.trim().to_owned())
 }
 
-/// How a worker processes its queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-enum Until {
-    /// Until it is empty.
-    Empty,
-    /// Until the worker is asked to end.
-    Stopped,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_comes_from_the_variable_of_the_scheduler() {
+        let of = |name: &str, value: &str| {
+            index_of_job(|asked| (asked == name).then(|| value.to_owned()))
+                .map_err(|error| error.to_string())
+        };
+        for (name, value, index) in [
+            ("JOB_COMPLETION_INDEX", "0", 0),
+            ("AWS_BATCH_JOB_ARRAY_INDEX", "9999", 9999),
+            ("SLURM_ARRAY_TASK_ID", "7", 7),
+            ("CI_NODE_INDEX", "1", 0),
+        ] {
+            assert_eq!(of(name, value), Ok(index), "{name}");
+        }
+        for (name, value) in [("CI_NODE_INDEX", "0"), ("JOB_COMPLETION_INDEX", "-1")] {
+            let words = of(name, value).unwrap_err();
+            assert!(
+                words.contains(&format!("{name}={value}: is no index")),
+                "{words}"
+            );
+        }
+        assert!(of("OTHER", "1").unwrap_err().contains("no --index"));
+    }
 }

@@ -164,8 +164,8 @@ fn each_rule_of_a_campaign_reaches_its_document_at_its_target() {
         "run",
         &at("plan.toml"),
         "--json",
-        "--dir",
-        &at("dir"),
+        "--store",
+        &at("store"),
     ]);
     let document: Value =
         serde_json::from_slice(&out.stdout).unwrap_or_else(|error| panic!("{error}: {out:?}"));
