@@ -1,4 +1,5 @@
-//! The catalogue of HTTP clients: measured facts about their connections, and the settings to use.
+//! The catalogue of HTTP clients, proxies and servers: measured facts about their connections, and
+//! the settings to use.
 //!
 //! Only data and lookup. The harness `cargo xtask clients` measures, and `report` writes the pages.
 
@@ -15,6 +16,7 @@ mod catalogue;
 mod facts;
 mod faults;
 mod find;
+mod hops;
 
 pub use advice::{Advice, HangLimit, LifeLimit, client_idle, fill_in};
 pub use articles::{Article, Effect, Trial};
@@ -25,3 +27,7 @@ pub use facts::{
 };
 pub use faults::{CutBody, SilentWait, UnderFaults, UserTimeout};
 pub use find::{FindError, Found};
+pub use hops::{
+    AcceptedFacts, AcceptedIdle, DrainFacts, Hop, HopKind, HopMeasurement, HopVariant, Hops,
+    Release, RequestLimit, UpstreamFacts,
+};

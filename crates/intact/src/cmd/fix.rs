@@ -1,4 +1,4 @@
-//! `intact fix`: what an HTTP client does with its connections, and what to set.
+//! `intact fix`: what an HTTP client, proxy or server does with its connections, and what to set.
 
 use super::conclusion::print;
 use super::config::Config;
@@ -10,7 +10,7 @@ use intact_report::terminal::Length;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// How is connection reuse turned on in my client library?
+/// How is connection reuse turned on in my client library, proxy or server?
 #[derive(clap::Args)]
 #[command(
     after_help = "Each claim about a client was measured, in the versions that are printed: docs/reference/fix.md has the method.
@@ -21,11 +21,14 @@ Examples:
   intact fix axios --full
   intact fix node/fetch --server-idle 60s
   intact fix python
+  intact fix nginx
+  intact fix 'socket hang up'
   intact fix --articles
   intact fix axios@1 --json | jq .clients[0].advice"
 )]
 pub(crate) struct Args {
-    /// A client, with @VERSION or without, or a language; none: all of them
+    /// A client, proxy or server, with @VERSION or without; a language, a package, a User-Agent, or
+    /// the text of an error; none: all of them
     #[arg(value_name = "CLIENT")]
     client: Option<String>,
     /// Print what articles recommend, what it does today, and what to use instead
@@ -60,6 +63,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         Some(name) => catalogue.find(name).map_err(Failed::usage)?,
         None => intact_fix::Found {
             clients: catalogue.clients.iter().collect(),
+            hops: catalogue.hops.hops.iter().collect(),
             version: None,
         },
     };
@@ -69,19 +73,20 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     };
     let to = args.json.as_ref();
     json::deliver(to, || {
-        intact_report::json::fix(&catalogue, &found.clients, args.server_idle)
+        intact_report::json::fix(&catalogue, &found.clients, &found.hops, args.server_idle)
     })?;
     if json::takes_output(to) {
         return Ok(ExitCode::from(exit::FINE));
     }
     let one = |client: &Client| documents::fix_client(&catalogue, client, question);
-    let pages = match (&args.client, &found.clients[..]) {
-        (Some(_), [client]) => vec![one(client)],
-        (Some(_), clients) if args.server_idle.is_some() => {
+    let pages = match (&args.client, &found.clients[..], &found.hops[..]) {
+        (Some(_), [client], []) => vec![one(client)],
+        (Some(_), [], [hop]) => vec![documents::fix_hop(&catalogue, hop, found.version)],
+        (Some(_), clients, []) if args.server_idle.is_some() => {
             clients.iter().map(|client| one(client)).collect()
         }
-        (None, clients) if !args.full => vec![documents::fix_overview(&catalogue, clients)],
-        (_, clients) => vec![documents::fix_list(&catalogue, clients)],
+        (None, clients, _) if !args.full => vec![documents::fix_overview(&catalogue, clients)],
+        (_, clients, hops) => vec![documents::fix_list(&catalogue, clients, hops)],
     };
     let length = match args.full {
         true => Length::Full,
