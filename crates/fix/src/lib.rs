@@ -13,6 +13,7 @@ extern crate schemars;
 mod advice;
 mod articles;
 mod catalogue;
+mod egress;
 mod facts;
 mod faults;
 mod find;
@@ -21,6 +22,7 @@ mod hops;
 pub use advice::{Advice, HangLimit, LifeLimit, client_idle, fill_in};
 pub use articles::{Article, Effect, Trial};
 pub use catalogue::{Catalogue, CatalogueError, Client, Language, Role, Variant};
+pub use egress::{Egress, EgressError};
 pub use facts::{
     ClientFacts, Cookies, Count, DnsCaching, Idle, KeepAliveHeader, LifetimeFacts, Load, Lookups,
     Measurement, RequestOutcome, RequestOutcomes, Stale, TcpKeepalive,

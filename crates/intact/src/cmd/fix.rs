@@ -3,10 +3,16 @@
 use super::conclusion::print;
 use super::config::Config;
 use super::json::{self, JsonTarget};
+use crate::console;
 use crate::exit::{self, Failed};
-use intact_fix::{Catalogue, Client};
+use intact_fix::{Catalogue, Client, Egress};
+use intact_ledger::store::Reader;
+use intact_ledger::{Origin, Row, Scheme};
 use intact_report::documents::{self, FixRequest};
 use intact_report::terminal::Length;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -23,6 +29,7 @@ Examples:
   intact fix python
   intact fix nginx
   intact fix 'socket hang up'
+  intact fix nginx --pool-for run/ > pool.conf
   intact fix --articles
   intact fix axios@1 --json | jq .clients[0].advice"
 )]
@@ -34,6 +41,13 @@ pub(crate) struct Args {
     /// Print what articles recommend, what it does today, and what to use instead
     #[arg(long, conflicts_with_all = ["client", "server_idle", "json", "full"])]
     articles: bool,
+    /// Write the configuration of a local proxy that keeps connections to the HTTP destinations of
+    /// this ledger, for a program that cannot; CLIENT is nginx or haproxy
+    #[arg(long, value_name = "DIR", requires = "client", conflicts_with_all = ["server_idle", "json", "full"])]
+    pool_for: Option<PathBuf>,
+    /// The address at which that proxy accepts plain HTTP; a destination of TLS has a port above it
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
+    pool_listen: SocketAddr,
     /// How long the server keeps idle connections (`intact check` measures it)
     #[arg(long, value_name = "TIME", value_parser = super::bench::time)]
     server_idle: Option<Duration>,
@@ -53,6 +67,12 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         return Err(Failed::usage(anyhow::anyhow!(
             "--server-idle 0s: a server that closes at once cannot be reused"
         )));
+    }
+    if let (Some(folder), Some(name)) = (&args.pool_for, &args.client) {
+        let egress = Egress::named(name).map_err(Failed::usage)?;
+        let text = egress.configuration(&destinations(folder)?, args.pool_listen);
+        console::print_written(&text.map_err(Failed::usage)?);
+        return Ok(ExitCode::from(exit::FINE));
     }
     let catalogue = Catalogue::embedded().map_err(anyhow::Error::from)?;
     if args.articles {
@@ -96,4 +116,18 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         print(page, length);
     }
     Ok(ExitCode::from(exit::FINE))
+}
+
+/// The HTTP destinations of a ledger. A later row of a connection knows more.
+fn destinations(folder: &Path) -> Result<Vec<Origin>, Failed> {
+    let reader = Reader::open(folder).map_err(Failed::unreadable)?;
+    let mut origins = BTreeMap::new();
+    for row in reader.events().map_err(Failed::unreadable)? {
+        if let Row::Opened(connection) | Row::Revised(connection) = row {
+            origins.insert(connection.id, connection.origin);
+        }
+    }
+    let origins: BTreeSet<Origin> = origins.into_values().flatten().collect();
+    let is_http = |one: &Origin| one.scheme != Scheme::Tcp;
+    Ok(origins.into_iter().filter(is_http).collect())
 }
