@@ -34,7 +34,7 @@ fuzz_target!(|text: &str| {
         Product::Apache,
         Product::Caddy,
     ] {
-        let hop = intact_timers::read("x", product, Path::new("/c/main"), &Texts(main, included))
+        let hop = intact_timers::read("x", product, None, Path::new("/c/main"), &Texts(main, included))
             .expect("the main file is there");
         for timer in hop.accepts.iter().chain(&hop.keeps) {
             assert!(!matches!(timer.idle, Idle::After(time) if time.is_zero()));

@@ -30,6 +30,8 @@ const fn debian(program: &'static str, packages: &'static str) -> Peer {
 pub(crate) const PEERS: &[Peer] = &[
     debian("nginx", "nginx-light"),
     debian("caddy", "caddy"),
+    debian("haproxy", "haproxy"),
+    debian("apache2", "apache2"),
     debian("node", "nodejs npm"),
     debian("curl", "curl"),
     debian("h2load", "nghttp2-client"),
@@ -64,6 +66,7 @@ const RUNTIMES: &[Peer] = &[
     debian("cargo", "cargo"),
     debian("php", "php-cli php-curl"),
     debian("ruby", "ruby"),
+    debian("puma", "puma"),
 ];
 
 /// The Debian packages that bring a program.

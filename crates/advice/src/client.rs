@@ -97,7 +97,8 @@ pub fn unrecognised(remedy: Remedy) -> Option<&'static str> {
     table().any_client.get(&remedy).map(String::as_str)
 }
 
-fn named(name: &str) -> Option<&'static Client> {
+/// The client or proxy of this name.
+pub fn named(name: &str) -> Option<&'static Client> {
     clients().iter().find(|client| client.name == name)
 }
 
@@ -154,6 +155,12 @@ impl Client {
         })
     }
 
+    /// Its own settings, each with what it is for.
+    pub fn settings(&self) -> impl Iterator<Item = (Remedy, &str)> {
+        let remedies = self.remedy.iter();
+        remedies.map(|(&remedy, setting)| (remedy, setting.as_str()))
+    }
+
     /// Its setting for the remedy, after its name; `None` where it has none.
     pub fn advice(&self, remedy: Remedy) -> Option<String> {
         if let Some(own) = self.remedy.get(&remedy) {
@@ -168,6 +175,22 @@ impl Client {
             return Some(either.join("; "));
         }
         named(self.runtime.as_deref()?)?.advice(remedy)
+    }
+}
+
+impl Remedy {
+    /// What is reached by it, as the object of *to*.
+    pub fn purpose(self) -> &'static str {
+        match self {
+            Remedy::ShareClient => "keep connections",
+            Remedy::Drain => "free a connection",
+            Remedy::WidenPool => "keep more of them",
+            Remedy::MoreDestinations => "keep them to more destinations",
+            Remedy::ShortenIdle => "close them before the server does",
+            Remedy::LengthenIdle => "keep them for longer",
+            Remedy::StopClosing => "send no `Connection: close`",
+            Remedy::CheckAlive => "notice a dead one",
+        }
     }
 }
 

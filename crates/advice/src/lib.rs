@@ -6,7 +6,7 @@
 mod client;
 mod server;
 
-pub use client::{Client, IdleSetting, Remedy, clients, unrecognised};
+pub use client::{Client, IdleSetting, Remedy, clients, named, unrecognised};
 pub use server::{Server, ServerLimit, server_line};
 
 use serde::Deserialize;

@@ -21,6 +21,19 @@ pub enum ServerLimit {
     Drain,
 }
 
+impl ServerLimit {
+    /// What its line reaches, as the object of *to*.
+    pub fn purpose(self) -> &'static str {
+        match self {
+            ServerLimit::EveryResponse => "keep connections",
+            ServerLimit::Requests => "keep them for more requests",
+            ServerLimit::Age => "keep them to a higher age",
+            ServerLimit::Idle => "keep idle ones for longer",
+            ServerLimit::Drain => "end in good order",
+        }
+    }
+}
+
 /// A product, and the lines of its configuration that keep connections, or end them in good order;
 /// absent where it has none.
 #[derive(Debug, Deserialize)]
@@ -39,6 +52,17 @@ impl Server {
         let first = named.next()??;
         let is_first = |other: Option<&Server>| other.is_some_and(|one| one.name == first.name);
         named.all(is_first).then_some(first)
+    }
+
+    /// The server of this name.
+    pub fn of_name(name: &str) -> Option<&'static Server> {
+        table().server.iter().find(|one| one.name == name)
+    }
+
+    /// Its lines of configuration, each with the limit that it is against.
+    pub fn settings(&self) -> impl Iterator<Item = (ServerLimit, &str)> {
+        let limits = self.limit.iter();
+        limits.map(|(&limit, line)| (limit, line.as_str()))
     }
 
     /// The server that calls itself so. Later rows of the file are more general.

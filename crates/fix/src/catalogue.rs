@@ -5,6 +5,7 @@
 
 use crate::articles::Article;
 use crate::facts::Measurement;
+use crate::hops::Hops;
 use intact_ledger::kinds;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,6 +19,8 @@ pub struct Catalogue {
     pub measured: Vec<Measurement>,
     /// What articles recommend.
     pub articles: Vec<Article>,
+    /// Proxies and servers.
+    pub hops: Hops,
 }
 
 /// A client library or program.
@@ -57,6 +60,9 @@ pub struct Client {
     /// Remaining problems.
     #[serde(default)]
     pub traps: Vec<String>,
+    /// Texts of errors that it shows when a connection was closed, or a pool is full.
+    #[serde(default)]
+    pub errors: Vec<String>,
     /// The client to use where this one cannot reuse connections.
     #[serde(default)]
     pub instead: Option<String>,
@@ -165,10 +171,10 @@ struct Written {
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueError {
     /// The part written by hand.
-    #[error("clients/catalogue.toml: {0}")]
+    #[error("clients/catalogue.toml or clients/hops: {0}")]
     Written(#[from] toml::de::Error),
     /// The measured part.
-    #[error("clients/measured.json: {0}; rewrite it with `cargo xtask clients`")]
+    #[error("measured.json of clients or clients/hops: {0}; rewrite it with `cargo xtask clients`")]
     Measured(#[from] serde_json::Error),
     /// A measurement of a client or variant that is not in the catalogue.
     #[error("clients/measured.json has {client}/{variant}, which clients/catalogue.toml does not")]
@@ -203,6 +209,7 @@ impl Catalogue {
             clients: client,
             measured,
             articles: article,
+            hops: Hops::embedded()?,
         };
         for measurement in &catalogue.measured {
             let known = catalogue

@@ -185,9 +185,9 @@ impl Count {
     }
 
     /// Whether requests one after the other share connections. Two are allowed: some clients use
-    /// two by design.
+    /// two by design. One that waits for ever on two shares none.
     pub fn is_reused(&self) -> bool {
-        self.requests > 2 && self.connections <= 2
+        self.requests > 2 && self.connections <= 2 && self.failed == 0
     }
 }
 

@@ -1,16 +1,22 @@
-//! Finds the client that a name refers to: `axios`, `node/axios`, `axios@1.6`, a language, or a
-//! misspelt name.
+//! Finds the client, proxy or server that words refer to: a name (`axios`, `node/axios`,
+//! `axios@1.6`), a package, a language, a User-Agent, the text of an error, or a misspelt name.
 
 use crate::catalogue::{Catalogue, Client, Language, Variant};
 use crate::facts::Measurement;
+use crate::hops::{Hop, HopKind};
 use intact_units::suggest;
 use std::collections::BTreeSet;
+
+/// The shortest part of an error's text that finds it.
+const ERROR: usize = 6;
 
 /// What was asked for.
 #[derive(Debug)]
 pub struct Found<'a> {
-    /// The clients that it can mean, at least one.
+    /// The clients that it can mean.
     pub clients: Vec<&'a Client>,
+    /// The proxies and servers that it can mean.
+    pub hops: Vec<&'a Hop>,
     /// The version asked for, if one was.
     pub version: Option<&'a str>,
 }
@@ -19,7 +25,7 @@ pub struct Found<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
     /// No client has that name.
-    #[error("the catalogue has no client {name:?}{}; `intact fix` lists all", suggestion(.nearest))]
+    #[error("the catalogue has no client, proxy or server {name:?}{}; `intact fix` lists all, `intact help guide` has pages by what you see", suggestion(.nearest))]
     Unknown {
         /// What was asked for.
         name: String,
@@ -46,7 +52,8 @@ fn suggestion(nearest: &[String]) -> String {
 }
 
 impl Catalogue {
-    /// Finds clients by id, alias or language, in any case, with or without `@VERSION`.
+    /// Finds by id, alias, package, language or kind, with or without `@VERSION`; else by
+    /// User-Agent or `Server` field, or by the text of an error. In any case.
     ///
     /// # Errors
     /// If there is no such client, with similar names. If the version was never measured, with the
@@ -62,10 +69,16 @@ impl Catalogue {
             self.clients.iter().filter(|client| is(client)).collect()
         };
         let mut clients = by(&|client| client.answers_to(&wanted));
-        if clients.is_empty() {
+        let mut hops = self.hops.named(&wanted);
+        if clients.is_empty() && hops.is_empty() {
             clients = by(&|client| client.language.id() == wanted);
+            let all = self.hops.hops.iter();
+            hops = all.filter(|hop| hop.kind.is_called(&wanted)).collect();
         }
-        if clients.is_empty() {
+        if clients.is_empty() && hops.is_empty() {
+            (clients, hops) = self.by_text(name.trim());
+        }
+        if clients.is_empty() && hops.is_empty() {
             return Err(FindError::Unknown {
                 name: name.to_owned(),
                 nearest: self.nearest(&wanted),
@@ -83,12 +96,62 @@ impl Catalogue {
                 .copied()
                 .filter(|client| with(client))
                 .collect();
-            if matching.is_empty() {
-                return Err(self.no_version(clients[0], version));
+            let has = |hop: &&Hop| {
+                let mut measured = self.hops.of(hop).into_iter();
+                measured.any(|(_, one)| is_part(&one.version, version))
+            };
+            let matching_hops: Vec<&Hop> = hops.iter().copied().filter(has).collect();
+            if matching.is_empty() && matching_hops.is_empty() {
+                return Err(match (clients.first(), hops.first()) {
+                    (Some(client), _) => self.no_version(client, version),
+                    (None, hop) => self.no_hop_version(hop, version),
+                });
             }
-            clients = matching;
+            (clients, hops) = (matching, matching_hops);
         }
-        Ok(Found { clients, version })
+        Ok(Found {
+            clients,
+            hops,
+            version,
+        })
+    }
+
+    /// Those that a User-Agent or `Server` field names, else those that show this error.
+    fn by_text(&self, text: &str) -> (Vec<&Client>, Vec<&Hop>) {
+        let recognised = intact_advice::Client::recognise(None, Some(text), None);
+        let id = recognised.and_then(|one| one.fix.as_deref());
+        if let Some(found) = id.and_then(|id| self.find(id).ok()) {
+            return (found.clients, found.hops);
+        }
+        let lower = text.to_lowercase();
+        let is_of = |hop: &&Hop| hop.products.iter().any(|one| lower.starts_with(one));
+        let hops: Vec<&Hop> = self.hops.hops.iter().filter(is_of).collect();
+        if !hops.is_empty() {
+            return (Vec::new(), hops);
+        }
+        let shows = |errors: &[String]| {
+            let mut errors = errors.iter().map(|error| error.to_lowercase());
+            errors.any(|error| {
+                lower.contains(&error) || lower.len() >= ERROR && error.contains(&lower)
+            })
+        };
+        let clients = self.clients.iter().filter(|one| shows(&one.errors));
+        let hops = self.hops.hops.iter().filter(|one| shows(&one.errors));
+        (clients.collect(), hops.collect())
+    }
+
+    fn no_hop_version(&self, hop: Option<&&Hop>, version: &str) -> FindError {
+        let measured = hop.map_or_else(Vec::new, |hop| self.hops.of(hop));
+        let mut measured: Vec<String> = measured
+            .into_iter()
+            .map(|(_, one)| one.version.clone())
+            .collect();
+        measured.dedup();
+        FindError::Version {
+            client: hop.map_or_else(String::new, |hop| hop.name.clone()),
+            version: version.to_owned(),
+            measured,
+        }
     }
 
     fn no_version(&self, client: &Client, version: &str) -> FindError {
@@ -124,7 +187,11 @@ impl Catalogue {
             });
             Some((edits.min()?, client.id.as_str()))
         });
-        let mut near: Vec<(usize, &str)> = languages.chain(clients).collect();
+        let hops = self.hops.hops.iter().filter_map(|hop| {
+            let edits = hop.names().filter_map(|name| suggest::edits(wanted, &name));
+            Some((edits.min()?, hop.id.as_str()))
+        });
+        let mut near: Vec<(usize, &str)> = languages.chain(clients).chain(hops).collect();
         near.sort_by_key(|&(edits, _)| edits);
         near.iter().take(3).map(|&(_, id)| id.to_owned()).collect()
     }
@@ -135,6 +202,7 @@ impl Client {
         [&self.id, &self.name]
             .into_iter()
             .chain(&self.aliases)
+            .chain(self.packages.keys())
             .map(|name| name.to_lowercase())
     }
 
@@ -149,6 +217,17 @@ impl Client {
     /// Its first variant with a role.
     pub fn variant(&self, role: crate::Role) -> Option<&Variant> {
         self.variants.iter().find(|variant| variant.role == role)
+    }
+}
+
+impl HopKind {
+    /// Whether a word is its name, or the plural of it.
+    fn is_called(self, wanted: &str) -> bool {
+        let plural = match self {
+            HopKind::Proxy => "proxies",
+            HopKind::Server => "servers",
+        };
+        wanted == self.id() || wanted == plural
     }
 }
 
@@ -239,6 +318,29 @@ mod tests {
                 nearest: Vec::new()
             }
         );
+    }
+
+    #[test]
+    fn a_user_agent_a_server_and_an_error_find_what_sends_them() {
+        assert_eq!(ids("python-requests/2.31.0"), ["requests"]);
+        assert_eq!(ids("Go-http-client/1.1")[0], "go-net-http");
+        assert!(ids("Error: socket hang up").contains(&"node-http".to_owned()));
+        assert!(ids("connection pool is full").contains(&"requests".to_owned()));
+        assert_eq!(ids("@aws-sdk/client-s3"), ["aws-sdk-js-3"]);
+        let catalogue = embedded();
+        let hops = |asked: &str| -> Vec<String> {
+            let found = catalogue.find(asked).unwrap();
+            found.hops.iter().map(|hop| hop.id.clone()).collect()
+        };
+        assert_eq!(hops("nginx/1.22.1"), ["nginx"]);
+        assert_eq!(hops("NGINX"), ["nginx"]);
+        assert_eq!(hops("nginx@1.22"), ["nginx"]);
+        assert_eq!(hops("upstream prematurely closed connection"), ["nginx"]);
+        assert!(hops("proxies").len() > 3 && hops("servers").len() > 3);
+        let message = catalogue.find("nginx@0.8").unwrap_err().to_string();
+        assert!(message.contains("measured: 1."), "{message}");
+        // a few letters are no text of an error
+        assert!(catalogue.find("hang").is_err());
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use intact_experiments::bench::BenchFacts;
 use intact_findings::fleet::{CampaignFacts, CardsFacts, Outlier};
 use intact_findings::{Document, OfRun};
-use intact_fix::{Advice, Catalogue, Client, HangLimit, LifeLimit, Measurement, Role};
+use intact_fix::{
+    Advice, Catalogue, Client, HangLimit, Hop, HopMeasurement, LifeLimit, Measurement, Role,
+};
 use intact_ledger::CampaignProgress;
 use intact_model::{Fit, Forecast};
 use intact_reading::BOUNDS;
@@ -70,6 +72,15 @@ pub(crate) struct FixDocument<'a> {
     schema: &'a str,
     server_idle_s: Option<f64>,
     clients: Vec<FixClient<'a>>,
+    /// Proxies and servers.
+    hops: Vec<FixHop<'a>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct FixHop<'a> {
+    #[serde(flatten)]
+    hop: &'a Hop,
+    measured: Vec<&'a HopMeasurement>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -101,8 +112,18 @@ pub(crate) struct FixAdvice<'a> {
 pub fn fix(
     catalogue: &Catalogue,
     clients: &[&Client],
+    hops: &[&Hop],
     server_idle: Option<Duration>,
 ) -> serde_json::Result<String> {
+    let hops = hops.iter().map(|hop| FixHop {
+        hop,
+        measured: catalogue
+            .hops
+            .of(hop)
+            .into_iter()
+            .map(|(_, one)| one)
+            .collect(),
+    });
     let clients = clients.iter().map(|client| FixClient {
         client,
         advice: advice(catalogue, client, server_idle),
@@ -116,6 +137,7 @@ pub fn fix(
         schema: FIX_SCHEMA,
         server_idle_s: server_idle.map(|idle| idle.as_secs_f64()),
         clients: clients.collect(),
+        hops: hops.collect(),
     })
 }
 

@@ -1,6 +1,6 @@
 //! The idle limits along a path: on which hops the side that sends requests does not have the
 //! shorter one, what to set, and how many requests are lost there. From limits that were given or
-//! read, not measured. Must not read files or know a product.
+//! read, not measured. Must not read files.
 
 mod loss;
 mod settings;
@@ -9,12 +9,13 @@ mod subjects;
 pub use loss::{GapFacts, HopGaps, LossFacts};
 pub use settings::{HopSetting, Side};
 
+use intact_advice::{Client, Remedy};
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{Statement, Value, statement, text, timer_nanos};
 use intact_document::{Claim, ClaimKind, Claims};
 use intact_ledger::Caveat;
 use intact_reading::{Reading, Why};
-use intact_timers::{Hop, Idle, Place, Timer};
+use intact_timers::{Hop, Idle, Place, Product, Timer};
 use intact_traffic::danger_from;
 use serde::Serialize;
 
@@ -82,6 +83,9 @@ pub struct HopFacts {
     pub set_server_s: Option<f64>,
     /// The requests that are expected to be lost; absent without a log, and where no race is.
     pub loss: Option<LossFacts>,
+    /// What keeps connections in the product of the client; absent where it is not known.
+    #[serde(skip)]
+    keep: Option<String>,
 }
 
 /// One limit.
@@ -310,7 +314,15 @@ fn neighbours(client: &Hop, server: &Hop) -> HopFacts {
         server_idle,
         order,
         loss: None,
+        keep: client.product.and_then(keeping),
     }
+}
+
+/// What is set in a product that keeps no connections.
+fn keeping(product: Product) -> Option<String> {
+    let mut names = product.aliases().iter();
+    let proxy = names.find_map(|name| Client::recognise(Some(name), None, None))?;
+    proxy.advice(Remedy::StopClosing)
 }
 
 fn order(client: &IdleFacts, server: &IdleFacts) -> Order {
@@ -398,6 +410,13 @@ fn fix(hop: &HopFacts) -> Statement {
     let server = text(&hop.server);
     let timer = |seconds: f64| timer_nanos((seconds * 1e9).round() as u64);
     match (hop.order, hop.set_client_s, hop.set_server_s) {
+        (Order::NotKept | Order::Unknown, ..)
+            if matches!(hop.client_idle.kind, IdleKind::NotKept | IdleKind::Unknown)
+                && hop.keep.is_some() =>
+        {
+            let keep = hop.keep.as_deref().unwrap_or_default();
+            statement!("keep connections: {keep}", keep = text(keep))
+        }
         (Order::NotKept, ..) => Statement::from(
             "keep connections on both sides of this hop, or accept a setup per request",
         ),

@@ -2,7 +2,7 @@
 //! `nginx=/etc/nginx/nginx.conf`).
 
 use crate::NotRead;
-use crate::product::Product;
+use crate::product::{Product, Version};
 use intact_units::duration;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -62,6 +62,8 @@ pub struct Hop {
     pub keeps: Vec<Timer>,
     /// Whether one setting rules both sides.
     pub is_coupled: bool,
+    /// The product, where its defaults or its configuration were read.
+    pub product: Option<Product>,
     /// Files that the configuration names and that were not read.
     pub not_read: Vec<NotRead>,
 }
@@ -96,12 +98,12 @@ pub enum HopSource {
     },
     /// The defaults of a product.
     Defaults(Product),
-    /// A configuration file.
-    File(Product, PathBuf),
+    /// A configuration file, of a version if it was given.
+    File(Product, Option<Version>, PathBuf),
 }
 
 /// A hop as the user writes it: `client=60s`, `nginx=75s/60s`, `alb`,
-/// `edge=nginx:/etc/nginx/nginx.conf`.
+/// `edge=nginx:/etc/nginx/nginx.conf`, `nginx@1.22=/etc/nginx/nginx.conf`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HopSpec {
     /// Its name in the chain.
@@ -146,7 +148,8 @@ impl FromStr for HopSpec {
         if name.is_empty() {
             return Err(HopError::NoName(text.to_owned()));
         }
-        let source = limits(value).or_else(|| file(name, value));
+        let (name, version) = versioned(name);
+        let source = limits(value).or_else(|| file(name, version, value));
         let source = source.ok_or_else(|| HopError::Value {
             name: name.to_owned(),
             value: value.to_owned(),
@@ -185,19 +188,28 @@ pub(crate) fn after(time: Duration) -> Idle {
     }
 }
 
-fn file(name: &str, value: &str) -> Option<HopSource> {
+/// A name, and the version after its `@`.
+fn versioned(name: &str) -> (&str, Option<Version>) {
+    let split = name.split_once('@');
+    let read = split.and_then(|(name, version)| Some((name, Some(version.parse().ok()?))));
+    read.unwrap_or((name, None))
+}
+
+fn file(name: &str, version: Option<Version>, value: &str) -> Option<HopSource> {
     // one letter is a drive of Windows
     let named = value
         .split_once(':')
         .filter(|(product, _)| product.len() > 1);
     if let Some((product, path)) = named {
+        let (product, own) = versioned(product);
         let product = Product::named(product).filter(|product| product.has_files())?;
-        return (!path.is_empty()).then(|| HopSource::File(product, path.into()));
+        let version = own.or(version);
+        return (!path.is_empty()).then(|| HopSource::File(product, version, path.into()));
     }
     let path = PathBuf::from(value);
     let by_file = path.file_name()?.to_str().and_then(Product::of_file);
     let product = by_file.or_else(|| Product::named(name).filter(|product| product.has_files()))?;
-    Some(HopSource::File(product, path))
+    Some(HopSource::File(product, version, path))
 }
 
 impl Hop {
@@ -208,6 +220,7 @@ impl Hop {
             accepts: vec![Timer::new(accepts, Place::Given)],
             keeps: vec![Timer::new(keeps, Place::Given)],
             is_coupled,
+            product: None,
             not_read: Vec::new(),
         }
     }
@@ -219,6 +232,7 @@ impl Hop {
             accepts: vec![product.default_accepts()],
             keeps: vec![product.default_keeps()],
             is_coupled: product.has_one_limit(),
+            product: Some(product),
             not_read: Vec::new(),
         }
     }
@@ -255,21 +269,30 @@ mod tests {
             "edge=nginx:/etc/nginx/nginx.conf",
         ] {
             assert!(
-                matches!(read(text), HopSource::File(Product::Nginx, _)),
+                matches!(read(text), HopSource::File(Product::Nginx, None, _)),
                 "{text}"
+            );
+        }
+        for text in ["nginx@1.22=/etc/nginx/nginx.conf", "edge=nginx@1.22:x"] {
+            let spec: HopSpec = text.parse().unwrap();
+            assert!(!spec.name.contains('@'), "{spec:?}");
+            let source = spec.source;
+            assert!(
+                matches!(source, HopSource::File(_, Some(_), _)),
+                "{source:?}"
             );
         }
         assert!(matches!(
             read("proxy=haproxy.cfg"),
-            HopSource::File(Product::Haproxy, _)
+            HopSource::File(Product::Haproxy, None, _)
         ));
         assert!(matches!(
             read("proxy=/etc/caddy/Caddyfile"),
-            HopSource::File(Product::Caddy, _)
+            HopSource::File(Product::Caddy, None, _)
         ));
         assert!(matches!(
             read("apache2=conf/site"),
-            HopSource::File(Product::Apache, _)
+            HopSource::File(Product::Apache, None, _)
         ));
     }
 

@@ -10,4 +10,4 @@ mod product;
 
 pub use config::{ConfigError, FileError, Files, MOST_BYTES, NotRead, read};
 pub use hop::{Hop, HopError, HopSource, HopSpec, Idle, Place, Timer};
-pub use product::Product;
+pub use product::{Product, Version};

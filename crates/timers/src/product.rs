@@ -2,6 +2,8 @@
 //! guess: a side without a documented default is unknown.
 
 use crate::hop::{Idle, Place, Timer};
+use std::num::ParseIntError;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// A product on the path.
@@ -21,6 +23,30 @@ pub enum Product {
     Tomcat,
     Gunicorn,
     Uvicorn,
+}
+
+/// A version, by its numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version(Vec<u32>);
+
+impl FromStr for Version {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Version, ParseIntError> {
+        let numbers = text.split('.').map(str::parse);
+        Ok(Version(numbers.collect::<Result<_, _>>()?))
+    }
+}
+
+impl Version {
+    /// Whether it is that one or later; `None` where its numbers do not decide it.
+    pub(crate) fn is_from(&self, other: [u32; 3]) -> Option<bool> {
+        let differs = self.0.iter().zip(other).find(|(own, other)| *own != other);
+        match differs {
+            Some((own, other)) => Some(*own > other),
+            None => (self.0.len() >= other.len()).then_some(true),
+        }
+    }
 }
 
 /// What is documented of a product.
@@ -89,6 +115,11 @@ impl Product {
         self.row().names[0]
     }
 
+    /// All names of it.
+    pub fn aliases(self) -> &'static [&'static str] {
+        self.row().names
+    }
+
     /// Whether its configuration files can be read here.
     pub fn has_files(self) -> bool {
         !self.row().files.is_empty()
@@ -117,6 +148,18 @@ impl Product {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_version_is_compared_by_its_numbers() {
+        let is_from = |text: &str| text.parse::<Version>().unwrap().is_from([1, 29, 7]);
+        assert_eq!(is_from("1.22"), Some(false));
+        assert_eq!(is_from("1.29.6"), Some(false));
+        assert_eq!(is_from("1.29.7"), Some(true));
+        assert_eq!(is_from("1.30"), Some(true));
+        assert_eq!(is_from("1.29"), None);
+        assert_eq!(is_from("1"), None);
+        assert!("1.x".parse::<Version>().is_err());
+    }
 
     #[test]
     fn each_product_is_in_the_table_once() {

@@ -21,8 +21,20 @@ pub(crate) struct MeasuredClient {
 
 impl MeasuredClient {
     fn fail(&mut self, job: &Job<'_>) {
+        self.fail_named(job.plain_name());
+    }
+
+    /// Both together.
+    pub(super) fn and(mut self, other: MeasuredClient) -> MeasuredClient {
+        self.fine += other.fine;
+        self.failed += other.failed;
+        self.names.extend(other.names);
+        self
+    }
+
+    pub(super) fn fail_named(&mut self, name: String) {
         self.failed += 1;
-        self.names.push(job.plain_name());
+        self.names.push(name);
     }
 
     /// What a variant gave. One that could not be run is taken in as a failure, and its error

@@ -1,8 +1,9 @@
 //! Compares the catalogue with a new measurement.
 
 use intact_fix::{
-    ClientFacts, Count, DnsCaching, Idle, KeepAliveHeader, LifetimeFacts, Load, Lookups,
-    Measurement, SilentWait, UnderFaults,
+    AcceptedFacts, AcceptedIdle, ClientFacts, Count, DnsCaching, DrainFacts, HopMeasurement, Idle,
+    KeepAliveHeader, LifetimeFacts, Load, Lookups, Measurement, SilentWait, UnderFaults,
+    UpstreamFacts,
 };
 use std::fmt::Debug;
 use std::time::Duration;
@@ -71,6 +72,43 @@ pub(crate) fn differences(
     lines.of("under faults", faults, &now.faults, |claimed, found| {
         claimed.is_none() || both(is_under_faults)(claimed, found)
     });
+    lines.0
+}
+
+/// The same for a proxy or a server. Which of its processes takes a connection is chance.
+pub(crate) fn hop_differences(
+    claimed: &HopMeasurement,
+    found: &HopMeasurement,
+    idle_for: Duration,
+) -> Vec<String> {
+    let mut lines = Differences(Vec::new());
+    lines.of("snippet", &claimed.snippet, &found.snippet, |a, b| a == b);
+    let is_upstream = |claimed: &UpstreamFacts, found: &UpstreamFacts| {
+        is_burst(&claimed.one_client, &found.one_client)
+            && is_burst(&claimed.new_clients, &found.new_clients)
+            && is_burst(&claimed.at_once, &found.at_once)
+            && is_idle(Some(claimed.idle), Some(found.idle), idle_for)
+            && (&claimed.connection_field, claimed.race, &claimed.watch)
+                == (&found.connection_field, found.race, &found.watch)
+    };
+    let (one, other) = (&claimed.upstream, &found.upstream);
+    lines.of("upstream", one, other, both(is_upstream));
+    let is_accepted = |claimed: &AcceptedFacts, found: &AcceptedFacts| {
+        let seconds = |idle| match idle {
+            AcceptedIdle::NotKept => Watched::Ended(0.0),
+            AcceptedIdle::Closed { after_s } => Watched::Ended(after_s),
+            AcceptedIdle::Kept { for_s } => Watched::Lasted(for_s),
+        };
+        let is_drain = |(one, other): (&DrainFacts, &DrainFacts)| {
+            // a request may cross the close of its idle connection
+            one.signal == other.signal && (one.lost == one.sent) == (other.lost == other.sent)
+        };
+        seconds(claimed.idle).is_confirmed_by(seconds(found.idle))
+            && claimed.requests == found.requests
+            && claimed.drains.iter().zip(&found.drains).all(is_drain)
+    };
+    let (one, other) = (&claimed.accepted, &found.accepted);
+    lines.of("accepted", one, other, both(is_accepted));
     lines.0
 }
 

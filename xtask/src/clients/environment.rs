@@ -8,6 +8,7 @@ use crate::peers::install_debian;
 use crate::tool;
 use anyhow::{Context, bail};
 use intact_fix::{Client, Language, Variant};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -102,40 +103,27 @@ impl Environment {
             folder,
             runtime: PathBuf::new(),
         };
-        let packages: Vec<(&str, &str)> = client
-            .packages
-            .iter()
-            .map(|(name, version)| (name.as_str(), version.as_str()))
-            .collect();
         environment.runtime = match (client.language, runtime) {
             (Language::Node, Some(version)) => node(version)?,
             (Language::Node, None) => "node".into(),
             // what comes with Python needs no folder of its own
-            (Language::Python, _) if packages.is_empty() => "python3".into(),
+            (Language::Python, _) if client.packages.is_empty() => "python3".into(),
             (Language::Python, _) => environment.folder.join("venv/bin/python"),
             (Language::Shell, _) => "python3".into(),
             (Language::Php, _) => "php".into(),
             (Language::Ruby, _) => "ruby".into(),
             _ => PathBuf::new(),
         };
-        // unless these very packages are there already
-        let (mark, wanted) = (
-            environment.folder.join("installed"),
-            format!("{packages:?}"),
-        );
-        if fs::read_to_string(&mark).is_ok_and(|there| there == wanted) {
-            return Ok(environment);
-        }
-        match client.language {
-            Language::Node => npm(&environment.folder, &packages),
-            Language::Python => pip(&environment.folder, &packages),
-            Language::Go => go(&environment.folder, &packages),
-            Language::Java => maven(&environment.folder, &packages),
+        let manager = match client.language {
+            Language::Node => "npm",
+            Language::Python => "pip",
+            Language::Go => "go",
+            Language::Java => "maven",
             // the system's own, by `cargo xtask test --install`; Rust's own manifest names what it
             // needs
-            Language::Php | Language::Ruby | Language::Shell | Language::Rust => Ok(()),
-        }?;
-        fs::write(mark, wanted)?;
+            Language::Php | Language::Ruby | Language::Shell | Language::Rust => "debian",
+        };
+        install(&environment.folder, manager, &client.packages)?;
         Ok(environment)
     }
 
@@ -238,6 +226,33 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Installs packages in exact versions into a folder, unless these very packages are there already.
+/// Those of Debian are the system's own.
+pub(super) fn install(
+    folder: &Path,
+    manager: &str,
+    packages: &BTreeMap<String, String>,
+) -> anyhow::Result<()> {
+    fs::create_dir_all(folder)?;
+    let packages: Vec<(&str, &str)> = packages
+        .iter()
+        .map(|(name, version)| (name.as_str(), version.as_str()))
+        .collect();
+    let (mark, wanted) = (folder.join("installed"), format!("{packages:?}"));
+    if fs::read_to_string(&mark).is_ok_and(|there| there == wanted) {
+        return Ok(());
+    }
+    match manager {
+        "npm" => npm(folder, &packages),
+        "pip" => pip(folder, &packages),
+        "go" => go(folder, &packages),
+        "maven" => maven(folder, &packages),
+        "debian" => Ok(()),
+        other => bail!("no package manager is called {other}"),
+    }?;
+    Ok(fs::write(mark, wanted)?)
 }
 
 /// A Node of its own, as the registry packs it.

@@ -7,7 +7,7 @@ use super::client_traits;
 use super::environment::Launch;
 use super::peer::{End, Peer, RACE, Script};
 use super::program::{About, Outcome, Program, ProgramStep, SLOW, Skill, failed};
-use super::server::Server;
+use super::server::{Server, ServerCounts};
 use super::under_faults;
 use anyhow::Context;
 use intact_fix::{
@@ -18,7 +18,7 @@ use std::process::Command;
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
-const SMALL: &str = "/bytes/100";
+pub(super) const SMALL: &str = "/bytes/100";
 const LARGE: &str = "/bytes/1000000";
 const MISSING: &str = "/status/404";
 const WARM: &str = "/warm/x";
@@ -198,6 +198,14 @@ impl Bench<'_> {
         }
         let base = server.base(scheme);
         let in_turn = failed(&program.run(&ProgramStep::get(&format!("{base}{SMALL}")).times(10))?);
+        if program.hangs() {
+            let sequential = server.end()?.count(SMALL, 10, in_turn)?;
+            let load = Load {
+                sequential,
+                concurrent: None,
+            };
+            return Ok((about, Some(load)));
+        }
         let mut not_found = None;
         if !is_secure && program.can(Skill::Status) {
             let missing = format!("{base}{MISSING}");
@@ -244,31 +252,10 @@ impl Bench<'_> {
     fn idle_for(&self, how_long: Duration, is_reused: bool) -> anyhow::Result<Option<Idle>> {
         Ok(match self.idle(how_long)? {
             Some(Idle::DiscardedAtNextUse { .. }) if !is_reused => Some(Idle::Abandoned),
-            Some(Idle::DiscardedAtNextUse { within_s }) => Some(self.shortest(within_s)?),
-            other => other,
-        })
-    }
-
-    /// The shortest pause after which the next request takes a new connection. For clients that
-    /// check the age of a connection only when they need it.
-    fn shortest(&self, longest: f64) -> anyhow::Result<Idle> {
-        std::thread::scope(|scope| {
-            let pauses = PAUSES_S.iter().copied().filter(|&pause| pause < longest);
-            let tries: Vec<_> = pauses
-                .map(|pause| {
-                    (
-                        pause,
-                        scope.spawn(move || self.idle(Duration::from_secs_f64(pause))),
-                    )
-                })
-                .collect();
-            let mut shortest = longest;
-            for (pause, tried) in tries.into_iter().rev() {
-                if matches!(join(tried)?, Some(Idle::DiscardedAtNextUse { .. })) {
-                    shortest = pause;
-                }
+            Some(Idle::DiscardedAtNextUse { within_s }) => {
+                Some(shortest(within_s, |pause| self.idle(pause))?)
             }
-            Ok(Idle::DiscardedAtNextUse { within_s: shortest })
+            other => other,
         })
     }
 
@@ -288,19 +275,7 @@ impl Bench<'_> {
         // the program's end
         let counts = server.end()?;
         program.end()?;
-        let first = counts.asked(WARM).next().and_then(|one| one.connection);
-        let second = counts.asked(NEXT).next().and_then(|one| one.connection);
-        // a close right after the response was requested by the client; a close at the time of the
-        // next request was caused by that request
-        let closed = counts.end_of(WARM).filter(|&after| after < watched - 0.2);
-        Ok(Some(match closed {
-            Some(after) if after < 0.2 => Idle::NotKept,
-            Some(after) => Idle::Closed {
-                after_s: (after * 10.0).round() / 10.0,
-            },
-            None if first != second => Idle::DiscardedAtNextUse { within_s: watched },
-            None => Idle::Kept { for_s: watched },
-        }))
+        Ok(Some(idle_of(&counts, WARM, NEXT, watched)))
     }
 
     fn hint(&self) -> anyhow::Result<Option<KeepAliveHeader>> {
@@ -353,6 +328,49 @@ impl Bench<'_> {
             // a client that happened to take a new connection met no race
             with().any(|one| one.struck).then(|| with().count())
         }))
+    }
+}
+
+/// The shortest pause after which the next request takes a new connection. For those that check the
+/// age of a connection only when they need it.
+pub(super) fn shortest(
+    longest: f64,
+    idle: impl Fn(Duration) -> anyhow::Result<Option<Idle>> + Sync,
+) -> anyhow::Result<Idle> {
+    let idle = &idle;
+    std::thread::scope(|scope| {
+        let pauses = PAUSES_S.iter().copied().filter(|&pause| pause < longest);
+        let tries: Vec<_> = pauses
+            .map(|pause| {
+                let tried = scope.spawn(move || idle(Duration::from_secs_f64(pause)));
+                (pause, tried)
+            })
+            .collect();
+        let mut shortest = longest;
+        for (pause, tried) in tries.into_iter().rev() {
+            if matches!(join(tried)?, Some(Idle::DiscardedAtNextUse { .. })) {
+                shortest = pause;
+            }
+        }
+        Ok(Idle::DiscardedAtNextUse { within_s: shortest })
+    })
+}
+
+/// The state of the connection of the first request, which idled for `watched` seconds until the
+/// next ones.
+pub(super) fn idle_of(counts: &ServerCounts, warm: &str, next: &str, watched: f64) -> Idle {
+    let first = counts.asked(warm).next().and_then(|one| one.connection);
+    let is_used_again = counts.asked(next).any(|one| one.connection == first);
+    // a close right after the response was requested by the client; a close at the time of the
+    // next request was caused by that request
+    let closed = counts.end_of(warm).filter(|&after| after < watched - 0.2);
+    match closed {
+        Some(after) if after < 0.2 => Idle::NotKept,
+        Some(after) => Idle::Closed {
+            after_s: (after * 10.0).round() / 10.0,
+        },
+        None if !is_used_again => Idle::DiscardedAtNextUse { within_s: watched },
+        None => Idle::Kept { for_s: watched },
     }
 }
 

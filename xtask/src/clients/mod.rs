@@ -1,11 +1,13 @@
 //! `cargo xtask clients`: measures the clients of the catalogue against `intact serve` and writes
-//! `clients/measured.json`. With `--check` it compares that file with a new measurement.
+//! `clients/measured.json`. Measures proxies and servers, with `intact serve` behind them. With
+//! `--check` it compares these files with a new measurement.
 
 mod catalogue_run;
 mod check;
 mod client_traits;
 mod closed_loop;
 mod environment;
+mod hops;
 mod idle_survival;
 mod lifetime;
 mod lock;
@@ -36,7 +38,7 @@ use std::time::Duration;
 /// Measures the clients of the catalogue.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Clients to measure, or CLIENT/VARIANT; none: all
+    /// Clients, proxies and servers to measure, or CLIENT/VARIANT; none: all
     names: Vec<String>,
     /// Compare the catalogue with a new measurement, and write nothing
     #[arg(long)]
@@ -228,7 +230,20 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
         return refresh_snippets();
     }
     let catalogue = read()?;
-    let jobs = choose(&catalogue, args)?;
+    let mut hop_names = Vec::new();
+    let mut args = args.clone();
+    for name in std::mem::take(&mut args.names) {
+        match hops::is_hop(&name)? {
+            true => hop_names.push(name),
+            false => args.names.push(name),
+        }
+    }
+    let is_all = args.names.is_empty() && hop_names.is_empty();
+    let args = &args;
+    let jobs = match hop_names.is_empty() || !args.names.is_empty() {
+        true => choose(&catalogue, args)?,
+        false => Vec::new(),
+    };
     if args.commands {
         return print_commands(&jobs);
     }
@@ -292,7 +307,11 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
         done: MeasuredClient::default(),
     };
     let note = |run: &mut CatalogueRun, job: &Job<'_>, measured| run.note(job, measured, args);
-    Ok(for_each(&jobs, args.jobs, catalogue_run, measure, note).done)
+    let done = for_each(&jobs, args.jobs, catalogue_run, measure, note).done;
+    if args.only.is_some() || !is_all && hop_names.is_empty() {
+        return Ok(done);
+    }
+    Ok(done.and(hops::run(intact, &hop_names, args)?))
 }
 
 /// Installs and builds each program, and prints how it is started.
@@ -341,12 +360,12 @@ fn survive_all(
 
 /// Runs each variant, several concurrently. `run` gives the part of the work that takes no CPU: the
 /// next variant runs meanwhile. `note` takes in and prints what that gives.
-fn for_each<State: Send, Rest: FnOnce() -> anyhow::Result<Done> + Send, Done>(
-    jobs: &[Job<'_>],
+fn for_each<One: Sync, State: Send, Rest: FnOnce() -> anyhow::Result<Done> + Send, Done>(
+    jobs: &[One],
     threads: usize,
     state: State,
-    run: impl Fn(&Job<'_>) -> anyhow::Result<Rest> + Sync,
-    note: impl Fn(&mut State, &Job<'_>, anyhow::Result<Done>) + Sync,
+    run: impl Fn(&One) -> anyhow::Result<Rest> + Sync,
+    note: impl Fn(&mut State, &One, anyhow::Result<Done>) + Sync,
 ) -> State {
     let (queue, state) = (Mutex::new(jobs.iter()), Mutex::new(state));
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();

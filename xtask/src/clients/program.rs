@@ -70,6 +70,13 @@ pub(crate) enum Outcome {
     Error(String),
 }
 
+impl Outcome {
+    /// Whether the program got no complete response.
+    pub(crate) fn is_error(&self) -> bool {
+        matches!(self, Outcome::Error(_))
+    }
+}
+
 /// One step: `count` requests, one after the other or at once.
 pub(crate) struct ProgramStep<'a> {
     pub(crate) count: u64,
@@ -164,6 +171,11 @@ impl Program {
         self.about.can.contains(&skill)
     }
 
+    /// Whether it was ended because a step did not end in time.
+    pub(crate) fn hangs(&self) -> bool {
+        self.input.is_none()
+    }
+
     /// Has it make requests. Each request of a step that does not end in time counts as a timeout.
     pub(crate) fn run(&mut self, step: &ProgramStep<'_>) -> anyhow::Result<Vec<Outcome>> {
         let order = if step.at_once { "at-once" } else { "in-turn" };
@@ -235,6 +247,5 @@ impl Program {
 
 /// How many requests failed.
 pub(crate) fn failed(outcomes: &[Outcome]) -> u64 {
-    let is_error = |outcome: &&Outcome| matches!(outcome, Outcome::Error(_));
-    outcomes.iter().filter(is_error).count() as u64
+    outcomes.iter().filter(|one| one.is_error()).count() as u64
 }

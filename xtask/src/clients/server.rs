@@ -63,6 +63,11 @@ impl Server {
         format!("http://{}", self.ready.plain)
     }
 
+    /// Where it speaks plain HTTP.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.ready.plain
+    }
+
     /// Where it speaks TLS.
     pub(crate) fn secure(&self) -> String {
         format!("https://localhost:{}", self.ready.tls.port())

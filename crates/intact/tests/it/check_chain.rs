@@ -116,6 +116,30 @@ fn a_configuration_is_read_with_its_includes_and_nothing_outside_its_folder() {
 }
 
 #[test]
+fn keepalive_alone_keeps_nothing_before_the_version_that_keeps_by_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(
+        folder.path(),
+        "nginx.conf",
+        "http { upstream app { server a; keepalive 16; } server { location / { proxy_pass http://app; } } }",
+    );
+    let of = |version: &str| {
+        let hop = format!("nginx{version}={file}");
+        let (_, document) = chain(&["client=60s", &hop, "app=70s"]);
+        let finding = &document["findings"][0];
+        let fix = finding["fix"].as_str().unwrap_or_default().to_owned();
+        (document["hops"][1]["order"].clone(), fix)
+    };
+    let (order, fix) = of("@1.22.1");
+    assert_eq!(order, "not-kept");
+    assert!(fix.contains("proxy_set_header Connection"), "{fix}");
+    assert_eq!(of("@1.31.3").0, "client-first");
+    let (order, fix) = of("");
+    assert_eq!(order, "unknown");
+    assert!(fix.contains("proxy_http_version 1.1"), "{fix}");
+}
+
+#[test]
 fn losses_are_expected_from_the_idle_times_of_a_log() {
     let folder = tempfile::tempdir().unwrap();
     let file = written(folder.path(), "access.log", &log(4));

@@ -23,8 +23,10 @@ const AT_ONCE: usize = 3;
 const COLUMNS: &str = "76";
 /// Precedes the output of a command; its number follows.
 const MARK: &str = "@@guide ";
-/// The default ports of `intact serve`.
-const PORTS: [&str; 2] = ["8080", "8443"];
+/// The default ports of `intact serve`, and that of a proxy in front of it.
+const PORTS: [&str; 3] = ["8080", "8443", "8081"];
+/// Proxies that a page starts.
+const PROXIES: [&str; 4] = ["nginx", "haproxy", "apache2", "caddy"];
 
 /// A command of a page, with the output that the page shows.
 struct Shown {
@@ -93,18 +95,26 @@ fn script<'a>(commands: impl Iterator<Item = &'a Shown>) -> String {
 /// Runs a script in a folder with the programs of the guide. Returns what it printed, with the
 /// ports of the page.
 fn run(script: &str, folder: &Path) -> String {
+    let listeners = PORTS.map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+    let free = listeners.map(|one| one.local_addr().unwrap().port().to_string());
+    let with_free_ports = |text: &str| {
+        let ports = PORTS.iter().zip(&free);
+        ports.fold(text.to_owned(), |text, (page, free)| {
+            text.replace(page, free)
+        })
+    };
     for entry in fs::read_dir(Path::new(GUIDE).join("programs")).unwrap() {
         let path = entry.unwrap().path();
-        fs::copy(&path, folder.join(path.file_name().unwrap())).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(
+            folder.join(path.file_name().unwrap()),
+            with_free_ports(&text),
+        )
+        .unwrap();
     }
     let log = Path::new(GUIDE).join("../../fixtures/logs/nginx-intact.log");
     fs::copy(log, folder.join("access.log")).unwrap();
-    let listeners = PORTS.map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
-    let free = listeners.map(|one| one.local_addr().unwrap().port().to_string());
-    let mut with_ports = script.to_owned();
-    for (page, free) in PORTS.iter().zip(&free) {
-        with_ports = with_ports.replace(page, free);
-    }
+    let mut with_ports = with_free_ports(script);
     // port 53 and the addresses of loopback belong to the page
     let room: &[&str] = match script.contains("--dns=") {
         true => &["unshare", "--user", "--map-root-user", "--net"],
@@ -144,6 +154,12 @@ fn differences(path: &Path) -> Vec<String> {
     }
     if page.contains("\n$ intact watch --pid") && !is_root() {
         skip("the guide's page on running programs", "packets need root");
+        return Vec::new();
+    }
+    let missing = PROXIES.iter().find(|name| {
+        page.contains(&format!("through.sh {name} ")) && program(name, "the guide").is_none()
+    });
+    if missing.is_some() {
         return Vec::new();
     }
     let commands = pieces.iter().filter_map(|piece| match piece {

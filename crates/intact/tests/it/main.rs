@@ -32,6 +32,8 @@ mod compare;
 mod compare_commits;
 mod error_pages;
 mod fix;
+#[cfg(target_os = "linux")]
+mod fix_pool;
 mod fleet;
 mod fleet_aws;
 #[cfg(target_os = "linux")]

@@ -10,7 +10,7 @@ const OPENING: usize = 80;
 
 /// A question, the page that README.md links, the page that this links (or the same), and the
 /// answer.
-const QUESTIONS: [(&str, &str, &str, &str); 14] = [
+const QUESTIONS: [(&str, &str, &str, &str); 15] = [
     (
         "502s at low traffic",
         GUIDE,
@@ -64,6 +64,12 @@ const QUESTIONS: [(&str, &str, &str, &str); 14] = [
         GUIDE,
         "docs/guide/is-my-program-reusing-connections.md",
         "Run the program under `intact watch`",
+    ),
+    (
+        "does this proxy reuse connections",
+        GUIDE,
+        "docs/guide/is-my-proxy-reusing-connections.md",
+        "Run the proxy under `intact watch`",
     ),
     (
         "what do last night's capture and log show",

@@ -1,4 +1,4 @@
-//! The pages of `fix`: all clients, and one client with what to set.
+//! The pages of `fix`: all clients, and one client, proxy or server with what to set.
 //!
 //! [`measured`] has the columns of a measurement, for every page. The terminal shows the most
 //! important ones.
@@ -7,7 +7,7 @@ use super::common::page_without_run;
 use crate::page::*;
 use intact_document::grouping::grouped;
 use intact_fix::{
-    Advice, Article, Catalogue, Client, ClientFacts, Cookies, Count, DnsCaching, Idle,
+    Advice, Article, Catalogue, Client, ClientFacts, Cookies, Count, DnsCaching, Hop, Idle,
     KeepAliveHeader, Language, LifetimeFacts, Load, Measurement, RequestOutcome, RequestOutcomes,
     Role, TcpKeepalive, Trial, Variant, client_idle, fill_in,
 };
@@ -336,15 +336,16 @@ pub fn fix_overview(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static>
     let words = "By default, {} of {} clients open a connection for each of 10 requests in turn.";
     page.verdict = vec![text!(words, without, clients.len()), Text::prose(NEXT)];
     page.section(Section::new("defaults", "What the defaults do").summary(table));
+    page.section(hops::summary(catalogue));
     page
 }
 
 /// What the other pages of the catalogue have.
-const NEXT: &str = "`intact fix CLIENT` (`intact fix requests`) prints what to set, `intact fix python` has the figures of a language, `--full` those of all.";
+const NEXT: &str = "`intact fix CLIENT` (`intact fix requests`, `intact fix nginx`) prints what to set. A language, a User-Agent and the text of an error find clients too; `--full` has all figures.";
 
 /// The clients, a row each: what the default does with the newest runtime.
-pub fn fix_list(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static> {
-    let mut page = page_without_run("fix", counted(clients.len() as u64, "client"));
+pub fn fix_list(catalogue: &Catalogue, clients: &[&Client], hops: &[&Hop]) -> Page<'static> {
+    let mut page = page_without_run("fix", listed(clients, hops));
     page.verdict = ABOUT.map(Text::prose).to_vec();
     for Defaults { language, newest } in Defaults::all(catalogue, clients) {
         let table = Rows::of(&newest)
@@ -360,7 +361,18 @@ pub fn fix_list(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static> {
                 .summary(missing),
         );
     }
+    page.section(hops::list(catalogue, hops));
     page
+}
+
+/// How many there are.
+fn listed(clients: &[&Client], hops: &[&Hop]) -> String {
+    let (clients, hops) = (clients.len() as u64, hops.len() as u64);
+    let hops = counted(hops, "proxy or server");
+    match clients {
+        0 => hops,
+        clients => format!("{}, {hops}", counted(clients, "client")),
+    }
 }
 
 const ABOUT: [&str; 3] = [
@@ -390,7 +402,12 @@ pub fn fix_client(
     let defaults = default.map_or_else(Vec::new, of);
     let unknown = || text!("{}: not measured, so its reuse is unknown.", &client.name);
     let newest = defaults.last();
-    page.verdict = vec![newest.map_or_else(unknown, |row| verdict(client, row))];
+    page.verdict = vec![newest.map_or_else(unknown, |row| {
+        let remedy = client
+            .variant(Role::Remedy)
+            .filter(|remedy| of(remedy).last().is_some_and(|row| is_kept(row.one)));
+        verdict(client, row, remedy)
+    })];
     let reuse = |row: &Row<'_>| text!("{}: {}", row.one.versions(), reuse(&row.one.facts));
     let since = client
         .since
@@ -403,6 +420,7 @@ pub fn fix_client(
         let newest = of(client.variant(role)?).pop()?;
         is_kept(newest.one).then_some(newest)
     });
+    page.section(note(notes(client)[1]));
     page.section(hang::limit(catalogue, client, reusing.as_ref(), newest));
     page.section(Section::new("default", heading).summary(Block::List(items.collect())));
     page.section(hang::life(catalogue, client, newest));
@@ -425,11 +443,14 @@ pub fn fix_client(
             .summary(Block::List(titles.collect())),
     );
     page.section(further_figures(&all));
-    for (id, title, lines) in notes(client) {
-        let lines = lines.iter().map(|line| Text::prose(line));
-        page.section(Section::new(id, title).summary(Block::List(lines.collect())));
-    }
+    page.section(note(notes(client)[0]));
     page
+}
+
+/// A section of what people wrote.
+fn note((id, title, lines): (&'static str, &'static str, &[String])) -> Section {
+    let lines = lines.iter().map(|line| Text::prose(line));
+    Section::new(id, title).summary(Block::List(lines.collect()))
 }
 
 /// Columns of a table of further figures, next to the two that name the row.
@@ -496,15 +517,39 @@ fn is_kept(one: &Measurement) -> bool {
     load.is_some_and(|load| load.sequential.is_reused())
 }
 
-/// Whether the newest version reuses connections by default.
-fn verdict(client: &Client, newest: &Row<'_>) -> Text {
+/// Whether the newest version reuses connections by default. Where another way to call it does, a
+/// client is not at fault.
+fn verdict(client: &Client, newest: &Row<'_>, remedy: Option<&Variant>) -> Text {
+    let versions = newest.one.versions();
     let load = newest.one.facts.plain.as_ref();
-    let words = match load.map(|load| load.sequential.is_reused()) {
-        Some(true) => "{} reuses connections by default ({}).",
-        Some(false) => "{} does not reuse connections by default ({}).",
-        None => "Reuse by {} was not measured ({}).",
-    };
-    text!(words, &client.name, newest.one.versions())
+    match (load.map(|load| load.sequential.is_reused()), remedy) {
+        (Some(true), _) => text!(
+            "{} reuses connections by default ({}).",
+            &client.name,
+            versions
+        ),
+        (Some(false), Some(remedy)) => text!(
+            "{} opens a connection for each request with {}, and reuses them with {} ({}).",
+            &client.name,
+            code(&newest.variant.title),
+            code(&remedy.title),
+            versions
+        ),
+        (Some(false), None) => text!(
+            "{} does not reuse connections by default ({}).",
+            &client.name,
+            versions
+        ),
+        (None, _) => text!("Reuse by {} was not measured ({}).", &client.name, versions),
+    }
+}
+
+/// A title in which code is marked, or that is code.
+fn code(title: &str) -> Text {
+    match title.contains('`') {
+        true => Text::prose(title),
+        false => Text::prose(&format!("`{title}`")),
+    }
 }
 
 /// Whether the default reuses connections, and the counts.
@@ -734,6 +779,9 @@ fn effects<'a>(rows: Rows<'a, (&'a Article, Trial<'a>)>) -> Rows<'a, (&'a Articl
 }
 
 mod hang;
+mod hops;
+
+pub use hops::fix_hop;
 
 #[cfg(test)]
 mod tests;

@@ -127,6 +127,7 @@ mod tests {
         super::super::read(
             "web",
             Product::Apache,
+            None,
             Path::new("/etc/apache2/apache2.conf"),
             &Texts::of(texts),
         )

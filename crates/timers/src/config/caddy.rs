@@ -87,6 +87,7 @@ mod tests {
         super::super::read(
             "edge",
             Product::Caddy,
+            None,
             Path::new("/etc/caddy/Caddyfile"),
             &Texts::of(texts),
         )

@@ -174,6 +174,7 @@ mod tests {
         super::super::read(
             "proxy",
             Product::Haproxy,
+            None,
             Path::new("/etc/haproxy/haproxy.cfg"),
             &files,
         )

@@ -12,7 +12,7 @@ mod time;
 pub use include::{FileError, Files, MOST_BYTES, NotRead};
 
 use crate::hop::Hop;
-use crate::product::Product;
+use crate::product::{Product, Version};
 use directive::Directive;
 use include::Syntax;
 use std::path::Path;
@@ -34,24 +34,25 @@ pub enum ConfigError {
 }
 
 /// Adds the limits that directives set to a hop.
-type Timers = fn(&[Directive], &mut Hop);
+type Timers = fn(&[Directive], Option<&Version>, &mut Hop);
 
 /// The limits of a hop that this file configures. Includes are followed within the folder of the
-/// file.
+/// file. The version decides what a directive that is not there means.
 ///
 /// # Errors
 /// When the file cannot be read; an include that cannot is part of the result.
 pub fn read(
     name: &str,
     product: Product,
+    version: Option<&Version>,
     file: &Path,
     files: &dyn Files,
 ) -> Result<Hop, ConfigError> {
     let (syntax, timers): (Syntax, Timers) = match product {
         Product::Nginx => (nginx::parse, nginx::timers),
-        Product::Haproxy => (haproxy::parse, haproxy::timers),
-        Product::Apache => (apache::parse, apache::timers),
-        Product::Caddy => (caddy::parse, caddy::timers),
+        Product::Haproxy => (haproxy::parse, |roots, _, hop| haproxy::timers(roots, hop)),
+        Product::Apache => (apache::parse, |roots, _, hop| apache::timers(roots, hop)),
+        Product::Caddy => (caddy::parse, |roots, _, hop| caddy::timers(roots, hop)),
         other => return Err(ConfigError::NoFiles(other.name())),
     };
     let read = include::directives(file, files, syntax);
@@ -61,10 +62,11 @@ pub fn read(
     })?;
     let mut hop = Hop {
         name: name.to_owned(),
+        product: Some(product),
         not_read,
         ..Hop::default()
     };
-    timers(&roots, &mut hop);
+    timers(&roots, version, &mut hop);
     if hop.accepts.is_empty() {
         hop.accepts.push(product.default_accepts());
     }
@@ -104,7 +106,7 @@ mod tests {
             Product::Caddy,
         ] {
             let files = Texts::of(&[("/c/main", text), ("/c/a1", text)]);
-            let hop = read("x", product, Path::new("/c/main"), &files).unwrap();
+            let hop = read("x", product, None, Path::new("/c/main"), &files).unwrap();
             for timer in hop.accepts.iter().chain(&hop.keeps) {
                 assert!(!matches!(timer.idle, Idle::After(time) if time.is_zero()));
             }

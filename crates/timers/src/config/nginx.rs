@@ -5,18 +5,22 @@ use super::directive::{Directive, last};
 use super::include::Reader;
 use super::time;
 use crate::hop::{Hop, Idle, Timer};
-use crate::product::Product;
+use crate::product::{Product, Version};
 
 /// Why the limit of an upstream without `keepalive` is not known.
-const BY_VERSION: &str = "without `keepalive` in the upstream, nginx before 1.29.7 opens a connection per request, later ones keep 60 s";
+const BY_VERSION: &str = "without `keepalive` in the upstream, nginx before 1.29.7 opens a connection per request, later ones keep 60 s; give its version, nginx@1.22=FILE";
 /// Why the limit of an upstream whose passes do not ask for kept connections is not known.
-const BY_DEFAULTS: &str = "without `proxy_http_version 1.1` and `proxy_set_header Connection \"\"`, nginx before 1.29.7 opens a connection per request in spite of `keepalive`";
+const BY_DEFAULTS: &str = "without `proxy_http_version 1.1` and `proxy_set_header Connection \"\"`, nginx before 1.29.7 opens a connection per request in spite of `keepalive`; give its version, nginx@1.22=FILE";
 /// Why the limit of an upstream is not known whose passes have a variable there.
 const BY_VARIABLE: &str = "the `Connection` field of its requests is a variable";
 /// Directives that pass requests on over HTTP.
 const PASSES: [&str; 2] = ["proxy_pass", "grpc_pass"];
 
-pub(super) fn timers(roots: &[Directive], hop: &mut Hop) {
+/// The version from which on an upstream keeps connections by default.
+const KEEPS_BY_DEFAULT: [u32; 3] = [1, 29, 7];
+
+pub(super) fn timers(roots: &[Directive], version: Option<&Version>, hop: &mut Hop) {
+    let by_default = version.and_then(|version| version.is_from(KEEPS_BY_DEFAULT));
     // an included file, such as a site, has no `http` of its own
     let mut blocks: Vec<&[Directive]> = roots
         .iter()
@@ -37,7 +41,7 @@ pub(super) fn timers(roots: &[Directive], hop: &mut Hop) {
         let mut passes = Vec::new();
         find_passes(http, Sent::default(), &mut passes);
         hop.keeps
-            .extend(upstreams.iter().map(|one| kept(one, &passes)));
+            .extend(upstreams.iter().map(|one| kept(one, &passes, by_default)));
         let direct = passes.iter().filter_map(|one| direct(one, &upstreams));
         hop.keeps.extend(direct);
         if hop.accepts.is_empty() {
@@ -99,7 +103,7 @@ impl<'a> Sent<'a> {
 
     /// Whether the upstream's connections are kept; else why that is not known. Before 1.29.7 the
     /// defaults are HTTP/1.0 and `Connection: close`, later HTTP/1.1 without the field.
-    fn is_kept(self) -> Result<bool, &'static str> {
+    fn is_kept(self, by_default: Option<bool>) -> Result<bool, &'static str> {
         let is = |value: &str| {
             self.connection
                 .is_some_and(|one| one.eq_ignore_ascii_case(value))
@@ -110,7 +114,7 @@ impl<'a> Sent<'a> {
             _ if is("keep-alive") => Ok(true),
             Some("1.0") => Ok(false),
             Some(_) if self.connection.is_some() => Ok(true),
-            _ => Err(BY_DEFAULTS),
+            _ => by_default.ok_or(BY_DEFAULTS),
         }
     }
 }
@@ -128,10 +132,10 @@ impl Pass<'_> {
         host.split('/').next().unwrap_or(host)
     }
 
-    fn is_kept(&self) -> Result<bool, &'static str> {
+    fn is_kept(&self, by_default: Option<bool>) -> Result<bool, &'static str> {
         match self.directive.name() {
             "grpc_pass" => Ok(true),
-            _ => self.sent.is_kept(),
+            _ => self.sent.is_kept(by_default),
         }
     }
 }
@@ -146,26 +150,33 @@ fn find_passes<'a>(block: &'a [Directive], sent: Sent<'a>, passes: &mut Vec<Pass
     }
 }
 
-/// The limit of an upstream's connections: kept where one pass to it keeps them.
-fn kept(upstream: &Directive, passes: &[Pass<'_>]) -> Timer {
+/// The limit of an upstream's connections: kept where its block and one pass to it keep them.
+fn kept(upstream: &Directive, passes: &[Pass<'_>], by_default: Option<bool>) -> Timer {
     let scope = upstream.scope();
-    match last(&upstream.block, "keepalive") {
-        None => upstream.timer(Idle::Unknown(BY_VERSION), scope),
-        Some(keepalive) if keepalive.argument(1) == "0" => keepalive.timer(Idle::NotKept, scope),
-        Some(keepalive) => {
-            let own = passes
-                .iter()
-                .filter(|one| one.host() == upstream.argument(1));
-            let kept: Vec<_> = own.map(Pass::is_kept).collect();
-            if !kept.is_empty() && !kept.contains(&Ok(true)) {
-                let unknown = kept.into_iter().find_map(Result::err);
-                return keepalive.timer(unknown.map_or(Idle::NotKept, Idle::Unknown), scope);
-            }
-            match last(&upstream.block, "keepalive_timeout") {
-                Some(own) => limit(own, scope),
-                None => Product::Nginx.default_keeps().of(scope),
-            }
-        }
+    let keepalive = last(&upstream.block, "keepalive");
+    let place = keepalive.unwrap_or(upstream);
+    let by_block = match keepalive {
+        Some(keepalive) => Ok(keepalive.argument(1) != "0"),
+        None => by_default.ok_or(BY_VERSION),
+    };
+    let own = passes
+        .iter()
+        .filter(|one| one.host() == upstream.argument(1));
+    let by_pass: Vec<_> = own.map(|one| one.is_kept(by_default)).collect();
+    let is_by_pass = match by_pass.is_empty() || by_pass.contains(&Ok(true)) {
+        true => Ok(true),
+        false => by_pass
+            .into_iter()
+            .find(Result::is_err)
+            .unwrap_or(Ok(false)),
+    };
+    match (by_block, is_by_pass) {
+        (Ok(false), _) | (_, Ok(false)) => place.timer(Idle::NotKept, scope),
+        (Err(why), _) | (_, Err(why)) => place.timer(Idle::Unknown(why), scope),
+        (Ok(true), Ok(true)) => match last(&upstream.block, "keepalive_timeout") {
+            Some(own) => limit(own, scope),
+            None => Product::Nginx.default_keeps().of(scope),
+        },
     }
 }
 
@@ -318,9 +329,15 @@ mod tests {
     use std::time::Duration;
 
     fn read(texts: &[(&str, &str)]) -> Hop {
+        read_as(texts, None)
+    }
+
+    fn read_as(texts: &[(&str, &str)], version: Option<&str>) -> Hop {
+        let version: Option<Version> = version.map(|version| version.parse().unwrap());
         super::super::read(
             "nginx",
             Product::Nginx,
+            version.as_ref(),
             Path::new("/etc/nginx/nginx.conf"),
             &Texts::of(texts),
         )
@@ -413,6 +430,30 @@ mod tests {
         );
         assert_eq!(of("", "grpc_pass grpc://a;"), S(60));
         assert_eq!(of("", "return 204;"), S(60), "its passes are elsewhere");
+    }
+
+    #[test]
+    fn a_version_decides_what_the_defaults_keep() {
+        let of = |version, upstream: &str, location: &str| {
+            let text = format!(
+                "http {{ upstream a {{ server x; {upstream} }} server {{ location / {{ proxy_pass http://a; {location} }} }} }}"
+            );
+            read_as(&[("/etc/nginx/nginx.conf", &text)], Some(version)).keeps[0].idle
+        };
+        let set = "proxy_http_version 1.1; proxy_set_header Connection '';";
+        for upstream in ["", "keepalive 16;"] {
+            assert_eq!(of("1.22.1", upstream, ""), Idle::NotKept);
+            assert_eq!(of("1.31.3", upstream, ""), S(60));
+            assert_eq!(of("1.31", upstream, "proxy_set_header Host x;"), S(60));
+            assert_eq!(
+                of("1.31", upstream, "proxy_set_header Connection close;"),
+                Idle::NotKept
+            );
+        }
+        assert_eq!(of("1.22", "keepalive 16;", set), S(60));
+        assert_eq!(of("1.22", "", set), Idle::NotKept);
+        assert_eq!(of("1.31", "keepalive 0;", set), Idle::NotKept);
+        assert_eq!(of("1.29", "keepalive 16;", ""), Idle::Unknown(BY_DEFAULTS));
     }
 
     #[test]

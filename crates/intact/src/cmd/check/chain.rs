@@ -101,9 +101,10 @@ fn limits(spec: &HopSpec) -> Result<Hop, Failed> {
             is_coupled,
         } => Ok(Hop::given(&spec.name, *accepts, *keeps, *is_coupled)),
         HopSource::Defaults(product) => Ok(Hop::of_product(&spec.name, *product)),
-        HopSource::File(product, path) => {
+        HopSource::File(product, version, path) => {
             let files = Disk { main: path.clone() };
-            intact_timers::read(&spec.name, *product, path, &files).map_err(|error| match error {
+            let read = intact_timers::read(&spec.name, *product, version.as_ref(), path, &files);
+            read.map_err(|error| match error {
                 ConfigError::Unreadable { .. } => Failed::unreadable(error),
                 ConfigError::NoFiles(_) => Failed::usage(error),
             })

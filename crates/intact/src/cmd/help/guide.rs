@@ -10,7 +10,7 @@ macro_rules! pages {
 }
 
 /// The pages, with the names that are their topics.
-const PAGES: [(&str, &str); 14] = pages![
+const PAGES: [(&str, &str); 15] = pages![
     "502-after-idle",
     "audit-a-capture-or-log",
     "cannot-assign-requested-address",
@@ -18,6 +18,7 @@ const PAGES: [(&str, &str); 14] = pages![
     "enotfound-under-load",
     "gate-in-ci",
     "is-my-program-reusing-connections",
+    "is-my-proxy-reusing-connections",
     "it-runs-in-production",
     "prove-a-fix",
     "read-a-bench-page",
