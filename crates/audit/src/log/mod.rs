@@ -15,6 +15,7 @@ mod ltsv;
 mod notices;
 mod pattern;
 mod serials;
+mod syslog;
 mod w3c;
 
 pub(crate) use connections::{LogConnections, exchange, origin};
