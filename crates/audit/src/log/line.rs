@@ -32,7 +32,7 @@ pub(super) enum Field {
     Millis,
     Micros,
     Nanos,
-    /// A number and its unit, as words.
+    /// A number and its unit.
     WithUnit,
     /// In seconds (Caddy) or milliseconds (Envoy).
     Duration,
@@ -329,18 +329,18 @@ fn nanos(text: &str, unit: f64) -> Option<u64> {
     whole(text.parse::<f64>().ok()? * unit)
 }
 
-/// The nanoseconds of `5 msecs` or `5 micros`.
+/// The nanoseconds of a number with its unit, which a blank or nothing separates: `5 msecs`, `5ms`.
 fn with_unit(text: &str) -> Option<u64> {
-    let mut words = words(text);
-    let number = words.next()?;
-    nanos(
-        number,
-        match words.next()? {
-            "msecs" => 1e6,
-            "micros" => 1e3,
-            _ => return None,
-        },
-    )
+    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
+    let (number, unit) = text.split_at(end);
+    let unit = match words(unit.trim_start()).next()? {
+        "s" => 1e9,
+        "ms" | "msecs" => 1e6,
+        "us" | "µs" | "micros" => 1e3,
+        "ns" => 1.0,
+        _ => return None,
+    };
+    nanos(number, unit)
 }
 
 #[cfg(test)]

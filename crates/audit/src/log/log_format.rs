@@ -5,7 +5,7 @@ use super::line::Field;
 use super::line::Line;
 use super::pattern::{COMBINED, COMMON, ENVOY, Pattern};
 use super::w3c::Columns;
-use super::{balancer, json, lambda, ltsv, notices, syslog};
+use super::{balancer, json, lambda, ltsv, notices, pairs, syslog};
 use intact_ledger::Vantage;
 use std::borrow::Cow;
 
@@ -16,6 +16,15 @@ const WITH_HOST: &str = r#"$host $remote_addr $identity $remote_user [$time_loca
 
 /// Access logs of S3, whose time is that of the request.
 const S3: &str = r#"$owner $bucket [$start] $remote_addr $requester $id $operation $key "$request" $status $error $body_bytes_sent $object_size $ms $turnaround "$http_referer" "$http_user_agent""#;
+
+/// The ingress controller of Kubernetes with nginx.
+const INGRESS: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_length $request_time [$service] [$alternative] $upstream $upstream_length $upstream_time $upstream_status $req_id"#;
+
+/// uvicorn, whose lines have no time: that of a container's log counts.
+const UVICORN: &str = r#"INFO:     $remote_addr - "$request" $status "#;
+
+/// The development server of Django.
+const DJANGO: &str = r#"[$time_local] "$request" $status $body_bytes_sent"#;
 
 /// OVH's web hosting.
 const OVH: &str = r#"$remote_addr $host $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
@@ -97,7 +106,7 @@ static GIVEN: LineFormat = LineFormat {
 const ANY_FIELDS: &str = ". Add $connection and $connection_requests (nginx), %{remote}p and %k (Apache) or %CONNECTION_ID% (Envoy)";
 
 /// The formats, in the order in which they are tried.
-static FORMATS: [LineFormat; 18] = [
+static FORMATS: [LineFormat; 22] = [
     LineFormat {
         name: "in the W3C extended format",
         reader: |text| Columns::find(text).map(Reader::Columns),
@@ -153,6 +162,10 @@ static FORMATS: [LineFormat; 18] = [
         ..SERVER
     },
     LineFormat {
+        reader: |_| Some(Reader::Pattern(Pattern::known(INGRESS))),
+        ..USUAL
+    },
+    LineFormat {
         reader: |_| Some(Reader::Pattern(Pattern::known(COMBINED))),
         ..USUAL
     },
@@ -196,6 +209,24 @@ static FORMATS: [LineFormat; 18] = [
         remedy: OTHER_FORMAT,
         connection_fields: ". Add `conn=%CONNECTION_ID%` to the format",
         advice: &[ENVOY_DIRECTIVE],
+        ..SERVER
+    },
+    LineFormat {
+        name: "in uvicorn's format",
+        reader: |_| Some(Reader::Pattern(Pattern::known(UVICORN))),
+        ..SERVER
+    },
+    LineFormat {
+        name: "in Django's format",
+        reader: |_| Some(Reader::Pattern(Pattern::known(DJANGO))),
+        connection_fields: ". Django does not log them: audit the log of the server in front of it",
+        ..SERVER
+    },
+    LineFormat {
+        name: "in pairs of keys and values",
+        reader: |_| Some(Reader::Each(pairs::read)),
+        is_other: |text| (SERVER.is_other)(text) && !pairs::has_request(text),
+        connection_fields: ANY_FIELDS,
         ..SERVER
     },
     LineFormat {
@@ -255,7 +286,7 @@ impl LogFormat {
         let text = String::from_utf8_lossy(prefix);
         let whole = whole_part(&text);
         let lines = records(whole);
-        let heads = [Some(false), has_heads(&lines).then_some(true)];
+        let heads = [has_heads(&lines).then_some(true), Some(false)];
         let candidates = heads.into_iter().flatten().flat_map(|has_heads| {
             FORMATS.iter().filter_map(move |format| {
                 let reader = (format.reader)(whole)?;

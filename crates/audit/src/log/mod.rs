@@ -13,6 +13,7 @@ mod line_block;
 pub(crate) mod log_format;
 mod ltsv;
 mod notices;
+mod pairs;
 mod pattern;
 mod serials;
 mod syslog;

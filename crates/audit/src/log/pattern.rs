@@ -136,7 +136,7 @@ impl Pattern {
 }
 
 /// Passes on `key=value` pairs, also with quoted values; other words are skipped.
-fn each_pair<'a>(mut rest: &'a str, mut take: impl FnMut(&'a str, &'a str)) {
+pub(super) fn each_pair<'a>(mut rest: &'a str, mut take: impl FnMut(&'a str, &'a str)) {
     loop {
         rest = rest.trim_start();
         if rest.is_empty() {

@@ -30,7 +30,10 @@ pub(super) fn read(text: &str) -> Option<Headed<'_>> {
         None => text,
     };
     let (time, rest) = time(rest)?;
-    let message = tagged(rest).or_else(|| is_of_container(time?).then_some(rest))?;
+    let message = match time.is_some_and(is_of_container) {
+        true => rest,
+        false => tagged(rest)?,
+    };
     Some(Headed { time, message })
 }
 
@@ -88,7 +91,8 @@ fn tagged(text: &str) -> Option<&str> {
     let name = tag.strip_suffix(':')?;
     let is_name = |name: &str| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./[]()@+#".contains(&byte);
-        (1..LONGEST_WORD).contains(&name.len()) && name.bytes().all(plain)
+        let is_word = name.starts_with(|first: char| first.is_ascii_alphanumeric());
+        is_word && name.len() < LONGEST_WORD && name.bytes().all(plain)
     };
     is_name(name).then_some(message)
 }

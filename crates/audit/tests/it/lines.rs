@@ -12,7 +12,7 @@ struct Log {
     message: Option<&'static str>,
 }
 
-const LOGS: [Log; 19] = [
+const LOGS: [Log; 21] = [
     Log {
         name: "combined",
         head: "",
@@ -38,6 +38,22 @@ const LOGS: [Log; 19] = [
             )
         },
         message: Some("Nov 21 08:00:09 lb haproxy[7]: Proxy http-in started."),
+    },
+    Log {
+        name: "nginx ingress",
+        head: "",
+        line: |at| {
+            format!(
+                "192.0.2.1 - - [21/Nov/2026:08:00:{at:02} +0000] \"GET /{at} HTTP/1.1\" 200 5 \"-\" \"curl/8\" 118 0.003 [default-web-80] [] 10.0.0.7:80 5 0.003 200 4f0a"
+            )
+        },
+        message: None,
+    },
+    Log {
+        name: "Django",
+        head: "",
+        line: |at| format!("[21/Nov/2026 08:00:{at:02}] \"GET /{at} HTTP/1.1\" 200 5"),
+        message: Some("Watching for file changes with StatReloader"),
     },
     Log {
         name: "OVH",
@@ -344,6 +360,38 @@ fn messages_before_the_first_request_do_not_hide_the_format() {
         assert_eq!(outcome.exchanges().count(), LINES, "{}", log.name);
         assert!(!unread(&outcome), "{}", log.name);
     }
+}
+
+#[test]
+fn a_program_that_logs_no_time_has_that_of_the_head() {
+    let uvicorn = |at: u64| format!("INFO:     192.0.2.1:51{at}00 - \"GET /{at} HTTP/1.1\" 200 OK");
+    let heroku = |at: u64| {
+        format!(
+            "at=info method=GET path=\"/{at}\" host=a.example fwd=\"192.0.2.1\" dyno=web.1 connect=1ms service=39ms status=200 bytes=9 protocol=https"
+        )
+    };
+    type Head = fn(u64) -> String;
+    let stamp: Head = |at| format!("web-1  | 2026-11-21T08:00:0{at}.123456789Z ");
+    let router: Head = |at| format!("2026-11-21T08:00:0{at}.123456+00:00 heroku[router]: ");
+    let lines: [(&dyn Fn(u64) -> String, Head, &str); 2] = [
+        (&uvicorn, stamp, "INFO:     Started server process [1]"),
+        (&heroku, router, "State changed from starting to up"),
+    ];
+    for (line, head, message) in lines {
+        let mut text = format!("{}{message}\n", head(0));
+        (1..5).for_each(|at| text += &format!("{}{}\n", head(at), line(at)));
+        let outcome = audited(text.as_bytes());
+        assert_eq!(outcome.exchanges().count(), 4, "{text}");
+        assert!(!unread(&outcome), "{text}");
+        let ends: Vec<u64> = outcome
+            .exchanges()
+            .map(|one| one.end.0 / 1_000_000_000)
+            .collect();
+        assert!(ends.is_sorted() && ends[3] - ends[0] == 3, "{ends:?}");
+    }
+    // without a head no time is known
+    let bare = format!("{}\n{}\n", uvicorn(1), uvicorn(2));
+    assert!(reading::bytes(bare.as_bytes(), KeyLog::default()).is_err());
 }
 
 #[test]
