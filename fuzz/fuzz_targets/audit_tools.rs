@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::Path;
 
-const BEGINNINGS: [&str; 26] = [
+const BEGINNINGS: [&str; 31] = [
     "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset\n",
     "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status\n",
     "metric_name,timestamp,metric_value,check,error,error_code,expected_response,group,method,name,proto,scenario,service,status,subproto,tls_version,url,extra_tags,metadata\n",
@@ -27,6 +27,11 @@ const BEGINNINGS: [&str; 26] = [
     "{\"EdgeStartTimestamp\":1795248000000000000,\"ClientRequestMethod\":\"GET\",\"EdgeResponseStatus\":200}\n",
     "2026-11-21T08:00:00.1Z stdout P ",
     "{\"log\":\"a\\n\",\"stream\":\"stdout\",\"time\":\"1\"}\n",
+    "\x1b[36mweb-1  |\x1b[0m 192.0.2.1 - - [21/Nov/2026:08:00:00 +0000] \"GET / HTTP/1.1\" 200 5\n",
+    "<190>1 2026-11-21T08:00:00Z a nginx 7 - [b c=\"d\"] {\"status\":200,\"request\":\"GET /\"}\nNov 21 08:00:01 a nginx[7]: {\"time\":1}\n",
+    "192.0.2.1 a.example - [21/Nov/2026:08:00:00 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"c\"\n",
+    "a.example 192.0.2.1 - - [21/Nov/2026:08:00:00 +0000] (0 s) \"GET / HTTP/1.1\" 200 5 \"-\" \"c\"\n",
+    "[pid: 7|app: 0|req: 1/1] 192.0.2.1 () {28 vars in 374 bytes} [Sat Nov 21 08:00:00 2026] GET / => generated 5 bytes in 2 msecs (HTTP/1.1 200) 2 headers in 79 bytes (1 switches on core 0)\n",
     "time,duration_ms,status\n",
     "2026-11-21T08:00:00.250Z REPORT RequestId: a\tDuration: 4.5 ms\n",
     "{\"timestamp\":\"2026-11-21T08:00:00Z\",\"flow_id\":1,\"event_type\":\"http\",\"http\":{\"url\":\"/\"}}\n",

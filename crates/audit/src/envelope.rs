@@ -25,6 +25,9 @@ struct Content<'a> {
     is_last: bool,
 }
 
+/// Lines at the beginning that show the envelope.
+const LINES: usize = 32;
+
 /// Opens the envelope of a line; `None` if it has none.
 type Open = for<'a> fn(&'a [u8]) -> Option<Content<'a>>;
 
@@ -101,30 +104,85 @@ fn kubectl(line: &[u8]) -> Option<Content<'_>> {
     })
 }
 
-/// The lines in the envelopes of an input, if its first line has one; otherwise the input.
-pub(crate) fn opened(mut content: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
+/// A line without an envelope.
+fn bare(line: &[u8]) -> Option<Content<'_>> {
+    Some(Content {
+        stream: b"",
+        text: Cow::Borrowed(line),
+        is_last: true,
+    })
+}
+
+/// Whether a text has control sequences of a terminal (ECMA-48), such as colours.
+fn is_coloured(start: &[u8]) -> bool {
+    let mut marks = memchr::memmem::find_iter(start, b"\x1b[");
+    memchr(0, start).is_none() && marks.any(|at| control_len(&start[at..]).is_some())
+}
+
+/// Length of the control sequence that a text begins with.
+fn control_len(text: &[u8]) -> Option<usize> {
+    let parameters = text.strip_prefix(b"\x1b[")?;
+    let is_parameter = |byte: &&u8| matches!(byte, 0x20..=0x3f);
+    let len = parameters.iter().take_while(is_parameter).count();
+    matches!(parameters.get(len), Some(0x40..=0x7e)).then_some(len + 3)
+}
+
+fn remove_colours(line: &mut Vec<u8>) {
+    let mut from = 0;
+    while let Some(at) = memchr(0x1b, &line[from..]) {
+        from += at;
+        match control_len(&line[from..]) {
+            Some(len) => drop(line.drain(from..from + len)),
+            None => from += 1,
+        }
+    }
+}
+
+/// The lines in the envelopes of an input, without colours, if half of its first lines have
+/// envelopes or one has colours; otherwise the input.
+pub(crate) fn opened(content: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
+    opened_with(content, &ENVELOPES)
+}
+
+/// Opens these envelopes, each of them once.
+fn opened_with(mut content: Box<dyn Read>, envelopes: &[Open]) -> io::Result<Box<dyn Read>> {
     let mut start = Vec::new();
     let error = content
         .by_ref()
         .take(LOOKED_AT)
         .read_to_end(&mut start)
         .err();
-    let mut lines = start.split(|byte| *byte == b'\n');
-    let first = lines.find(|line| !line.trim_ascii().is_empty());
-    let first = first.unwrap_or_default().trim_ascii();
-    let open = ENVELOPES.into_iter().find(|open| open(first).is_some());
+    let is_coloured = is_coloured(&start);
+    let lines = start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let lines = lines.filter(|line| !line.is_empty()).take(LINES);
+    let mut lines: Vec<Vec<u8>> = lines.map(<[u8]>::to_vec).collect();
+    if is_coloured {
+        lines.iter_mut().for_each(remove_colours);
+    }
+    let found = envelopes.iter().position(|open| {
+        let opened = lines.iter().filter(|line| open(line).is_some()).count();
+        opened > 0 && opened * 2 >= lines.len()
+    });
     let whole = Cursor::new(start).chain(Fails(error)).chain(content);
-    Ok(match open {
-        Some(open) => Box::new(Lines {
-            inner: BufReader::with_capacity(LOOKED_AT as usize, whole),
-            open,
-            line: Vec::new(),
-            parts: HashMap::new(),
-            ready: Cursor::default(),
-            error: None,
-        }),
-        None => Box::new(whole),
-    })
+    if found.is_none() && !is_coloured {
+        return Ok(Box::new(whole));
+    }
+    let lines = Box::new(Lines {
+        inner: BufReader::with_capacity(LOOKED_AT as usize, whole),
+        open: found.map_or(bare, |found| envelopes[found]),
+        is_coloured,
+        line: Vec::new(),
+        parts: HashMap::new(),
+        ready: Cursor::default(),
+        error: None,
+    });
+    match found {
+        Some(found) => {
+            let others = [&envelopes[..found], &envelopes[found + 1..]].concat();
+            opened_with(lines, &others)
+        }
+        None => Ok(lines),
+    }
 }
 
 /// Returns an error once, if there is one: what was read before the damage comes first.
@@ -140,6 +198,7 @@ impl Read for Fails {
 struct Lines<R> {
     inner: BufReader<R>,
     open: Open,
+    is_coloured: bool,
     line: Vec<u8>,
     /// Parts of unfinished lines by their stream.
     parts: HashMap<Vec<u8>, Vec<u8>>,
@@ -174,6 +233,9 @@ impl<R: Read> Lines<R> {
                     Ok(!ready.is_empty())
                 }
             };
+        }
+        if self.is_coloured {
+            remove_colours(&mut self.line);
         }
         let is_whole = self.line.ends_with(b"\n");
         let line = self.line.trim_ascii_end();
@@ -230,6 +292,10 @@ mod tests {
         assert_eq!(lines(docker), "a \"b\" c\nd\n");
         assert_eq!(lines("web-1  | a\ndb-1   | b | c\n"), "a\nb | c\n");
         assert_eq!(lines("[pod/web/nginx] a b\n"), "a b\n");
+        // one in another, after a line of the program that starts the containers
+        let coloured = "Attaching to web-1, db-1\n\x1b[36mweb-1  |\x1b[0m [pod/a/b] \x1b[1;32ma\x1b[m\n\x1b[33mdb-1   |\x1b[0m [pod/a/b] b\n";
+        assert_eq!(lines(coloured), "Attaching to web-1, db-1\na\nb\n");
+        assert_eq!(lines("\x1b[2Ka\x1b[0m \x1b\n"), "a \x1b\n");
     }
 
     #[test]

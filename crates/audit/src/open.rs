@@ -199,7 +199,8 @@ impl Input {
         if let Some(Refusal { what, remedy }) = Refusal::detect(prefix) {
             return Err(AuditError::Foreign { path, what, remedy });
         }
-        let given = hints.log_format.clone().map(LogFormat::given);
+        let given = hints.log_format.clone();
+        let given = given.map(|pattern| LogFormat::given(pattern, prefix));
         let Some(dialect) = given.or_else(|| LogFormat::detect(prefix)) else {
             return Err(AuditError::Unknown {
                 path,

@@ -32,6 +32,7 @@ pub(crate) fn read(text: &str) -> Option<Timestamp> {
     match bytes {
         [b'0'..=b'9', b'0'..=b'9', b'/', ..] => common(bytes),
         [_, _, _, _, b'-', ..] => iso(text),
+        [b'A'..=b'Z', ..] => named_day(bytes),
         _ => epoch(text),
     }
 }
@@ -40,13 +41,28 @@ pub(crate) fn read(text: &str) -> Option<Timestamp> {
 /// without a zone.
 fn common(bytes: &[u8]) -> Option<Timestamp> {
     let day = number(bytes.get(0..2)?)?;
-    let name: &[u8; 3] = bytes.get(3..)?.first_chunk()?;
-    let month = 1 + MONTHS.iter().position(|month| month == name)? as i64;
+    let month = month(bytes.get(3..)?)?;
     let year = number(bytes.get(7..11)?)?;
     let (seconds, rest) = clock(bytes.get(12..)?)?;
     let (fraction, rest) = fraction(rest);
     let zone = zone(rest.trim_ascii_start()).unwrap_or(0);
     stamp(days(year, month, day)? * 86_400 + seconds - zone, fraction)
+}
+
+/// Parses `Sun Mar  9 23:19:45 2014` (C's `ctime`).
+fn named_day(bytes: &[u8]) -> Option<Timestamp> {
+    let month = month(bytes.get(4..)?)?;
+    let day = number(bytes.get(8..10)?.trim_ascii_start())?;
+    let (seconds, rest) = clock(bytes.get(11..)?)?;
+    let (fraction, rest) = fraction(rest);
+    let year = number(rest.strip_prefix(b" ")?.get(..4)?)?;
+    stamp(days(year, month, day)? * 86_400 + seconds, fraction)
+}
+
+/// The month whose name a text begins with, from 1.
+fn month(bytes: &[u8]) -> Option<i64> {
+    let name: &[u8; 3] = bytes.first_chunk()?;
+    Some(1 + MONTHS.iter().position(|month| month == name)? as i64)
 }
 
 /// Parses `2024-01-31T13:55:36.123Z`, also with a space in place of the T. A time without a zone is
@@ -177,6 +193,7 @@ mod tests {
             "2000-10-10T20:55:36Z",
             "2000-10-10T13:55:36-07:00",
             "971211336",
+            "Tue Oct 10 20:55:36 2000",
         ] {
             assert_eq!(nanos(text), (second * SECOND, true), "{text}");
         }

@@ -480,6 +480,7 @@ impl<S: Selection> ConnectionTable<S> {
                     }
                 }
             }
+            ConnectionState::Stray => {}
             ConnectionState::TooLate => self.limits.too_late += 1,
             ConnectionState::Unheard => self.limits.unheard += 1,
         }

@@ -1,5 +1,6 @@
 //! Headers of IPv4 (RFC 791), IPv6 (RFC 8200), TCP and UDP. The payload may be cut off.
 
+use intact_wire::tcp::Segment;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Protocol numbers.
@@ -143,7 +144,7 @@ fn parse_v6(packet: &[u8]) -> Option<Datagram<'_>> {
 pub(super) struct Tcp<'a> {
     pub(super) source: u16,
     pub(super) target: u16,
-    pub(super) segment: intact_wire::tcp::Segment<'a>,
+    pub(super) segment: Segment<'a>,
 }
 
 /// Reads a TCP header (RFC 9293); `len` is the length of the IP payload on the wire.
@@ -160,7 +161,7 @@ pub(super) fn parse_tcp(payload: &[u8], len: usize, at: u64) -> Option<Tcp<'_>> 
     Some(Tcp {
         source: u16::from_be_bytes([head[0], head[1]]),
         target: u16::from_be_bytes([head[2], head[3]]),
-        segment: intact_wire::tcp::Segment {
+        segment: Segment {
             seq: u32_at(4),
             ack: flag(0x10).then(|| u32_at(8)),
             syn: flag(0x02),
@@ -169,7 +170,8 @@ pub(super) fn parse_tcp(payload: &[u8], len: usize, at: u64) -> Option<Tcp<'_>> 
             payload: payload.get(head_len..).unwrap_or_default(),
             len: u32::try_from(len.checked_sub(head_len)?).ok()?,
             at,
-        },
+        }
+        .as_received(),
     })
 }
 

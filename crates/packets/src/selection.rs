@@ -130,7 +130,7 @@ impl Admissions {
         segment: &Segment<'_>,
     ) -> Admitted {
         let pair = pair(source, target);
-        let opens = segment.syn && segment.ack.is_none() && !segment.rst;
+        let opens = segment.syn && segment.ack.is_none();
         match self.known.get_mut(&pair) {
             // the same addresses may belong to another process by now
             Some(Admission::Read { start }) if opens && *start != Some(segment.seq) => {}

@@ -51,6 +51,10 @@ pub(super) struct TcpConnection {
     heard_at: u64,
     /// Number of segments that the client sent again after that packet.
     unheard_resent: u32,
+    /// The side that reset the connection before the client acknowledged the server's SYN.
+    reset_in_setup: Option<Side>,
+    /// The server sent its SYN again.
+    repeats_syn: bool,
     /// A RST that the other side should have ignored, unless its sender goes on.
     doubtful_reset: Option<(Side, Segment<'static>)>,
 }
@@ -59,6 +63,8 @@ pub(super) struct TcpConnection {
 pub(super) enum ConnectionState {
     /// A connection.
     Connection(EndedConnection),
+    /// A SYN-ACK for no SYN in the capture, which its receiver reset: it had opened nothing.
+    Stray,
     /// A first SYN near the end of the capture, whose SYN-ACK may come after the end.
     TooLate,
     /// A single SYN in a capture without a packet from a server.
@@ -181,6 +187,8 @@ impl TcpConnection {
             seen_at: at,
             heard_at: at,
             unheard_resent: 0,
+            reset_in_setup: None,
+            repeats_syn: false,
             doubtful_reset: None,
         }
     }
@@ -253,17 +261,17 @@ impl TcpConnection {
 
     /// Takes a segment.
     pub(super) fn take(&mut self, from: Side, segment: &Segment<'_>, writer: &mut EventWriter<'_>) {
-        // the text in a RST is a diagnosis for people (RFC 9293 section 3.5.3)
-        let without_text = segment.without_payload();
-        let segment = if segment.rst { &without_text } else { segment };
         if segment.rst && self.is_ignored(from, segment) {
             self.seen_at = self.seen_at.max(segment.at);
-            self.doubtful_reset = Some((from, without_text));
+            self.doubtful_reset = Some((from, segment.without_payload()));
             return;
         }
         // a side that goes on has reset nothing
         if self.doubtful_reset.is_some_and(|(by, _)| by == from) && !segment.rst {
             self.doubtful_reset = None;
+        }
+        if segment.rst && self.resets_setup(from, segment) {
+            self.reset_in_setup.get_or_insert(from);
         }
         let Self {
             flow,
@@ -286,6 +294,7 @@ impl TcpConnection {
             Some(SegmentDelay::Resent) => {
                 observed.note_resent(writer.nanos(segment.at));
                 self.unheard_resent += u32::from(from == Side::Client);
+                self.repeats_syn |= from == Side::Server && segment.syn;
             }
             Some(SegmentDelay::AwaitedAck) => observed.note_late_ack(writer.nanos(segment.at)),
             None => {}
@@ -301,6 +310,7 @@ impl TcpConnection {
         if let (Some(syn), Some(_), None) = (syns[0], syns[1], self.established_at)
             && from == Side::Client
             && segment.ack.is_some()
+            && !segment.rst
         {
             self.established_at = Some(segment.at);
             observed.establish(Span::new(writer.nanos(syn), writer.nanos(segment.at)));
@@ -333,6 +343,17 @@ impl TcpConnection {
         }
     }
 
+    /// Whether this RST comes before the client acknowledged the server's SYN, and before any data.
+    fn resets_setup(&self, from: Side, segment: &Segment<'_>) -> bool {
+        let server = self.flow.stream(Side::Server);
+        let start = match from {
+            Side::Client => self.flow.client_start(),
+            Side::Server => server.start(),
+        };
+        let is_setup = server.facts().syn_at.is_some() && !self.coverage.acknowledges(Side::Client);
+        is_setup && start == Some(segment.seq)
+    }
+
     /// Starts to keep its packets. Call it before the first packet.
     pub(super) fn climb(&mut self, client: SocketAddr, server: SocketAddr, base: u64) {
         self.ladder = Some(Box::new(LadderBuilder::new(
@@ -359,13 +380,14 @@ impl TcpConnection {
     ) -> ConnectionState {
         let (begun_at, seen_at) = (self.begun_at, self.seen_at);
         let heard_at = (self.unheard_resent >= UNHEARD).then_some(self.heard_at);
-        let is_established = self.established_at.is_some();
         let Self {
             flow,
             coverage,
             observed,
             ladder,
             doubtful_reset,
+            reset_in_setup,
+            repeats_syn,
             ..
         } = &mut self;
         let mut context = CaptureContext {
@@ -410,14 +432,17 @@ impl TcpConnection {
         let lacks = coverage.lacks(flow);
         let waited = now.saturating_sub(begun_at);
         let is_over = complete || waited >= UNANSWERED;
-        match dial_failure(flow, coverage, is_established, is_over) {
-            Some(None) => return ConnectionState::TooLate,
+        match dial(flow, coverage, *reset_in_setup, *repeats_syn, is_over) {
+            Dial::Stray => return ConnectionState::Stray,
+            Dial::TooLate => return ConnectionState::TooLate,
             // a refused or an answered client also sends only one SYN
-            Some(Some(_)) if !hears_servers && flow.stream(Side::Client).facts().segments == 1 => {
+            Dial::Failed(_)
+                if !hears_servers && flow.stream(Side::Client).facts().segments == 1 =>
+            {
                 return ConnectionState::Unheard;
             }
-            Some(Some(failed)) => observed.fail(failed, &mut context),
-            None => {
+            Dial::Failed(failed) => observed.fail(failed, &mut context),
+            Dial::Opened => {
                 let is_whole = end.is_some() && lacks.is_nothing();
                 let by = end.map(|end| end.by);
                 if by.is_some_and(|by| coverage.lacks_end_of(by.other(), flow)) {
@@ -465,32 +490,59 @@ impl TcpConnection {
     }
 }
 
-/// Why the dial failed; `None` if it succeeded. `Some(None)`: unknown, because the capture ends too
-/// early. `is_over`: an answer would have arrived by now.
-fn dial_failure(
+/// How a dial ended, as far as the packets show it.
+enum Dial {
+    /// The connection was established, or nothing shows that it was not.
+    Opened,
+    Failed(DialFailure),
+    /// The capture ends before an answer would have come.
+    TooLate,
+    /// There was none: a SYN-ACK for no SYN was reset.
+    Stray,
+}
+
+/// How the dial ended. A connection is established when the client acknowledges the server's SYN
+/// (RFC 9293 section 3.5); the data of a SYN shows nothing before that. `reset_by`: the side that
+/// reset it before. `is_over`: an answer would have arrived by now.
+fn dial(
     flow: &Flow,
     coverage: &Coverage,
-    is_established: bool,
+    reset_by: Option<Side>,
+    repeats_syn: bool,
     is_over: bool,
-) -> Option<Option<DialFailure>> {
-    let client = flow.stream(Side::Client).facts();
-    let server = flow.stream(Side::Server).facts();
-    let heard = server.syn_at.is_some() || server.bytes > 0 || coverage.acknowledges(Side::Client);
-    if client.syn_at.is_none() || heard || is_established {
-        return None;
+) -> Dial {
+    let [client, server] = [Side::Client, Side::Server].map(|side| flow.stream(side).facts());
+    if server.bytes > 0 || coverage.acknowledges(Side::Client) {
+        return Dial::Opened;
     }
-    // if one direction is captured, the client reacts to answers that are not in the capture
-    if client.bytes > 0 || client.fin_at.is_some() {
-        return None;
-    }
-    let kind = if server.rst_at.is_some() {
-        Failure::Refused
-    } else if is_over || client.repeated > 0 {
-        Failure::ConnectTimeout
-    } else {
-        return Some(None);
+    let failed = |kind, detail: &str| {
+        Dial::Failed(DialFailure::with_detail(SetupPhase::Connect, kind, detail))
     };
-    Some(Some(DialFailure::new(SetupPhase::Connect, kind)))
+    match (client.syn_at, server.syn_at, reset_by) {
+        (None, Some(_), Some(Side::Client)) => Dial::Stray,
+        (None, ..) => Dial::Opened,
+        (_, Some(_), Some(Side::Client)) => failed(
+            Failure::ClientClosed,
+            "the client reset it before it acknowledged the server's SYN",
+        ),
+        (_, Some(_), Some(Side::Server)) => failed(
+            Failure::ConnectReset,
+            "reset before the client acknowledged the server's SYN",
+        ),
+        (_, Some(_), None) if repeats_syn => failed(
+            Failure::ConnectTimeout,
+            "the client did not acknowledge the server's SYN",
+        ),
+        (_, Some(_), None) => Dial::Opened,
+        (_, None, _) if server.rst_at.is_some() => {
+            Dial::Failed(DialFailure::new(SetupPhase::Connect, Failure::Refused))
+        }
+        (_, None, _) if is_over || client.repeated > 0 => Dial::Failed(DialFailure::new(
+            SetupPhase::Connect,
+            Failure::ConnectTimeout,
+        )),
+        (_, None, _) => Dial::TooLate,
+    }
 }
 
 /// Passes captured bytes, or a gap, to the reader.

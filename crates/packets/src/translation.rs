@@ -59,7 +59,7 @@ impl Translations {
         segment: &Segment<'_>,
     ) -> (SocketAddr, SocketAddr) {
         let key = pair(source, target);
-        if segment.syn && !segment.rst {
+        if segment.syn {
             self.take_syn(source, target, segment);
         }
         match self.aliases.get_mut(&key) {

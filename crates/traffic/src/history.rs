@@ -130,7 +130,11 @@ impl Life {
         } else {
             HAND_BACK
         };
-        let near = self.uses.iter_mut().rev().find(|known| {
+        // uses are in the order of their times: those before one that ended long ago are no nearer
+        let recent = self.uses.iter_mut().rev();
+        let mut recent =
+            recent.take_while(|known| !has_room || one.span.start <= known.span.end.after(short));
+        let near = recent.find(|known| {
             let is_near = |a: Span, b: Span| a.start <= b.end.after(short);
             !has_room || is_near(one.span, known.span) && is_near(known.span, one.span)
         });

@@ -10,13 +10,8 @@ use std::borrow::Cow;
 /// Status that an ALB logs if the client closed the connection before the response.
 const ALB_CLIENT_CLOSED: u16 = 460;
 
-/// Parses a line of HAProxy's `option httplog`, with or without a syslog header.
+/// Parses a line of HAProxy's `option httplog`.
 pub(super) fn haproxy(text: &str) -> Option<Line<'_>> {
-    // the header ends with `haproxy[PID]: `; the client is the first word after it
-    let text = match text.find("]: ") {
-        Some(at) if text[..at].contains("haproxy[") => &text[at + 3..],
-        _ => text,
-    };
     let (head, request) = text.split_once('"')?;
     let request = request.strip_suffix('"').unwrap_or(request);
     let mut words = head.split_ascii_whitespace();
@@ -210,15 +205,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn haproxys_lines_are_read_with_and_without_a_header() {
-        let bare = r#"10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in~ static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} "GET /index.html HTTP/1.1""#;
-        let headed = format!("Feb  6 12:14:14 localhost haproxy[14389]: {bare}");
-        for text in [bare, headed.as_str()] {
-            let line = haproxy(text).unwrap();
-            assert_eq!((line.port, line.status), (Some(33317), Some(200)));
-            assert_eq!((line.took, line.secure), (Some(109_000_000), Some(true)));
-            assert_eq!(line.target.as_deref(), Some("/index.html"));
-        }
+    fn haproxys_lines_are_read() {
+        let text = r#"10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in~ static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} "GET /index.html HTTP/1.1""#;
+        let line = haproxy(text).unwrap();
+        assert_eq!((line.port, line.status), (Some(33317), Some(200)));
+        assert_eq!((line.took, line.secure), (Some(109_000_000), Some(true)));
+        assert_eq!(line.target.as_deref(), Some("/index.html"));
     }
 
     #[test]

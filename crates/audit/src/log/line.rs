@@ -32,6 +32,8 @@ pub(super) enum Field {
     Millis,
     Micros,
     Nanos,
+    /// A number and its unit.
+    WithUnit,
     /// In seconds (Caddy) or milliseconds (Envoy).
     Duration,
     /// Method, target and version.
@@ -80,9 +82,10 @@ impl Field {
                 Field::End
             }
             "start_time" | "start" | "start_usec" => Field::Start,
-            "request_time" | "rt" | "T" => Field::Seconds,
+            "request_time" | "rt" => Field::Seconds,
             "request_time_ms" | "ms" | "duration_ms" => Field::Millis,
             "usec" | "D" => Field::Micros,
+            "took" => Field::WithUnit,
             "duration" => Field::Duration,
             "request" | "request_line" => Field::Request,
             "method" | "request_method" => Field::Method,
@@ -183,6 +186,7 @@ impl<'a> Line<'a> {
             Field::Millis => self.took = nanos(&value, 1e6),
             Field::Micros => self.took = nanos(&value, 1e3),
             Field::Nanos => self.took = nanos(&value, 1.0),
+            Field::WithUnit => self.took = with_unit(&value),
             Field::Duration => self.duration = value.parse().ok(),
             Field::Request => self.set_request(value),
             Field::Method => self.method = Some(value),
@@ -239,7 +243,7 @@ impl<'a> Line<'a> {
             self.client = Some(both.ip());
             self.port = Some(both.port());
         } else if let Some((_, last)) = value.rsplit_once(' ').filter(|_| !value.contains(',')) {
-            // a header of syslog, or a virtual host, precedes the first value of a line
+            // a virtual host precedes the first value of a line
             self.set_client(last);
         }
     }
@@ -325,6 +329,20 @@ fn nanos(text: &str, unit: f64) -> Option<u64> {
     whole(text.parse::<f64>().ok()? * unit)
 }
 
+/// The nanoseconds of a number with its unit, which a blank or nothing separates: `5 msecs`, `5ms`.
+fn with_unit(text: &str) -> Option<u64> {
+    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
+    let (number, unit) = text.split_at(end);
+    let unit = match words(unit.trim_start()).next()? {
+        "s" => 1e9,
+        "ms" | "msecs" => 1e6,
+        "us" | "µs" | "micros" => 1e3,
+        "ns" => 1.0,
+        _ => return None,
+    };
+    nanos(number, unit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -370,11 +388,7 @@ mod tests {
         let mut line = Line::default();
         line.set(Field::Client, "[2001:db8::1]:5000".into());
         assert_eq!(line.port, Some(5000));
-        // a line in syslog
-        line.set(
-            Field::Client,
-            "<190>Nov 21 08:00:01 web1 nginx: 192.0.2.1".into(),
-        );
+        line.set(Field::Client, "www.example 192.0.2.1".into());
         assert_eq!(line.client.unwrap().to_string(), "192.0.2.1");
         let mut listed = Line::default();
         listed.set(Field::Client, "192.0.2.1, 192.0.2.2".into());

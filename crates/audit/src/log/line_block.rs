@@ -107,11 +107,12 @@ fn parse<'a>(
     line: &BlockLine,
     dialect: &LogFormat,
 ) -> (LineState, Option<Line<'a>>) {
-    let text = text[line.range.clone()].trim();
+    let indented = text[line.range.clone()].trim_end();
+    let text = indented.trim_start();
     let values = dialect.read(text);
     let state = match values {
         Some(_) => LineState::Read,
-        None if dialect.is_other(text) => LineState::Other,
+        None if dialect.is_other(indented) => LineState::Other,
         None => LineState::Unread,
     };
     (state, values)

@@ -1,11 +1,13 @@
 //! The formats of lines, one row per format: how it is detected and read, and what its server can
 //! log in addition. To add a format, add a row, and a file that reads its lines.
 
+use super::line::Field;
 use super::line::Line;
 use super::pattern::{COMBINED, COMMON, ENVOY, Pattern};
 use super::w3c::Columns;
-use super::{balancer, json, lambda, ltsv, notices};
+use super::{balancer, json, lambda, ltsv, notices, pairs, syslog};
 use intact_ledger::Vantage;
+use std::borrow::Cow;
 
 /// Number of lines that the detection reads.
 const LOOKED_AT: usize = 32;
@@ -14,6 +16,24 @@ const WITH_HOST: &str = r#"$host $remote_addr $identity $remote_user [$time_loca
 
 /// Access logs of S3, whose time is that of the request.
 const S3: &str = r#"$owner $bucket [$start] $remote_addr $requester $id $operation $key "$request" $status $error $body_bytes_sent $object_size $ms $turnaround "$http_referer" "$http_user_agent""#;
+
+/// The ingress controller of Kubernetes with nginx.
+const INGRESS: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_length $request_time [$service] [$alternative] $upstream $upstream_length $upstream_time $upstream_status $req_id"#;
+
+/// uvicorn, whose lines have no time: that of a container's log counts.
+const UVICORN: &str = r#"INFO:     $remote_addr - "$request" $status "#;
+
+/// The development server of Django.
+const DJANGO: &str = r#"[$time_local] "$request" $status $body_bytes_sent"#;
+
+/// OVH's web hosting.
+const OVH: &str = r#"$remote_addr $host $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
+
+/// Gandi's web hosting. Its durations have whole seconds, so that most are 0.
+const GANDI: &str = r#"$host $remote_addr - $remote_user [$time_local] ($seconds s) "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
+
+/// uWSGI, whose time is that of the request.
+const UWSGI: &str = "[pid: $pid|app: $app|req: $nth/$all] $remote_addr ($remote_user) {$vars vars in $length bytes} [$start] $method $uri => generated $body_bytes_sent bytes in $took ($protocol $status) $headers";
 
 /// A format of lines.
 pub(crate) struct LineFormat {
@@ -86,7 +106,7 @@ static GIVEN: LineFormat = LineFormat {
 const ANY_FIELDS: &str = ". Add $connection and $connection_requests (nginx), %{remote}p and %k (Apache) or %CONNECTION_ID% (Envoy)";
 
 /// The formats, in the order in which they are tried.
-static FORMATS: [LineFormat; 15] = [
+static FORMATS: [LineFormat; 22] = [
     LineFormat {
         name: "in the W3C extended format",
         reader: |text| Columns::find(text).map(Reader::Columns),
@@ -142,6 +162,10 @@ static FORMATS: [LineFormat; 15] = [
         ..SERVER
     },
     LineFormat {
+        reader: |_| Some(Reader::Pattern(Pattern::known(INGRESS))),
+        ..USUAL
+    },
+    LineFormat {
         reader: |_| Some(Reader::Pattern(Pattern::known(COMBINED))),
         ..USUAL
     },
@@ -152,6 +176,20 @@ static FORMATS: [LineFormat; 15] = [
     LineFormat {
         reader: |_| Some(Reader::Pattern(Pattern::known(WITH_HOST))),
         ..USUAL
+    },
+    LineFormat {
+        reader: |_| Some(Reader::Pattern(Pattern::known(OVH))),
+        ..USUAL
+    },
+    LineFormat {
+        reader: |_| Some(Reader::Pattern(Pattern::known(GANDI))),
+        ..USUAL
+    },
+    LineFormat {
+        name: "in uWSGI's format",
+        reader: |_| Some(Reader::Pattern(Pattern::known(UWSGI))),
+        connection_fields: ". uWSGI does not log them: audit the log of the server in front of it",
+        ..SERVER
     },
     LineFormat {
         name: "in the format of AWS's S3",
@@ -171,6 +209,24 @@ static FORMATS: [LineFormat; 15] = [
         remedy: OTHER_FORMAT,
         connection_fields: ". Add `conn=%CONNECTION_ID%` to the format",
         advice: &[ENVOY_DIRECTIVE],
+        ..SERVER
+    },
+    LineFormat {
+        name: "in uvicorn's format",
+        reader: |_| Some(Reader::Pattern(Pattern::known(UVICORN))),
+        ..SERVER
+    },
+    LineFormat {
+        name: "in Django's format",
+        reader: |_| Some(Reader::Pattern(Pattern::known(DJANGO))),
+        connection_fields: ". Django does not log them: audit the log of the server in front of it",
+        ..SERVER
+    },
+    LineFormat {
+        name: "in pairs of keys and values",
+        reader: |_| Some(Reader::Each(pairs::read)),
+        is_other: |text| (SERVER.is_other)(text) && !pairs::has_request(text),
+        connection_fields: ANY_FIELDS,
         ..SERVER
     },
     LineFormat {
@@ -197,7 +253,7 @@ impl Reader {
             Reader::Columns(columns) => columns.read(text),
             Reader::Each(read) => read(text),
         };
-        line.filter(|line| line.end.is_some() || line.start.is_some())
+        line
     }
 }
 
@@ -206,46 +262,72 @@ impl Reader {
 pub(crate) struct LogFormat {
     pub(crate) format: &'static LineFormat,
     reader: Reader,
+    /// The lines have heads of a system's log.
+    has_heads: bool,
 }
 
 impl LogFormat {
-    /// The format of `--log-format`.
-    pub(crate) fn given(pattern: Pattern) -> LogFormat {
-        LogFormat {
+    /// The format of `--log-format`, for a log that begins with these bytes.
+    pub(crate) fn given(pattern: Pattern, prefix: &[u8]) -> LogFormat {
+        let text = String::from_utf8_lossy(prefix);
+        let lines = records(whole_part(&text));
+        let mut given = LogFormat {
             format: &GIVEN,
             reader: Reader::Pattern(pattern),
-        }
+            has_heads: false,
+        };
+        given.has_heads = has_heads(&lines) && !given.fits(&lines);
+        given
     }
 
-    /// The format of at least half of the first lines. Servers write messages of their own before
-    /// the first request.
+    /// The format of at least half of the first lines; else the format of most lines, if it is that
+    /// of a tenth of them. Servers, and other programs, write messages before the first request.
     pub(crate) fn detect(prefix: &[u8]) -> Option<LogFormat> {
         let text = String::from_utf8_lossy(prefix);
-        // the last line of the prefix may be incomplete
-        let whole = match text.rfind('\n') {
-            Some(end) => &text[..end],
-            None => &text,
-        };
-        let lines = whole.lines().map(str::trim);
-        let lines: Vec<&str> = lines
-            .filter(|line| !line.is_empty() && !line.starts_with('#'))
-            .collect();
-        FORMATS.iter().find_map(|format| {
-            let mut reader = (format.reader)(whole)?;
-            let read = lines.iter().filter_map(|line| match reader.read(line) {
+        let whole = whole_part(&text);
+        let lines = records(whole);
+        let heads = [has_heads(&lines).then_some(true), Some(false)];
+        let candidates = heads.into_iter().flatten().flat_map(|has_heads| {
+            FORMATS.iter().filter_map(move |format| {
+                let reader = (format.reader)(whole)?;
+                Some(LogFormat {
+                    format,
+                    reader,
+                    has_heads,
+                })
+            })
+        });
+        let is_first = |found: &LogFormat| found.is_named() || found.fits(&lines);
+        let mut found = candidates.clone().find(is_first).or_else(|| {
+            let read = candidates.map(|found| (found.count_read(&lines, usize::MAX), found));
+            let enough = read.filter(|((read, all), _)| *read > 0 && read * 10 >= *all);
+            let most = enough.max_by_key(|((read, _), _)| *read);
+            most.map(|(_, found)| found)
+        })?;
+        let last = lines.iter().rev().find(|line| found.read(line).is_some());
+        if let (Some(last), Reader::Pattern(pattern)) = (last, &mut found.reader) {
+            pattern.learn(without_head(last, found.has_heads).1);
+        }
+        Some(found)
+    }
+
+    /// Whether it is the format of at least half of the first lines.
+    fn fits(&self, lines: &[&str]) -> bool {
+        let (read, all) = self.count_read(lines, LOOKED_AT);
+        read > 0 && read * 2 >= all
+    }
+
+    /// Number of lines that are read, among the first `limit` lines that may be requests, and the
+    /// number of these.
+    fn count_read(&self, lines: &[&str], limit: usize) -> (usize, usize) {
+        let read = lines
+            .iter()
+            .filter_map(|line| match self.read(line.trim_start()) {
                 Some(_) => Some(true),
-                None => (!(format.is_other)(line)).then_some(false),
+                None => (!self.is_other(line)).then_some(false),
             });
-            let fits: Vec<bool> = read.take(LOOKED_AT).collect();
-            let fitting = fits.iter().filter(|fits| **fits).count();
-            let is_named = matches!(reader, Reader::Columns(_));
-            if let (Reader::Pattern(pattern), Some(line)) =
-                (&mut reader, lines.iter().rev().find(|_| fitting > 0))
-            {
-                pattern.learn(line);
-            }
-            (is_named || fitting > 0 && fitting * 2 >= fits.len())
-                .then_some(LogFormat { format, reader })
+        read.take(limit).fold((0, 0), |(read, all), is_read| {
+            (read + usize::from(is_read), all + 1)
         })
     }
 
@@ -263,13 +345,19 @@ impl LogFormat {
 
     /// Parses a line; `None` if it does not match, or has no time.
     pub(super) fn read<'a>(&self, text: &'a str) -> Option<Line<'a>> {
-        self.reader.read(text)
+        let (time, text) = without_head(text, self.has_heads);
+        let mut line = self.reader.read(text)?;
+        if let (None, None, Some(time)) = (line.start, line.end, time) {
+            line.set(Field::End, Cow::Borrowed(time));
+        }
+        (line.end.is_some() || line.start.is_some()).then_some(line)
     }
 
     /// Whether a line that does not match is known to be no request.
     pub(super) fn is_other(&self, text: &str) -> bool {
         let is_head = matches!(&self.reader, Reader::Columns(columns) if columns.is_head(text));
-        is_head || (self.format.is_other)(text)
+        let message = without_head(text, self.has_heads).1;
+        is_head || (self.format.is_other)(text) || (self.format.is_other)(message)
     }
 
     /// The field for a request's position on its connection, as the end of a sentence; empty if the
@@ -284,6 +372,37 @@ impl LogFormat {
         let lines = self.format.advice.iter().flat_map(|text| text.lines());
         lines.map(str::to_owned).collect()
     }
+}
+
+/// The first bytes without their last line, which may be incomplete.
+fn whole_part(text: &str) -> &str {
+    text.rfind('\n').map_or(text, |end| &text[..end])
+}
+
+/// The lines that may be records.
+fn records(text: &str) -> Vec<&str> {
+    let lines = text.lines().map(str::trim_end);
+    lines
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect()
+}
+
+/// Whether at least half of the first lines have heads of a system's log.
+fn has_heads(lines: &[&str]) -> bool {
+    let first = &lines[..lines.len().min(LOOKED_AT)];
+    let with_head = first.iter().filter(|line| syslog::read(line).is_some());
+    let with_head = with_head.count();
+    with_head > 0 && with_head * 2 >= first.len()
+}
+
+/// The time of a line's head, if it has one, and the line without it.
+fn without_head(text: &str, has_heads: bool) -> (Option<&str>, &str) {
+    // a relay puts one in front of another
+    let heads = if has_heads { 2 } else { 0 };
+    (0..heads).fold((None, text), |(time, text), _| match syslog::read(text) {
+        Some(headed) => (headed.time.or(time), headed.message),
+        None => (time, text),
+    })
 }
 
 /// For nginx's `http` block.
@@ -363,7 +482,7 @@ mod tests {
         let line = "::1 - - [21/Nov/2026:08:00:00 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"curl/8\" msec=1795248000.250 \
             rt=0.125 conn=7 reqs=2 scheme=https host=a.example tls=TLSv1.3 resumed=r";
         for dialect in [
-            LogFormat::given(nginx),
+            LogFormat::given(nginx, b""),
             LogFormat::detect(line.as_bytes()).unwrap(),
         ] {
             let read = dialect.read(line).unwrap();

@@ -9,12 +9,18 @@ use std::net::IpAddr;
 pub(super) fn read(text: &str) -> Option<Line<'_>> {
     let mut line = Line::default();
     for part in text.split('\t') {
-        let (label, value) = part.split_once(':')?;
+        let (label, value) = part.split_once(':').filter(|(label, _)| is_label(label))?;
         line.set(field(label, value), Cow::Borrowed(value.trim()));
     }
     let has_outcome = line.status.is_some() || line.has_no_status;
     line.settle(1e6);
     (has_outcome && line.is_request()).then_some(line)
+}
+
+/// Whether a text is a label (ltsv.org). A head of syslog is none.
+fn is_label(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    !text.is_empty() && text.bytes().all(plain)
 }
 
 /// The field of a label of ltsv.org, or of one of nginx's names.

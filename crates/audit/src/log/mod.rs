@@ -13,8 +13,10 @@ mod line_block;
 pub(crate) mod log_format;
 mod ltsv;
 mod notices;
+mod pairs;
 mod pattern;
 mod serials;
+mod syslog;
 mod w3c;
 
 pub(crate) use connections::{LogConnections, exchange, origin};

@@ -57,7 +57,14 @@ const HAPROXY: [&str; 22] = [
 
 /// Whether a line is a message and no request.
 pub(super) fn is_notice(text: &str) -> bool {
-    is_message_of_haproxy(text) || is_error_line(text) || is_pairs(text) || is_prose(text)
+    // the next line of a message, such as a stack; or a title
+    [" ", "\t", "*** ", "-- "]
+        .iter()
+        .any(|start| text.starts_with(start))
+        || is_message_of_haproxy(text)
+        || is_error_line(text)
+        || is_pairs(text)
+        || is_prose(text)
 }
 
 /// A message of HAProxy, or a session that failed before a request: those have no request in
@@ -138,8 +145,11 @@ fn is_prose(text: &str) -> bool {
         |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic());
     // a date has a number after the month
     let mut words = text.split(' ');
+    let has_numbers = text.bytes().any(|byte| byte.is_ascii_digit());
     let is_plain = words.next().is_some_and(is_word)
-        && words.next().is_some_and(is_word)
+        && words
+            .next()
+            .is_some_and(|word| is_word(word) || !has_numbers)
         && !text.contains(['"', '[', '{', '\t'])
         && !text.contains("HTTP/");
     is_label && !text.contains("HTTP/") || is_plain
@@ -165,6 +175,10 @@ mod tests {
             "/docker-entrypoint.sh: Configuration complete; ready for start up",
             "10-listen-on-ipv6-by-default.sh: info: Enabled listen on IPv6",
             "Listening on port http",
+            "Press CTRL+C to quit",
+            " * Running on http://127.0.0.1:5000",
+            "*** uWSGI is running in multiple interpreter mode ***",
+            "-- Journal begins at Sat 2026-11-21 08:00:00 UTC. --",
         ] {
             assert!(is_notice(text), "{text}");
         }

@@ -136,7 +136,7 @@ impl Pattern {
 }
 
 /// Passes on `key=value` pairs, also with quoted values; other words are skipped.
-fn each_pair<'a>(mut rest: &'a str, mut take: impl FnMut(&'a str, &'a str)) {
+pub(super) fn each_pair<'a>(mut rest: &'a str, mut take: impl FnMut(&'a str, &'a str)) {
     loop {
         rest = rest.trim_start();
         if rest.is_empty() {
@@ -270,7 +270,8 @@ fn apache<'t>(items: &mut Vec<Item>, text: &'t str) -> &'t str {
         ('t', "" | "sec" | "msec" | "usec") => Field::Start,
         ('D', _) | ('T', "us") => Field::Micros,
         ('T', "ms") => Field::Millis,
-        ('T', _) => Field::Seconds,
+        // whole seconds: most durations are 0
+        ('T', _) => Field::Other,
         ('r', _) => Field::Request,
         ('m', _) => Field::Method,
         ('U', _) => Field::Target,

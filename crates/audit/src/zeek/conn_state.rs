@@ -2,6 +2,9 @@
 
 use intact_ledger::{CloseKind, DialFailure, Failure, SetupPhase, Side};
 
+/// Detail of a dial that the client reset.
+const RESET_BY_CLIENT: &str = "the client reset it before it acknowledged the server's SYN";
+
 /// How a TCP connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ConnState {
@@ -25,6 +28,9 @@ pub(super) fn fate(state: &str, history: &str) -> ConnState {
         "S0" if !talks => Some((Failure::ConnectTimeout, None)),
         "RSTOS0" if !talks => Some((Failure::ConnectTimeout, Some("the client gave up"))),
         "REJ" => Some((Failure::Refused, None)),
+        // no acknowledgement of the server's SYN, and no data
+        "RSTO" if history == "ShR" => Some((Failure::ClientClosed, Some(RESET_BY_CLIENT))),
+        "RSTR" if history == "Shr" => Some((Failure::ConnectReset, None)),
         _ => None,
     };
     if let Some((kind, detail)) = failed {
@@ -108,7 +114,10 @@ mod tests {
         assert_eq!(kind("S0", "S"), Some(Failure::ConnectTimeout));
         assert_eq!(kind("RSTOS0", "SR"), Some(Failure::ConnectTimeout));
         assert_eq!(kind("REJ", "Sr"), Some(Failure::Refused));
+        assert_eq!(kind("RSTO", "ShR"), Some(Failure::ClientClosed));
+        assert_eq!(kind("RSTR", "Shr"), Some(Failure::ConnectReset));
         assert_eq!(kind("S0", "SADF"), None);
+        assert_eq!(kind("RSTO", "ShAR"), None);
     }
 
     #[test]

@@ -30,7 +30,7 @@ const fn sample(
 
 use Vantage::{Client, OnPath, Server};
 
-const SAMPLES: [Sample; 32] = [
+const SAMPLES: [Sample; 33] = [
     sample(
         "capture, without TLS",
         "captures/nginx-curl.pcap",
@@ -92,6 +92,7 @@ const SAMPLES: [Sample; 32] = [
     ),
     sample("nginx, JSON", "logs/nginx-json.log", [15, 10, 5, 0], Server),
     sample("nginx, LTSV", "logs/nginx-ltsv.log", [8, 5, 3, 0], Server),
+    sample("uWSGI", "logs/uwsgi.log", [5, 0, 0, 0], Server),
     sample("Caddy", "logs/caddy.log", [5, 3, 2, 0], Server),
     sample("AWS ALB", "logs/alb.log", [3, 2, 1, 0], Server),
     sample(

@@ -12,7 +12,7 @@ struct Log {
     message: Option<&'static str>,
 }
 
-const LOGS: [Log; 16] = [
+const LOGS: [Log; 21] = [
     Log {
         name: "combined",
         head: "",
@@ -38,6 +38,52 @@ const LOGS: [Log; 16] = [
             )
         },
         message: Some("Nov 21 08:00:09 lb haproxy[7]: Proxy http-in started."),
+    },
+    Log {
+        name: "nginx ingress",
+        head: "",
+        line: |at| {
+            format!(
+                "192.0.2.1 - - [21/Nov/2026:08:00:{at:02} +0000] \"GET /{at} HTTP/1.1\" 200 5 \"-\" \"curl/8\" 118 0.003 [default-web-80] [] 10.0.0.7:80 5 0.003 200 4f0a"
+            )
+        },
+        message: None,
+    },
+    Log {
+        name: "Django",
+        head: "",
+        line: |at| format!("[21/Nov/2026 08:00:{at:02}] \"GET /{at} HTTP/1.1\" 200 5"),
+        message: Some("Watching for file changes with StatReloader"),
+    },
+    Log {
+        name: "OVH",
+        head: "",
+        line: |at| {
+            format!(
+                "192.0.2.1 www.example - [21/Nov/2026:08:00:{at:02} +0000] \"GET /{at} HTTP/1.1\" 200 5 \"-\" \"curl/8\""
+            )
+        },
+        message: None,
+    },
+    Log {
+        name: "Gandi",
+        head: "",
+        line: |at| {
+            format!(
+                "www.example 192.0.2.1 - - [21/Nov/2026:08:00:{at:02} +0000] (0 s) \"GET /{at} HTTP/1.1\" 200 5 \"-\" \"curl/8\""
+            )
+        },
+        message: None,
+    },
+    Log {
+        name: "uWSGI",
+        head: "",
+        line: |at| {
+            format!(
+                "[pid: 7|app: 0|req: {at}/{at}] 192.0.2.1 () {{28 vars in 374 bytes}} [Sat Nov 21 08:00:{at:02} 2026] GET /{at} => generated 5 bytes in 2 msecs (HTTP/1.1 200) 2 headers in 79 bytes (1 switches on core 0)"
+            )
+        },
+        message: Some("*** uWSGI is running in multiple interpreter mode ***"),
     },
     Log {
         name: "Caddy",
@@ -173,6 +219,19 @@ const LOGS: [Log; 16] = [
     },
 ];
 
+/// What a system or a container puts around each line: it changes nothing.
+const AROUND: [fn(&str) -> String; 9] = [
+    |line| format!("Nov 21 08:00:01 web1 nginx[7]: {line}"),
+    |line| format!("<190>Nov  1 08:00:01 web1 nginx: {line}"),
+    |line| format!("<190>1 2026-11-21T08:00:01.5Z web1 nginx 7 - [a@1 b=\"c\"] {line}"),
+    |line| format!("2026-11-21T08:00:01+0000 web1 nginx[7]: {line}"),
+    |line| format!("Sat 2026-11-21 08:00:01 UTC web1 nginx[7]: {line}"),
+    |line| format!("2026-11-21T08:00:01.123456789Z {line}"),
+    |line| format!("\u{1b}[36mweb-1  | \u{1b}[0m{line}"),
+    |line| format!("web_1  | 2026-11-21T08:00:01.123456789Z \u{1b}[32m{line}\u{1b}[0m"),
+    |line| format!("[pod/web-1/nginx] 2026-11-21T08:00:01.123456789Z {line}"),
+];
+
 /// Number of lines of requests in each log.
 const LINES: usize = 8;
 
@@ -201,6 +260,31 @@ fn whole_logs_lack_nothing() {
         let outcome = audited(log.text(&log.lines()).as_bytes());
         assert_eq!(outcome.exchanges().count(), LINES, "{}", log.name);
         assert!(!unread(&outcome), "{}", log.name);
+    }
+}
+
+#[test]
+fn heads_and_envelopes_change_nothing() {
+    let access_logs = LOGS
+        .iter()
+        .filter(|log| log.head.is_empty() && log.name != "Zeek in JSON");
+    for log in access_logs {
+        for around in AROUND {
+            let lines: Vec<String> = log.lines().iter().map(|line| around(line)).collect();
+            let wrapped = log.text(&lines);
+            let outcome = audited(wrapped.as_bytes());
+            let read = outcome.exchanges().count();
+            assert_eq!(read, LINES, "{}: {}", log.name, lines[0]);
+            assert!(!unread(&outcome), "{}: {}", log.name, lines[0]);
+            let plain = audited(log.text(&log.lines()).as_bytes());
+            let rows = |outcome: &Outcome| -> Vec<_> {
+                let rows = outcome
+                    .exchanges()
+                    .map(|one| (one.outcome, one.reuse, one.end));
+                rows.collect()
+            };
+            assert_eq!(rows(&outcome), rows(&plain), "{}: {}", log.name, lines[0]);
+        }
     }
 }
 
@@ -276,6 +360,38 @@ fn messages_before_the_first_request_do_not_hide_the_format() {
         assert_eq!(outcome.exchanges().count(), LINES, "{}", log.name);
         assert!(!unread(&outcome), "{}", log.name);
     }
+}
+
+#[test]
+fn a_program_that_logs_no_time_has_that_of_the_head() {
+    let uvicorn = |at: u64| format!("INFO:     192.0.2.1:51{at}00 - \"GET /{at} HTTP/1.1\" 200 OK");
+    let heroku = |at: u64| {
+        format!(
+            "at=info method=GET path=\"/{at}\" host=a.example fwd=\"192.0.2.1\" dyno=web.1 connect=1ms service=39ms status=200 bytes=9 protocol=https"
+        )
+    };
+    type Head = fn(u64) -> String;
+    let stamp: Head = |at| format!("web-1  | 2026-11-21T08:00:0{at}.123456789Z ");
+    let router: Head = |at| format!("2026-11-21T08:00:0{at}.123456+00:00 heroku[router]: ");
+    let lines: [(&dyn Fn(u64) -> String, Head, &str); 2] = [
+        (&uvicorn, stamp, "INFO:     Started server process [1]"),
+        (&heroku, router, "State changed from starting to up"),
+    ];
+    for (line, head, message) in lines {
+        let mut text = format!("{}{message}\n", head(0));
+        (1..5).for_each(|at| text += &format!("{}{}\n", head(at), line(at)));
+        let outcome = audited(text.as_bytes());
+        assert_eq!(outcome.exchanges().count(), 4, "{text}");
+        assert!(!unread(&outcome), "{text}");
+        let ends: Vec<u64> = outcome
+            .exchanges()
+            .map(|one| one.end.0 / 1_000_000_000)
+            .collect();
+        assert!(ends.is_sorted() && ends[3] - ends[0] == 3, "{ends:?}");
+    }
+    // without a head no time is known
+    let bare = format!("{}\n{}\n", uvicorn(1), uvicorn(2));
+    assert!(reading::bytes(bare.as_bytes(), KeyLog::default()).is_err());
 }
 
 #[test]

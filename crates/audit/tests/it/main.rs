@@ -11,6 +11,7 @@ mod hars;
 mod hostile;
 mod lines;
 mod logs;
+mod openings;
 mod packets;
 mod partial;
 mod reading;

@@ -6,12 +6,13 @@ use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::reuse_delay::{Arrivals, FIX, ReuseDelay};
 use intact_ledger::{Cell, Event, Evidence, Exchange, Reuse};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "slower-when-reused",
         what: "Responses take longer on reused connections than on new ones. Usually Nagle's algorithm on one side meets delayed acknowledgements on the other: about 40 ms a request.",
-        evidence: "The times of complete requests without setup, fresh and reused separately, as distributions: not every reused response has to be slow. Only responses to the same method and target are compared, where numbers in the target stand for one another.",
+        evidence: "The times of complete requests without setup, fresh and reused separately, as distributions: not every reused response has to be slow. Only responses with the same method, status and target are compared, where numbers in the target stand for one another.",
         threshold: "A response is late if it takes 15 ms and 10 % more than the median on new connections. Their share is 25 points larger on reused connections, and chance explains that with 5 % at most (Fisher's exact test). With fewer than three fresh requests, or if requests overlapped (later ones queue longer), the limit is stricter. The medians must differ by 35 to 60 ms, as with a delayed acknowledgement, and by more than the fresh median.",
         false_positives: "A target whose first response is faster than later ones for a reason of its own. This is an observation; `intact bench` measures the cause.",
         fix: FIX,
@@ -26,8 +27,8 @@ const TARGETS: usize = 512;
 /// Bytes of a target that distinguish it.
 const LONGEST: usize = 128;
 
-/// The exchanges of each kind of request: its destination, method and target, where numbers stand
-/// for one another. A response to another request may take longer for any reason.
+/// The exchanges of each kind of request: its destination, method, status and target, where
+/// numbers stand for one another. A response to another request may take longer for any reason.
 #[derive(Default)]
 struct SlowerWhenReused {
     /// By destination and name.
@@ -37,7 +38,7 @@ struct SlowerWhenReused {
     name: String,
 }
 
-/// Writes the name of a request by its method and target, with `0` for each number.
+/// Writes the name of a request by its method, status and target, with `0` for each number.
 fn write_kind(name: &mut String, exchange: &Exchange) {
     let method = exchange
         .method
@@ -48,8 +49,9 @@ fn write_kind(name: &mut String, exchange: &Exchange) {
         .as_ref()
         .map_or("", |target| target.as_str());
     name.clear();
-    name.push_str(method);
-    name.push(' ');
+    let status = exchange.status.unwrap_or_default();
+    // writing to a text cannot fail
+    let _ = write!(name, "{method} {status} ");
     let mut was_digit = false;
     let mut letters = target.chars().take(LONGEST).peekable();
     while let Some(letter) = letters.next() {

@@ -104,13 +104,16 @@ struct WaitingForPool {
 
 impl WaitingForPool {
     fn take(&mut self, exchange: &Exchange, live: &OpenConnection) {
+        if self.kept == REQUESTS {
+            return;
+        }
         let connection = &live.connection;
         let command = connection.owner.as_ref().map(|owner| &*owner.command);
         let names = [connection.agent.as_deref(), command];
         let names = names.into_iter().flatten();
         let mut names = names.map(|name| name.split('/').next().unwrap_or(name));
         let is_load = names.any(|name| LOAD_GENERATORS.contains(&name));
-        if live.multiplexes() || is_load || self.kept == REQUESTS {
+        if live.multiplexes() || is_load {
             return;
         }
         self.kept += 1;

@@ -36,6 +36,27 @@ pub struct Segment<'a> {
 }
 
 impl Segment<'_> {
+    /// The segment as its receiver reads it (RFC 9293 section 3.10.7). A RST is processed before
+    /// anything else, so that its SYN, FIN and text (section 3.5.3) have no effect. Nor has the FIN
+    /// of a first SYN, whose number cannot be validated.
+    pub fn as_received(self) -> Self {
+        match self {
+            Segment { rst: true, .. } => Segment {
+                syn: false,
+                fin: false,
+                payload: &[],
+                len: 0,
+                ..self
+            },
+            Segment {
+                syn: true,
+                ack: None,
+                ..
+            } => Segment { fin: false, ..self },
+            _ => self,
+        }
+    }
+
     /// The segment without its payload.
     pub fn without_payload(&self) -> Segment<'static> {
         Segment {

@@ -103,7 +103,7 @@ impl Stream {
     }
 
     /// The sequence number after its SYN, or of the first captured segment.
-    pub(super) fn start(&self) -> Option<u32> {
+    pub fn start(&self) -> Option<u32> {
         self.origin
     }
 
