@@ -29,7 +29,7 @@ pub fn failure_remedy(kind: Failure) -> Option<&'static str> {
             "renew it, or check the clock of this machine; --insecure checks neither chain nor name"
         }
         Failure::Timeout | Failure::ConnectTimeout => "--timeout gives it longer",
-        Failure::Lookup => "check the name, or lead elsewhere with --resolve",
+        Failure::Lookup => "check the name, or connect to another address with --resolve",
         Failure::Refused | Failure::Unreachable => "check host and port",
         _ => return None,
     })

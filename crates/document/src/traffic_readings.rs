@@ -422,7 +422,7 @@ fn may_have_waited(lookups: u64, dials: u64) -> Why {
     use intact_units::plural::counted;
     let (what, count) = match dials {
         0 => (counted(lookups, "lookup"), lookups),
-        dials => (counted(dials, "dial"), dials),
+        dials => (counted(dials, "connection attempt"), dials),
     };
     let them = if count == 1 { "it" } else { "them" };
     Why::from(format!(

@@ -213,7 +213,7 @@ fn counted_reading(reading: &Reading, noun: &str) -> String {
 fn failed(traffic: &TrafficReadings) -> Option<String> {
     let all = [
         (&traffic.requests.failures, "request"),
-        (&traffic.connections.failures, "dial"),
+        (&traffic.connections.failures, "connection attempt"),
     ];
     let any = all.into_iter().filter(|(count, _)| count.is_positive());
     let any: Vec<String> = any

@@ -449,7 +449,7 @@ fn claims(facts: &ChainFacts) -> Claims {
         (0, 0) if is_unread => Claim::new(
             ClaimKind::Unseen,
             0.0,
-            "No race is known; a part of the configuration was not read.",
+            "No race was found in the part of the configuration that was read.",
         ),
         (0, 0) => Claim::new(
             ClaimKind::Well,
@@ -458,7 +458,7 @@ fn claims(facts: &ChainFacts) -> Claims {
         ),
         (0, unknown) => {
             let text = format!(
-                "No race is known; the limits of {unknown} of {all} hops are not all known."
+                "No race was found; for {unknown} of {all} hops a limit is missing."
             );
             Claim::new(ClaimKind::Unseen, 0.0, text)
         }

@@ -421,7 +421,7 @@ fn needed_setup(totals: &Figures) -> Option<Claim> {
     let is_worth_it = needed >= NOTEWORTHY * all && all > 0.0;
     is_worth_it.then(|| {
         let text = format!(
-            "{} of {} ({}) was setup of needed connections that requests waited for. Only two things remove it: open them before the requests, or send several requests at the same time on each (HTTP/2)",
+            "{} of {} ({}) was setup of needed connections that requests waited for. To remove it, open them before the requests, or send several requests at the same time on each (HTTP/2)",
             time(needed),
             time(all),
             whole_percent(needed / all)
@@ -437,7 +437,7 @@ fn failed_dials(totals: &Figures) -> Option<Claim> {
     let (failed, all) = connections.dials();
     let share = failed as f64 / all.max(1) as f64;
     (failed > 0 && share >= NOTEWORTHY).then(|| {
-        let (failed, dials) = (count(failed), counted(all, "dial"));
+        let (failed, dials) = (count(failed), counted(all, "connection attempt"));
         let text = format!(
             "{failed} of {dials} failed ({})",
             kinds(&connections.failed)

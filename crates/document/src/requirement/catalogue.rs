@@ -235,7 +235,7 @@ pub static FIGURES: &[Figure] = &[
     row("failed.<kind>", Count, TRAFFIC, "exchanges with this kind of failure").of(Parameter::Kind).json("requests.failed").less(),
     row("status.<code>", Count, TRAFFIC, "responses with this status, or of this class").of(Parameter::Status).json("requests.status"),
     row("connections", Count, TRAFFIC, "connections opened").column("opened").fixed_by(NO_REUSE).json("connections.opened"),
-    row("connections-failed", Count, TRAFFIC, "connections that could not be opened").column("dials failed").json("connections.failures").less().needs(&[Evidence::Attempts]),
+    row("connections-failed", Count, TRAFFIC, "connections that could not be opened").column("not opened").json("connections.failures").less().needs(&[Evidence::Attempts]),
     row("needed", Count, TRAFFIC, "connections that the peak overlap of exchanges needs, and one for each that the server ended").json("connections.needed"),
     row("avoidable", Count, TRAFFIC, "connections opened beyond those needed").fixed_by(NO_REUSE).json("avoidable").less(),
     row("avoidable-by-server", Count, TRAFFIC, "connections that a server without its limits would have spared").column("by server").fixed_by(NO_REUSE).json("avoidable_by_server").less().needs(&[Evidence::Ends]),

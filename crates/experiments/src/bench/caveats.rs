@@ -159,7 +159,7 @@ const RULES: [Rule; 16] = [
             let is_long = max > PAUSE * p50 && max - p50 > PAUSE_MS;
             (is_long && variant.open_loop.is_none()).then(|| time(max))
         },
-        "the longest request; its connection sent nothing meanwhile, so the percentiles leave out the requests of that time (coordinated omission); --rate has them due by a schedule",
+        "the longest request. Its connection sent nothing in that time, so the percentiles lack the requests that a schedule would have sent (coordinated omission); --rate sends by a schedule",
     ),
 ];
 

@@ -120,7 +120,7 @@ fn failures(first: &ProgramFacts, other: &ProgramFacts) -> Vec<Claim> {
             let requests = &one.counted.requests;
             (requests.total, requests.failures())
         }),
-        ("dials", |one| {
+        ("connection attempts", |one| {
             let (failed, all) = one.counted.connections.dials();
             (all, failed)
         }),

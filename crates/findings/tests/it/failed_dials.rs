@@ -57,7 +57,7 @@ fn requests_may_have_waited_for_a_tunnel_that_was_refused() {
     assert!(meets(&after, "failed.timeout == 0") && meets(&after, "stale == 0"));
     let gate: Requirement = "failed == 0".parse().unwrap();
     let line = gate.evaluate(&after).results()[0].to_string();
-    let reason = "(1 dial failed, and requests may have waited for it)";
+    let reason = "(1 connection attempt failed, and requests may have waited for it)";
     assert!(
         line.contains("failed is unknown") && line.contains(reason),
         "{line}"

@@ -235,7 +235,7 @@ fn dials_that_failed_are_in_the_verdict() {
     assert!(
         verdict
             .iter()
-            .any(|one| *one == "49 of 50 dials failed (refused 49)"),
+            .any(|one| *one == "49 of 50 connection attempts failed (refused 49)"),
         "{verdict:?}"
     );
 }

@@ -195,7 +195,7 @@ fn totals(facts: &BenchFacts) -> Vec<Fact> {
         Fact::counted_as(requests, "request", state),
         Fact::counted_as(opened, "connection", opening),
         Fact::failures(&facts.traffic.requests.failures, "request"),
-        Fact::failures(&facts.traffic.connections.failures, "dial"),
+        Fact::failures(&facts.traffic.connections.failures, "connection attempt"),
     ]
 }
 

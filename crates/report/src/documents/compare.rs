@@ -290,7 +290,7 @@ fn totals(facts: &CompareFacts) -> Vec<Fact> {
         Fact::read(&facts.traffic.connections.opened, "connection", "opened"),
         Fact::new("reused", populations::reuse(&facts.traffic.reuse)),
         Fact::failures(&facts.traffic.requests.failures, "request"),
-        Fact::failures(&facts.traffic.connections.failures, "dial"),
+        Fact::failures(&facts.traffic.connections.failures, "connection attempt"),
     ];
     compared.into_iter().chain(counts).collect()
 }
@@ -318,7 +318,7 @@ fn programs(facts: &CompareFacts) -> Table {
             each(&traffic(one).requests.total).inferred_if(inferred)
         })
         .if_any("failed", |one| failed(&traffic(one).requests.failures))
-        .if_any("dials failed", |one| {
+        .if_any("not opened", |one| {
             failed(&traffic(one).connections.failures)
         })
         .column("opened", |one| each(&traffic(one).connections.opened))

@@ -22,7 +22,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a ScenarioFacts) -> Page<'a> {
     page.section(findings(&facts.findings, ""));
     if facts.counted.requests.total > 0 {
         let title =
-            "Sessions: simulated clients, and the latency with the setup that was waited for";
+            "Sessions: one per simulated client; latency includes the setup that a request waited for";
         page.section(Section::new("sessions", title).summary(sessions(&facts.sessions)));
         let rows = rows(facts);
         page.section(
@@ -84,7 +84,7 @@ fn totals(facts: &ScenarioFacts) -> Vec<Fact> {
         Some(Fact::read(&connections.opened, "connection", "opened")),
         most,
         Some(Fact::failures(&requests.failures, "request")),
-        Some(Fact::failures(&connections.failures, "dial")),
+        Some(Fact::failures(&connections.failures, "connection attempt")),
     ];
     counts.into_iter().flatten().collect()
 }

@@ -125,7 +125,7 @@ pub(super) fn headline(facts: &ObservedFacts) -> Option<Headline> {
             ),
             Loss::Dials => text!(
                 "of {} failed",
-                counted(totals.counted.connections.dials().1, "dial")
+                counted(totals.counted.connections.dials().1, "connection attempt")
             ),
         };
         return Headline::new(HeadlineShare::lost(share), Assessment::Bad, caption);
@@ -188,7 +188,7 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
         Fact::new("waiting for responses", waiting.map(Time)),
         Fact::new(plural::of(lookups.seen, "lookup"), looked_up),
         Fact::failures(&requests.failures, "request"),
-        Fact::failures(&connections.failures, "dial"),
+        Fact::failures(&connections.failures, "connection attempt"),
         Fact::failures(&lookups.failed.into(), "lookup"),
     ]
 }

@@ -61,7 +61,7 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let needed = attribution.needed(destination);
         let said = if left < counts.opened - needed {
             statement!(
-                "{further} more avoidable connections, of {opened} for {requests}",
+                "{further} more of {opened} connections were avoidable, for {requests}",
                 further = Value::Number(left),
                 opened = Value::Number(counts.opened),
                 requests = requests(counts.requests)
@@ -202,7 +202,7 @@ fn idle_limits(attribution: &Attribution<'_>) -> Vec<Finding> {
 }
 
 /// The remedy for an idle limit of the client.
-const CLIENT_IDLE: &str = "Nothing, if this limit is there to stay below the server's (`stale-reuse`, `idle-timeout-race`). Else let the client keep idle connections for longer than its pauses, and for less than the server does";
+const CLIENT_IDLE: &str = "Leave the limit as it is if it has to be below the server's (`stale-reuse`, `idle-timeout-race`). Otherwise let the client keep idle connections for longer than its pauses, and for less than the server does";
 
 /// Whether its connections carried something of which neither HTTP nor TLS is known. `name` is that
 /// of the destination.

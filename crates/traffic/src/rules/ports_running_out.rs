@@ -134,7 +134,7 @@ impl Fold for PortsRunningOut {
             let said = if failed > 0 {
                 statement!(
                     "{dials_failed} failed because no local port was free",
-                    dials_failed = Value::Count(failed, "dial")
+                    dials_failed = Value::Count(failed, "connection attempt")
                 )
             } else {
                 let opened = Value::Count(opened, "new connection");
