@@ -6,10 +6,12 @@ use super::judge::{AffectedRequest, Reached, RunJudge};
 use super::run_rows::SentRequest;
 use super::strike_counts::{add, may_add};
 use intact_ledger::{FaultKind, FaultStrike, HeldBytes, StallEnd};
+use intact_reading::Reading;
 
 const UNREADABLE: &str = "some requests of the program cannot be read";
 const UNSENT: &str = "after an RST or a GOAWAY a request can fail before any byte of it is sent; `--fault none,KIND` compares with a run without a fault";
 const FEWER: &str = "after an RST or a GOAWAY a request can fail before any byte of it is sent, and the program sent fewer requests than without a fault";
+const REFUSED: &str = "the name has moved, and the program dialled its old address without a lookup: a request for which it does is not sent";
 const CUT: &str = "intact does not see what the program does with a response that was cut short";
 
 impl RunJudge<'_> {
@@ -33,6 +35,9 @@ impl RunJudge<'_> {
         for affected in self.own(nth) {
             is_any = true;
             cell.counted.affected += 1;
+            let again = self.repeats.get(&affected.request);
+            let meets_again = again.is_some_and(|one| self.affected.contains_key(&one.index));
+            cell.counted.met_again += u64::from(meets_again);
             self.add_duplicate(cell, affected);
             let mut repeats = self.repeats.values();
             if repeats.all(|one| one.index != affected.request) {
@@ -70,6 +75,7 @@ impl RunJudge<'_> {
                 may_add(&mut cell.counted.failed, HELD);
                 cell.undecided = Some(HELD);
             }
+            None if self.was_refused(strike) => self.add_refused(cell),
             None if self.can_fail_unsent(strike) => {
                 self.add_unsent(cell, UNSENT, FEWER);
             }
@@ -90,6 +96,16 @@ impl RunJudge<'_> {
             FaultKind::Rst | FaultKind::Goaway => true,
             FaultKind::Drain | FaultKind::MaxAge => place.is_some_and(|place| place.is_http2),
             _ => false,
+        }
+    }
+
+    /// Counts the requests whose dial was refused, and that were not sent.
+    fn add_refused(&self, cell: &mut FaultCell) {
+        let is_first = cell.counted.failed.high() == 0.0;
+        if self.add_unsent(cell, REFUSED, REFUSED) && is_first && self.baseline.is_some() {
+            // a dial was refused, and a request is missing: that one failed
+            cell.counted.failed = Reading::count(1);
+            cell.undecided = None;
         }
     }
 
@@ -139,6 +155,11 @@ impl RunJudge<'_> {
                 return;
             }
             (false, None) => add(&mut cell.counted.failed),
+            // the attempts were one request or several, and none of them succeeded
+            (false, Some(reason)) if steps > 0 => {
+                add(&mut cell.counted.failed);
+                may_add(&mut cell.counted.failed, reason);
+            }
             (_, Some(reason)) => {
                 may_add(&mut cell.counted.recovered, reason);
                 may_add(&mut cell.counted.failed, reason);
@@ -158,11 +179,13 @@ impl RunJudge<'_> {
         }
     }
 
-    /// Whether the program reported a failed request: it ended with a failure, and sent nothing
-    /// after that request.
+    /// Whether the program reported a failed request: it ended with a failure, and either no other
+    /// request failed, or it sent nothing after that one.
     fn is_reported(&self, failed: &SentRequest) -> bool {
         let has_failed = self.run.end.as_ref().is_some_and(|end| !end.is_success());
-        has_failed && self.run.requests.iter().all(|one| one.at <= failed.end)
+        let is_last = || self.run.requests.iter().all(|one| one.at <= failed.end);
+        // nothing else disturbed the program: it noticed what it ended with
+        has_failed && (self.affected.len() == 1 || is_last())
     }
 
     /// Whether the request was sent again after bytes of it had reached the server.
