@@ -654,3 +654,53 @@ fn a_client_that_looks_a_moved_name_up_again_recovers_and_one_that_does_not_fail
         assert_eq!(is_refused, lookups == "once", "{printed}");
     }
 }
+
+/// A connection that a thread opens, which has ended by the second request.
+const ENDED_THREAD: &str = r"
+import http.client, sys, threading
+
+client = http.client.HTTPConnection(sys.argv[1], timeout=1.5)
+def get():
+    client.request('GET', '/')
+    print(client.getresponse().read() and 'ok')
+thread = threading.Thread(target=get)
+thread.start()
+thread.join()
+threading.Event().wait(0.3)
+try:
+    get()
+except OSError as error:
+    print(type(error).__name__)
+";
+
+#[test]
+fn a_silent_connection_stays_silent_when_the_thread_that_opened_it_has_ended() {
+    if program("python3", "a thread that ends").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("card.json");
+    let json = format!("--json={}", path.display());
+    let host = format!("127.0.0.1:{}", server.plain_port());
+    let words = [
+        "watch",
+        "--quiet",
+        &json,
+        "--fault",
+        "black-hole",
+        "--",
+        "python3",
+        "-c",
+    ];
+    let out = intact(&[&words[..], &[ENDED_THREAD, &host]].concat());
+    let card = read(&path, &out);
+    let printed = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(
+        printed.lines().collect::<Vec<_>>(),
+        ["ok", "TimeoutError"],
+        "{card:?}"
+    );
+    let cell = &card.cells[0];
+    assert_eq!((&*cell.outcome, cell.failed), ("hung", ONE), "{card:?}");
+}
