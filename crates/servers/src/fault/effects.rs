@@ -6,7 +6,7 @@ use super::judge::{AffectedRequest, Reached, RunJudge};
 use super::run_rows::SentRequest;
 use super::strike_counts::{add, may_add};
 use intact_ledger::{FaultKind, FaultStrike, HeldBytes, StallEnd};
-use intact_reading::Reading;
+use intact_reading::{Reading, Why};
 
 const UNREADABLE: &str = "some requests of the program cannot be read";
 const UNSENT: &str = "after an RST or a GOAWAY a request can fail before any byte of it is sent; `--fault none,KIND` compares with a run without a fault";
@@ -99,27 +99,37 @@ impl RunJudge<'_> {
         }
     }
 
-    /// Counts the requests whose dial was refused, and that were not sent.
+    /// Counts the requests whose dial was refused, and that were not sent: of those that are
+    /// missing one at least.
     fn add_refused(&self, cell: &mut FaultCell) {
         let is_first = cell.counted.failed.high() == 0.0;
-        if self.add_unsent(cell, REFUSED, REFUSED) && is_first && self.baseline.is_some() {
-            // a dial was refused, and a request is missing: that one failed
-            cell.counted.failed = Reading::count(1);
-            cell.undecided = None;
+        let missing = self.missing(cell);
+        match missing {
+            Some(missing) if missing > 0 && is_first => {
+                let why = Why::cannot_see(REFUSED);
+                cell.counted.failed = Reading::between(1.0, missing as f64, why);
+            }
+            Some(_) => {}
+            None => {
+                self.add_unsent(cell, REFUSED, REFUSED);
+            }
         }
+    }
+
+    /// How many requests fewer than without a fault were sent; `None` without such a run.
+    fn missing(&self, cell: &FaultCell) -> Option<u64> {
+        let before = self.baseline?.requests_to(&cell.destination).count() as u64;
+        Some(before.saturating_sub(cell.sent))
     }
 
     /// Counts a request that may have failed there, as its bytes never left the program, with the
     /// reason for the doubt: without a run to compare with, and where that run has more
     /// requests. Returns whether it may have failed.
     fn add_unsent(&self, cell: &mut FaultCell, alone: &'static str, fewer: &'static str) -> bool {
-        let before = self.baseline.map(|rows| {
-            let requests = rows.requests_to(&cell.destination);
-            requests.count() as u64
-        });
-        let missing = before.map_or(u64::MAX, |before| before.saturating_sub(cell.sent));
+        let known = self.missing(cell);
+        let missing = known.unwrap_or(u64::MAX);
         if missing as f64 > cell.counted.failed.high() {
-            let why = if before.is_some() { fewer } else { alone };
+            let why = if known.is_some() { fewer } else { alone };
             may_add(&mut cell.counted.failed, why);
             cell.undecided = Some(why);
         }

@@ -5,7 +5,7 @@ use super::card::{FaultCell, FaultOutcome};
 use super::strike_counts::may_be;
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{Statement, Value, connections, nanos, requests, statement, text};
-use intact_ledger::StallEnd;
+use intact_ledger::{FaultKind, StallEnd};
 
 /// The findings that a card can have.
 pub const RULES: &[&str] = &[
@@ -21,6 +21,7 @@ const TIMEOUT: &str = "Set a timeout for the response (`intact fix CLIENT --full
 const RETRY: &str = "Let the client send idempotent requests again on a new connection, and limit the idle time of pooled connections below that of the server and of the path";
 const CHECK_LENGTH: &str = "Compare the length of each body with `Content-Length` or the last chunk, and treat a shorter one as an error";
 const RETRY_ON_NEW: &str = "Let the client send the request again on a new connection, not on the next one of its pool, which ends by the same restart, NAT or balancer";
+const LOOK_UP: &str = "Let the client look the name up again before it opens a connection, and limit how long it keeps an address";
 const CLOSE: &str = "Close pooled connections whose peer has sent a FIN: limit the idle time of the pool, or let it check connections in the background";
 
 /// What a finding or a requirement calls the cell.
@@ -88,13 +89,17 @@ fn of_cell(cell: &FaultCell) -> Vec<Finding> {
         add("hang-on-dead-connection", Severity::Warning, claim, TIMEOUT);
     } else if counted.failed.is_positive() {
         let failed = requests(counted.failed.low() as u64);
+        let retry = match cell.kind {
+            FaultKind::Moved => LOOK_UP,
+            _ => RETRY,
+        };
         let (claim, fix) = match counted.met_again {
             0 => (
                 statement!(
                     "{failed} failed, without a further attempt that got a response",
                     failed = failed
                 ),
-                RETRY,
+                retry,
             ),
             again => (
                 statement!(

@@ -167,9 +167,13 @@ fn of_outcome(outcome: FaultOutcome, alike: &[&FaultCell]) -> Option<String> {
         FaultOutcome::Failed if alike.iter().any(|cell| cell.counted.met_again > 0) => {
             let meets_again = |cell: &&&FaultCell| cell.counted.met_again > 0;
             let met: Vec<&FaultCell> = alike.iter().filter(meets_again).copied().collect();
+            let met = self::names(&met);
+            let met = match met == names {
+                true => String::new(),
+                false => format!(" ({met})"),
+            };
             format!(
-                "{example} failed to the caller ({names}): the retry took the next dead connection of the pool ({}); retry on a new connection",
-                self::names(&met)
+                "{example} failed to the caller ({names}): the retry took the next dead connection of the pool{met}; retry on a new connection"
             )
         }
         FaultOutcome::Failed => {

@@ -4,8 +4,8 @@
 //! A fault strikes a *kept* connection, one that has carried a complete exchange and is to carry
 //! more. The choice comes from counters per destination and from the seed, never from the clock.
 //! With [`FaultScope::All`] it then strikes each connection of the pool ([`pool`]). What is done to
-//! a connection is in [`target`] and [`strike`]. Without a fault there is none of this: a connection
-//! then has no [`FaultTarget`].
+//! a connection is in [`target`] and [`strike`]. Without a fault there is none of this: then a
+//! connection has no [`FaultTarget`].
 
 mod announcement;
 mod pool;
