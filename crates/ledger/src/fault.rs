@@ -39,10 +39,22 @@ kinds! {
         SlowClose = "slow-close",
         /// Announced shutdown of the server: `Connection: close` or GOAWAY, then FIN.
         Drain = "drain",
+        /// RST in response to the next request: another server has the address, and knows no such
+        /// connection.
+        Recycled = "recycled",
+        /// FIN while idle; then the address refuses connections until the program looks its name
+        /// up again.
+        Moved = "moved",
     }
 }
 
 impl FaultKind {
+    /// Whether it is of the address and not of a connection, so that it strikes each pool as a
+    /// whole.
+    pub fn is_of_address(self) -> bool {
+        self == FaultKind::Moved
+    }
+
     /// The default of its time parameter in nanoseconds; `None` for a kind without one.
     pub fn default_after(self) -> Option<u64> {
         match self {
@@ -59,6 +71,17 @@ impl FaultKind {
     }
 }
 
+kinds! {
+    json
+    /// How much of a pool a fault strikes.
+    pub enum FaultScope, id {
+        /// One connection in ten.
+        One = "one",
+        /// All connections to the destination that are open when it strikes the first one.
+        All = "all",
+    }
+}
+
 /// The fault of a run.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +92,8 @@ pub struct FaultPlan {
     pub round: Option<u32>,
     /// The kind.
     pub kind: FaultKind,
+    /// How much of a pool it strikes; absent in a ledger without this field.
+    pub scope: Option<FaultScope>,
     /// The idle time or the age after which it strikes, in nanoseconds.
     pub after_ns: Option<u64>,
     /// The destinations that it is limited to (`HOST` or `HOST:PORT`); empty: all.
@@ -167,6 +192,8 @@ kinds! {
         NeverSoOld = "never-so-old", "no connection reached the age";
         NoBody = "no-body", "no response had a body to cut";
         Encrypted = "encrypted", "it needs bytes inside TLS";
+        NoName = "no-name", "no lookup gave the program the address";
+        NoLookup = "no-lookup", "the lookup of the destination's name cannot be read";
         NotHttp2 = "not-http2", "the connections speak HTTP/1";
         SocketNotReached = "socket-not-reached", "the program's socket could not be silenced";
     }

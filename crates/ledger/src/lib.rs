@@ -61,7 +61,7 @@ pub use expected::{ExpectedStatus, NoStatus};
 pub use failure::{Failure, Outcome, SetupPhase, UnansweredRequest};
 pub use fault::{
     FaultEnd, FaultEvent, FaultInvocations, FaultKind, FaultNotApplied, FaultObstacle, FaultPlan,
-    FaultPoint, FaultStrike, HeldBytes, StallEnd,
+    FaultPoint, FaultScope, FaultStrike, HeldBytes, StallEnd,
 };
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintKey};
 pub use grpc::GrpcCall;

@@ -38,6 +38,8 @@ use std::ops::Range;
 pub const AXIS: &str = "fault";
 /// The value of that axis in the run without a fault.
 pub const NO_FAULT: &str = "none";
+/// What follows the kind in that axis where one connection of a pool is struck.
+pub const ONE: &str = "/one";
 
 /// Whether a run of `watch` is one with faults.
 pub fn is_of_faults(run: &Run) -> bool {
@@ -96,6 +98,13 @@ impl FaultAnalysis {
         }
     }
 
+    /// Whether a run has struck several connections of a destination that were open together.
+    pub fn has_struck_pool(&self, variant: u32) -> bool {
+        let nth = (variant as usize).checked_sub(self.first);
+        let run = nth.and_then(|nth| self.runs.get(nth));
+        run.is_some_and(RunRows::has_struck_pool)
+    }
+
     /// What was found out so far.
     pub fn facts(&self) -> FaultFacts {
         let mut caveats = self.caveats.clone();
@@ -103,7 +112,8 @@ impl FaultAnalysis {
         let by_caveats = Unobserved::by_caveats(&caveats);
         let observed: Vec<_> = self.runs.iter().map(RunRows::observed).collect();
         let cells = cells::cells(&self.runs, &observed, &by_caveats);
-        let runs: Vec<FaultRun> = self.runs.iter().map(FaultRun::of).collect();
+        let runs = self.runs.iter().filter(|run| !run.was_left_out());
+        let runs: Vec<FaultRun> = runs.map(FaultRun::of).collect();
         let mut unobserved = by_caveats;
         for one in &observed {
             unobserved.add(&one.totals.counted.unobserved);

@@ -1,7 +1,7 @@
 //! What to run and how closely to look.
 
 use crate::{Marker, Subjects};
-use intact_ledger::{ConnectionId, Evidence, EvidenceSet, FaultKind, StackId};
+use intact_ledger::{ConnectionId, Evidence, EvidenceSet, FaultKind, FaultScope, StackId};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
@@ -231,6 +231,8 @@ pub struct CodeReading {
 pub struct FaultConfig {
     /// What is done to a connection.
     pub kind: FaultKind,
+    /// How much of a pool it strikes.
+    pub scope: FaultScope,
     /// The idle time or the age after which it is done; without meaning for other kinds.
     pub after: Duration,
     /// How long a connection carries nothing before it counts as idle. With a longer time than
@@ -259,6 +261,7 @@ impl FaultConfig {
     pub fn new(kind: FaultKind) -> FaultConfig {
         FaultConfig {
             kind,
+            scope: FaultScope::All,
             after: Duration::from_nanos(kind.default_after().unwrap_or(0)),
             idle: FaultConfig::IDLE,
             hosts: Vec::new(),

@@ -355,6 +355,7 @@ pub static SELECTORS: &[SelectorEntry] = &[
     SelectorEntry::of("host", HOSTS, "the host that was called, with its port if that is unusual"),
     SelectorEntry::of("origin", HOSTS, "scheme, host and port"),
     SelectorEntry { values: &FAULT_KINDS, ..SelectorEntry::of("fault", FAULTS, "the kind: `fault.black-hole`; `fault` alone is every kind that suits the program's connections") },
+    SelectorEntry::of("scope", FAULTS, "all or one: the connections of a pool that a fault strikes; without it both are checked"),
     SelectorEntry::of("session", &[Scenario], "the session of a scenario, all tags together"),
     SelectorEntry::of("tag", &[Scenario], "the tag that a scenario gave, in each session"),
 ];

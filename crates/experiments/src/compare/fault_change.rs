@@ -62,7 +62,11 @@ pub(super) fn changes(programs: &[ProgramFacts], cards: &[FaultFacts]) -> Vec<Fa
 /// The same kind at the same destination; or at the only one, whose port may be another one in each
 /// run.
 fn counterpart<'a>(card: &'a FaultFacts, cell: &FaultCell) -> Option<&'a FaultCell> {
-    let of_kind = || card.cells.iter().filter(|one| one.kind == cell.kind);
+    let of_kind = || {
+        card.cells
+            .iter()
+            .filter(|one| (one.kind, one.scope) == (cell.kind, cell.scope))
+    };
     let same = of_kind().find(|one| one.destination == cell.destination);
     same.or_else(|| of_kind().next().filter(|_| of_kind().count() == 1))
 }

@@ -3,8 +3,8 @@
 
 use crate::exit::Failed;
 use anyhow::anyhow;
-use intact_ledger::{FaultKind, Variant};
-use intact_servers::fault::{AXIS, NO_FAULT};
+use intact_ledger::{FaultKind, FaultScope, Variant};
+use intact_servers::fault::{AXIS, NO_FAULT, ONE};
 use intact_units::{duration, suggest};
 use intact_watch::{FaultConfig, FaultHost};
 use serde::{Deserialize, Serialize};
@@ -20,10 +20,15 @@ const EACH: &str = "each";
 pub(crate) struct FaultOptions {
     /// Break kept connections of the program, and report what it does: stale, fin-race, rst,
     /// reset-mid-response, early-close-after-headers, nat-idle[=5s], black-hole, goaway,
-    /// max-age[=30s], slow-close, drain. Several kinds, `each`, or `none` next to a kind: the
-    /// program runs once without a fault, then once for each kind
+    /// max-age[=30s], slow-close, drain, recycled, moved. Several kinds, `each`, or `none` next
+    /// to a kind: the program runs once without a fault, then once for each kind
     #[arg(long, value_name = "KIND[=TIME],..", value_delimiter = ',', value_parser = choice)]
     fault: Vec<FaultChoice>,
+    /// Strike one connection of a pool, or all that are open, as a restart, a NAT or a balancer
+    /// does [default: with one kind all; with several kinds a run for each where a pool has
+    /// several]
+    #[arg(long, value_name = "one|all", value_parser = scope, requires = "fault")]
+    fault_scope: Option<FaultScope>,
     /// Limit faults to this destination, may be repeated [default: all]
     #[arg(long, value_name = "HOST[:PORT]", value_parser = host, requires = "fault")]
     fault_host: Vec<FaultHost>,
@@ -85,6 +90,11 @@ fn choice(word: &str) -> Result<FaultChoice, String> {
 }
 
 /// For clap.
+fn scope(word: &str) -> Result<FaultScope, String> {
+    word.parse().map_err(|_| "write one or all".to_owned())
+}
+
+/// For clap.
 fn host(word: &str) -> Result<FaultHost, String> {
     FaultHost::parse(word).ok_or_else(|| "write HOST or HOST:PORT, without a scheme".to_owned())
 }
@@ -107,7 +117,7 @@ impl FaultOptions {
     /// # Errors
     /// There is no kind.
     pub(crate) fn planned(&self) -> Result<Vec<Option<FaultConfig>>, Failed> {
-        let faults = self.faults();
+        let mut faults = self.faults();
         if faults.is_empty() {
             let words =
                 "--fault none is the run to compare with: add a kind, as in --fault none,rst";
@@ -115,6 +125,11 @@ impl FaultOptions {
         }
         let has_baseline = faults.len() > 1 || self.fault.contains(&FaultChoice::None);
         let baseline = has_baseline.then_some(None).into_iter();
+        match self.fault_scope {
+            Some(scope) => faults.iter_mut().for_each(|fault| fault.scope = scope),
+            None if has_baseline => faults = faults.into_iter().flat_map(in_both_scopes).collect(),
+            None => {}
+        }
         Ok(baseline.chain(faults.into_iter().map(Some)).collect())
     }
 
@@ -152,6 +167,32 @@ impl FaultOptions {
     }
 }
 
+/// A fault of the whole pool, and then of one connection.
+fn in_both_scopes(fault: FaultConfig) -> impl Iterator<Item = FaultConfig> {
+    let scopes = match fault.kind.is_of_address() {
+        true => &[FaultScope::All][..],
+        false => &[FaultScope::All, FaultScope::One],
+    };
+    scopes.iter().map(move |&scope| FaultConfig {
+        scope,
+        ..fault.clone()
+    })
+}
+
+/// Whether the run before has shown what this one would: without a pool of several connections, a
+/// fault strikes the same ones. `has_struck_pool`: whether the run before has met one.
+pub(crate) fn was_shown(
+    before: Option<&FaultConfig>,
+    own: Option<&FaultConfig>,
+    has_struck_pool: bool,
+) -> bool {
+    let (Some(before), Some(own)) = (before, own) else {
+        return false;
+    };
+    let is_pair = (before.scope, own.scope) == (FaultScope::All, FaultScope::One);
+    is_pair && before.kind == own.kind && !has_struck_pool
+}
+
 /// The run under a fault, as the header of its ledger names it.
 pub(crate) fn variant(fault: Option<&FaultConfig>) -> Variant {
     let name = match fault {
@@ -160,6 +201,10 @@ pub(crate) fn variant(fault: Option<&FaultConfig>) -> Variant {
             Some(_) => format!("{}={}", fault.kind, duration::write(fault.after)),
             None => fault.kind.id().to_owned(),
         },
+    };
+    let name = match fault.map(|fault| fault.scope) {
+        Some(FaultScope::One) => name + ONE,
+        _ => name,
     };
     Variant {
         axes: BTreeMap::from([(AXIS.to_owned(), name.clone())]),
@@ -185,7 +230,7 @@ mod tests {
         assert!(
             choice("earthquake")
                 .unwrap_err()
-                .contains("drain, each, none")
+                .contains("moved, each, none")
         );
     }
 
@@ -194,6 +239,7 @@ mod tests {
         let args = |words: &[&str]| FaultOptions {
             fault: words.iter().map(|word| choice(word).unwrap()).collect(),
             fault_host: Vec::new(),
+            fault_scope: None,
             fault_seed: Some(7),
             fault_wait: None,
         };

@@ -8,6 +8,7 @@ mod on_link;
 mod recording;
 
 use super::conclusion::Conclusion;
+use super::fault_options;
 use super::link::Server;
 use super::on_link::Near;
 use super::run_header::{self, fingerprint_key};
@@ -153,6 +154,12 @@ fn invoke(
             let over = || interrupt.signal().is_some();
             let variant = index as u32;
             let place = RunPosition { variant, round };
+            if let Some(before) = index.checked_sub(1) {
+                let [before, own] = [before, index].map(|one| turns[one].fault.as_ref());
+                if fault_options::was_shown(before, own, recording.has_struck_pool(variant - 1)) {
+                    continue;
+                }
+            }
             recording.turn(variant, round, rounds);
             if let Some(watcher) = &mut plan.watcher {
                 watcher.fault.clone_from(&turns[index].fault);

@@ -19,7 +19,14 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a FaultFacts) -> Page<'a> {
     page.facts(totals(facts));
     page.section(findings_in_full(&facts.findings, ""));
     let title = "What the program did when a kept connection failed";
-    page.section(Section::new("card", title).summary(card(facts)));
+    let section = Section::new("card", title);
+    page.section(
+        match facts.cells.iter().any(|cell| cell.not_applied.is_none()) {
+            true => section.summary(card(facts)),
+            // what was never applied is no card
+            false => section.full(card(facts)),
+        },
+    );
     let title = "Requests on both sides";
     let is_any_applied = facts.cells.iter().any(|cell| cell.not_applied.is_none());
     page.section(Section::new("sides", title).full(is_any_applied.then(|| sides(facts))));
@@ -149,8 +156,11 @@ fn wait(cell: &FaultCell) -> Cell {
     Cell::from(has_hung.then(|| Cell::reading(&cell.hung_ms, Timer)))
 }
 
+/// The worst outcomes first: a screen may have no room for all.
 fn card(facts: &FaultFacts) -> Table {
-    Rows::of(&facts.cells)
+    let mut cells = facts.cells.clone();
+    cells.sort_by_key(|cell| std::cmp::Reverse(cell.outcome));
+    Rows::of(&cells)
         .column("fault", |cell| &cell.name)
         .ranked(1, "destination", |cell| destination(facts, cell))
         .column("outcome", |cell| {

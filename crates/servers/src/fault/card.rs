@@ -3,7 +3,7 @@
 use super::run_rows::RunRows;
 use super::strike_counts::StrikeCounts;
 use intact_document::figures::NANOS_PER_MS;
-use intact_ledger::{FaultEnd, FaultInvocations, FaultKind, FaultObstacle, StallEnd};
+use intact_ledger::{FaultEnd, FaultInvocations, FaultKind, FaultObstacle, FaultScope, StallEnd};
 use intact_reading::{Reading, Why};
 use intact_units::plural::counted;
 use serde::Serialize;
@@ -19,7 +19,8 @@ const NO_TIMEOUT: &str = "no timeout of the program ended the wait";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultOutcome {
-    /// It is a kind of connections that the program does not have, such as `goaway` without HTTP/2.
+    /// It is a kind of connections that the program does not have, such as `goaway` without HTTP/2,
+    /// or `moved` without a name.
     Unsuited,
     /// The program noticed it, and no request failed.
     Unaffected,
@@ -35,7 +36,7 @@ pub enum FaultOutcome {
     Failed,
     /// A request waited, and no timeout of the program ended that, or the request failed after it.
     Hung,
-    /// A response was cut short, and the program may have taken it as complete.
+    /// A response was cut short: the request failed, or the program took it as complete.
     Truncated,
     /// A request that is not idempotent may have reached the server twice; whether it was sent
     /// again is not certain.
@@ -77,6 +78,12 @@ impl Obstacle {
         }
     }
 
+    /// Whether the connections are such that the kind does not exist for them.
+    pub(super) fn is_unsuited(self) -> bool {
+        let kinds = [FaultObstacle::NotHttp2, FaultObstacle::NoName];
+        kinds.iter().any(|one| self == Obstacle::Fault(*one))
+    }
+
     /// The reason in words.
     pub fn words(self) -> &'static str {
         match self {
@@ -113,7 +120,10 @@ impl schemars::JsonSchema for Obstacle {
 pub struct FaultCell {
     /// The kind.
     pub kind: FaultKind,
-    /// The kind with its parameter, as its run is called: `nat-idle=5s`.
+    /// How much of a pool it struck.
+    pub scope: FaultScope,
+    /// The kind with its parameter, as its run is called: `nat-idle=5s`; `nat-idle=5s/one` where it
+    /// struck one connection of a pool.
     pub name: String,
     /// Scheme, host and port; empty where the program opened no connection.
     pub destination: String,
@@ -131,6 +141,8 @@ pub struct FaultCell {
     pub reached: Reading,
     /// Requests on a connection under the fault that got no complete response there.
     pub affected: Reading,
+    /// Requests that were sent again on another connection under the fault.
+    pub met_again: u64,
     /// Requests that were sent again and got their response.
     pub recovered: Reading,
     /// Requests that got no complete response in the end.
@@ -181,7 +193,7 @@ impl FaultCell {
                 _ => "hung, no timeout",
             },
             FaultOutcome::Hung => "hung, then failed",
-            FaultOutcome::Truncated => "maybe took a cut body",
+            FaultOutcome::Truncated => "failed or took a part",
             FaultOutcome::PossiblyDuplicated => "maybe sent twice",
             FaultOutcome::Duplicated => "sent twice",
         };
@@ -218,11 +230,15 @@ impl FaultCell {
             _ => NO_TIMEOUT,
         };
         let end = counted.is_open_ended.then_some(Why::cannot_see(end));
-        self.struck = Reading::count(counted.struck);
+        self.struck = match (&obstacle, counted.struck) {
+            (Some(obstacle), 0) => Reading::unknown(obstacle.clone()),
+            (_, struck) => Reading::count(struck),
+        };
         self.reached = match unsent {
             Some(why) => Reading::at_least(counted.reached.low(), why.clone()),
             None => counted.reached.clone(),
         };
+        self.met_again = counted.met_again;
         self.affected = least(&Reading::count(counted.affected), missing);
         self.recovered = least(&counted.recovered, unsent);
         self.failed = least(&counted.failed, unsent);

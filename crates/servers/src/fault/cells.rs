@@ -6,10 +6,10 @@ use super::judge::RunJudge;
 use super::run_rows::{Place, RunRows};
 use super::strike_counts::StrikeCounts;
 use intact_document::unobserved::Unobserved;
-use intact_ledger::{FaultKind, FaultObstacle};
+use intact_ledger::{FaultKind, FaultScope};
 use intact_reading::{Reading, Why};
 use intact_traffic::{DestinationKey, ObservedFacts};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// All cells: the kinds in the order of their runs, and within a kind the destinations.
 pub(super) fn cells(
@@ -48,7 +48,23 @@ pub(super) fn cells(
             cells.push(cell);
         }
     }
-    cells
+    without_repetitions(cells)
+}
+
+/// The strikes on the whole pool decide: one connection shows something only where its outcome is
+/// another one.
+fn without_repetitions(cells: Vec<FaultCell>) -> Vec<FaultCell> {
+    let pools = cells.iter().filter(|cell| cell.scope == FaultScope::All);
+    let pools: HashMap<(FaultKind, String), FaultOutcome> = pools
+        .map(|cell| ((cell.kind, cell.destination.clone()), cell.outcome))
+        .collect();
+    let shows_more = |cell: &FaultCell| {
+        let pool = pools.get(&(cell.kind, cell.destination.clone()));
+        pool.is_none_or(|pool| cell.not_applied.is_none() && cell.outcome != *pool)
+    };
+    let all = cells.into_iter();
+    all.filter(|cell| cell.scope == FaultScope::All || shows_more(cell))
+        .collect()
 }
 
 /// Why there is no verdict at all.
@@ -97,6 +113,7 @@ impl FaultCell {
     ) -> FaultCell {
         FaultCell {
             kind,
+            scope: run.scope,
             name: run.name.clone(),
             destination,
             host,
@@ -106,6 +123,7 @@ impl FaultCell {
             sent: 0,
             reached: Reading::default(),
             affected: Reading::default(),
+            met_again: 0,
             recovered: Reading::default(),
             failed: Reading::default(),
             duplicated: Reading::default(),
@@ -124,9 +142,9 @@ impl FaultCell {
 
     pub(super) fn set_obstacle(&mut self, obstacle: Obstacle) {
         self.not_applied = Some(obstacle);
-        self.outcome = match obstacle {
-            Obstacle::Fault(FaultObstacle::NotHttp2) => FaultOutcome::Unsuited,
-            _ => FaultOutcome::NotApplied,
+        self.outcome = match obstacle.is_unsuited() {
+            true => FaultOutcome::Unsuited,
+            false => FaultOutcome::NotApplied,
         };
     }
 }

@@ -6,10 +6,12 @@ use super::judge::{AffectedRequest, Reached, RunJudge};
 use super::run_rows::SentRequest;
 use super::strike_counts::{add, may_add};
 use intact_ledger::{FaultKind, FaultStrike, HeldBytes, StallEnd};
+use intact_reading::{Reading, Why};
 
 const UNREADABLE: &str = "some requests of the program cannot be read";
 const UNSENT: &str = "after an RST or a GOAWAY a request can fail before any byte of it is sent; `--fault none,KIND` compares with a run without a fault";
 const FEWER: &str = "after an RST or a GOAWAY a request can fail before any byte of it is sent, and the program sent fewer requests than without a fault";
+const REFUSED: &str = "the name has moved, and the program dialled its old address without a lookup: a request for which it does is not sent";
 const CUT: &str = "intact does not see what the program does with a response that was cut short";
 
 impl RunJudge<'_> {
@@ -33,6 +35,9 @@ impl RunJudge<'_> {
         for affected in self.own(nth) {
             is_any = true;
             cell.counted.affected += 1;
+            let again = self.repeats.get(&affected.request);
+            let meets_again = again.is_some_and(|one| self.affected.contains_key(&one.index));
+            cell.counted.met_again += u64::from(meets_again);
             self.add_duplicate(cell, affected);
             let mut repeats = self.repeats.values();
             if repeats.all(|one| one.index != affected.request) {
@@ -70,6 +75,7 @@ impl RunJudge<'_> {
                 may_add(&mut cell.counted.failed, HELD);
                 cell.undecided = Some(HELD);
             }
+            None if self.was_refused(strike) => self.add_refused(cell),
             None if self.can_fail_unsent(strike) => {
                 self.add_unsent(cell, UNSENT, FEWER);
             }
@@ -93,17 +99,37 @@ impl RunJudge<'_> {
         }
     }
 
+    /// Counts the requests whose dial was refused, and that were not sent: of those that are
+    /// missing one at least.
+    fn add_refused(&self, cell: &mut FaultCell) {
+        let is_first = cell.counted.failed.high() == 0.0;
+        let missing = self.missing(cell);
+        match missing {
+            Some(missing) if missing > 0 && is_first => {
+                let why = Why::cannot_see(REFUSED);
+                cell.counted.failed = Reading::between(1.0, missing as f64, why);
+            }
+            Some(_) => {}
+            None => {
+                self.add_unsent(cell, REFUSED, REFUSED);
+            }
+        }
+    }
+
+    /// How many requests fewer than without a fault were sent; `None` without such a run.
+    fn missing(&self, cell: &FaultCell) -> Option<u64> {
+        let before = self.baseline?.requests_to(&cell.destination).count() as u64;
+        Some(before.saturating_sub(cell.sent))
+    }
+
     /// Counts a request that may have failed there, as its bytes never left the program, with the
     /// reason for the doubt: without a run to compare with, and where that run has more
     /// requests. Returns whether it may have failed.
     fn add_unsent(&self, cell: &mut FaultCell, alone: &'static str, fewer: &'static str) -> bool {
-        let before = self.baseline.map(|rows| {
-            let requests = rows.requests_to(&cell.destination);
-            requests.count() as u64
-        });
-        let missing = before.map_or(u64::MAX, |before| before.saturating_sub(cell.sent));
+        let known = self.missing(cell);
+        let missing = known.unwrap_or(u64::MAX);
         if missing as f64 > cell.counted.failed.high() {
-            let why = if before.is_some() { fewer } else { alone };
+            let why = if known.is_some() { fewer } else { alone };
             may_add(&mut cell.counted.failed, why);
             cell.undecided = Some(why);
         }
@@ -139,6 +165,11 @@ impl RunJudge<'_> {
                 return;
             }
             (false, None) => add(&mut cell.counted.failed),
+            // the attempts were one request or several, and none of them succeeded
+            (false, Some(reason)) if steps > 0 => {
+                add(&mut cell.counted.failed);
+                may_add(&mut cell.counted.failed, reason);
+            }
             (_, Some(reason)) => {
                 may_add(&mut cell.counted.recovered, reason);
                 may_add(&mut cell.counted.failed, reason);
@@ -158,11 +189,13 @@ impl RunJudge<'_> {
         }
     }
 
-    /// Whether the program reported a failed request: it ended with a failure, and sent nothing
-    /// after that request.
+    /// Whether the program reported a failed request: it ended with a failure, and either no other
+    /// request failed, or it sent nothing after that one.
     fn is_reported(&self, failed: &SentRequest) -> bool {
         let has_failed = self.run.end.as_ref().is_some_and(|end| !end.is_success());
-        has_failed && self.run.requests.iter().all(|one| one.at <= failed.end)
+        let is_last = || self.run.requests.iter().all(|one| one.at <= failed.end);
+        // nothing else disturbed the program: it noticed what it ended with
+        has_failed && (self.affected.len() == 1 || is_last())
     }
 
     /// Whether the request was sent again after bytes of it had reached the server.

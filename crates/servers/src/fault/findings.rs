@@ -5,7 +5,7 @@ use super::card::{FaultCell, FaultOutcome};
 use super::strike_counts::may_be;
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{Statement, Value, connections, nanos, requests, statement, text};
-use intact_ledger::StallEnd;
+use intact_ledger::{FaultKind, StallEnd};
 
 /// The findings that a card can have.
 pub const RULES: &[&str] = &[
@@ -20,6 +20,8 @@ const NO_DUPLICATE: &str = "Let the client retry requests that are not idempoten
 const TIMEOUT: &str = "Set a timeout for the response (`intact fix CLIENT --full` prints the setting), and let the client check silent connections (HTTP/2 PING, TCP keep-alive, `TCP_USER_TIMEOUT`)";
 const RETRY: &str = "Let the client send idempotent requests again on a new connection, and limit the idle time of pooled connections below that of the server and of the path";
 const CHECK_LENGTH: &str = "Compare the length of each body with `Content-Length` or the last chunk, and treat a shorter one as an error";
+const RETRY_ON_NEW: &str = "Let the client send the request again on a new connection, not on the next one of its pool, which ends by the same restart, NAT or balancer";
+const LOOK_UP: &str = "Let the client look the name up again before it opens a connection, and limit how long it keeps an address";
 const CLOSE: &str = "Close pooled connections whose peer has sent a FIN: limit the idle time of the pool, or let it check connections in the background";
 
 /// What a finding or a requirement calls the cell.
@@ -66,12 +68,7 @@ fn of_cell(cell: &FaultCell) -> Vec<Finding> {
             "the program may have taken {responses} that the fault cut short as complete",
             responses = Value::Count(counted.truncated.high() as u64, "response")
         );
-        add(
-            "truncated-as-complete",
-            Severity::Warning,
-            claim,
-            CHECK_LENGTH,
-        );
+        add("truncated-as-complete", Severity::Info, claim, CHECK_LENGTH);
     }
     if matches!(cell.outcome, FaultOutcome::Hung) || counted.is_open_ended {
         let waited = nanos(counted.hung_ms.unwrap_or(0.0) * 1e6);
@@ -90,12 +87,30 @@ fn of_cell(cell: &FaultCell) -> Vec<Finding> {
             ),
         };
         add("hang-on-dead-connection", Severity::Warning, claim, TIMEOUT);
-    } else if counted.failed.is_positive() && !may_be(&counted.truncated) {
-        let claim = statement!(
-            "{failed} failed, without a further attempt that got a response",
-            failed = requests(counted.failed.low() as u64)
-        );
-        add("failed-on-dead-connection", Severity::Warning, claim, RETRY);
+    } else if counted.failed.is_positive() {
+        let failed = requests(counted.failed.low() as u64);
+        let retry = match cell.kind {
+            FaultKind::Moved => LOOK_UP,
+            _ => RETRY,
+        };
+        let (claim, fix) = match counted.met_again {
+            0 => (
+                statement!(
+                    "{failed} failed, without a further attempt that got a response",
+                    failed = failed
+                ),
+                retry,
+            ),
+            again => (
+                statement!(
+                    "{failed} failed: {again} on the next dead connection of the pool",
+                    failed = failed,
+                    again = Value::Count(again, "attempt")
+                ),
+                RETRY_ON_NEW,
+            ),
+        };
+        add("failed-on-dead-connection", Severity::Warning, claim, fix);
     }
     if counted.leaked > 0 {
         let claim = statement!(

@@ -5,9 +5,9 @@ use super::card::{FaultCell, FaultOutcome, Obstacle};
 use super::repeats::{Repeat, repeats};
 use super::run_rows::{RunRows, SentRequest};
 use super::strike_counts::may_be;
-use intact_ledger::{FaultKind, FaultNotApplied, FaultStrike, StallEnd};
+use intact_ledger::{FaultKind, FaultNotApplied, FaultObstacle, FaultStrike, StallEnd};
 use intact_reading::{Reading, Why};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Why it is not known which requests reached the server.
 const UNREAD_BYTES: Why = Why::cannot_see("the bytes that reached the server show no request");
@@ -191,6 +191,13 @@ impl<'a> RunJudge<'a> {
         let served_on = to_it.iter().any(|one| {
             one.connection == Some(strike.connection) && one.at > strike.at && one.is_ok
         });
+        if strike.kind.is_silent() && !self.is_ever_reused(to_it) {
+            // a program that closes each connection notices nothing
+            return Err(Obstacle::Fault(FaultObstacle::NeverReused));
+        }
+        if self.was_refused(strike) {
+            return Ok(is_leaked);
+        }
         if others().next().is_none() && !served_on {
             return Err(Obstacle::NoFurtherRequest);
         }
@@ -209,6 +216,21 @@ impl<'a> RunJudge<'a> {
         }
     }
 
+    /// Whether a connection to the destination carried two requests, here or without a fault.
+    fn is_ever_reused(&self, to_it: &[&SentRequest]) -> bool {
+        let before = self.baseline.into_iter();
+        let before = before.flat_map(|rows| &rows.requests);
+        has_second(to_it.iter().copied()) || has_second(before)
+    }
+
+    /// Whether the program dialled the address again that its destination had moved from.
+    pub(super) fn was_refused(&self, strike: &FaultStrike) -> bool {
+        let place = self.run.connections.get(&strike.connection);
+        let peer = place.and_then(|place| place.peer);
+        let refused = peer.map_or(0, |peer| self.run.refused_since(strike.at, peer));
+        strike.kind == FaultKind::Moved && refused > 0
+    }
+
     /// Whether the program kept a connection that the peer had closed, although it sent `further`
     /// requests to the destination.
     fn is_left_open(&self, strike: &FaultStrike, further: usize) -> bool {
@@ -221,6 +243,13 @@ impl<'a> RunJudge<'a> {
             StallEnd::Fault => false,
         }
     }
+}
+
+/// Whether two of the requests used one connection.
+fn has_second<'r>(requests: impl IntoIterator<Item = &'r SentRequest>) -> bool {
+    let mut seen = HashSet::new();
+    let mut requests = requests.into_iter();
+    requests.any(|one| !seen.insert(one.connection))
 }
 
 /// The requests that a strike affected, as indices: on its connection, over after it, and without a

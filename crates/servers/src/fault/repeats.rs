@@ -99,17 +99,20 @@ pub(super) fn repeats(
     all
 }
 
-/// For each failed request the next equal one on another connection, each of them once.
+/// For each failed request, in their order, the next equal one on another connection, each of them
+/// once. Of two that failed the later one is the repeat, so that no chain of them is a circle.
 fn pairs(rows: &RunRows, failed: &[usize], equal: &[usize]) -> Vec<(usize, usize)> {
     let mut used = HashSet::new();
     let mut pairs = Vec::new();
-    for &index in failed {
+    for (nth, &index) in failed.iter().enumerate() {
         let one = &rows.requests[index];
         // what was over before the first began is no repeat; which of the two was seen first shows
         // nothing
         let may_repeat = |&other: &usize| {
             let later = &rows.requests[other];
-            later.end > one.at && later.connection != one.connection && !used.contains(&other)
+            let is_earlier = failed[..nth].contains(&other);
+            let is_free = !is_earlier && !used.contains(&other);
+            later.end > one.at && later.connection != one.connection && is_free
         };
         let after_its_end = |&other: &usize| rows.requests[other].at >= one.end;
         let candidates = || equal.iter().copied().filter(may_repeat);

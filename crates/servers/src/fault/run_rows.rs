@@ -2,12 +2,13 @@
 //! a caveat. Must not judge.
 
 use intact_ledger::{
-    Caveat, Connection, ConnectionId, Event, Exchange, FaultEnd, FaultEvent, FaultKind,
-    FaultNotApplied, FaultStrike, Fingerprint, Method, Nanos, Protocol, Run, Sink, Target, Vantage,
-    Variant,
+    Caveat, Connection, ConnectionId, Event, Exchange, Failure, FaultEnd, FaultEvent, FaultKind,
+    FaultNotApplied, FaultScope, FaultStrike, Fingerprint, Method, Nanos, Protocol, Run, Sink,
+    Target, Vantage, Variant,
 };
 use intact_traffic::{DestinationKey, ObservedFacts, TrafficAnalysis};
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Requests of a run that are matched.
@@ -22,6 +23,8 @@ pub(super) struct RunRows {
     pub(super) is_baseline: bool,
     /// The kind; `None` in the run without a fault.
     pub(super) kind: Option<FaultKind>,
+    /// How much of a pool it strikes.
+    pub(super) scope: FaultScope,
     /// Whether its faults are limited to some hosts.
     pub(super) is_limited: bool,
     pub(super) strikes: Vec<FaultStrike>,
@@ -29,6 +32,8 @@ pub(super) struct RunRows {
     pub(super) end: Option<FaultEnd>,
     pub(super) requests: Vec<SentRequest>,
     pub(super) connections: HashMap<ConnectionId, Place>,
+    /// Dials that were refused: when, and where to.
+    refused: Vec<(Nanos, SocketAddr)>,
     traffic: TrafficAnalysis,
     is_full: bool,
 }
@@ -41,6 +46,7 @@ pub(super) struct Place {
     pub(super) host: Option<Arc<str>>,
     pub(super) at: Nanos,
     pub(super) is_http2: bool,
+    pub(super) peer: Option<SocketAddr>,
 }
 
 impl Place {
@@ -100,17 +106,23 @@ impl SentRequest {
 impl RunRows {
     pub(super) fn new(run: &Run, variant: &Variant) -> RunRows {
         let named = variant.axes.get(super::AXIS).map(String::as_str);
-        let named = named.map(|named| named.split('=').next().unwrap_or(named));
+        let is_one = named.is_some_and(|named| named.ends_with(super::ONE));
+        let named = named.map(|named| named.split(['=', '/']).next().unwrap_or(named));
         RunRows {
             name: variant.name.clone(),
             is_baseline: named == Some(super::NO_FAULT),
             kind: named.and_then(|name| name.parse().ok()),
+            scope: match is_one {
+                true => FaultScope::One,
+                false => FaultScope::All,
+            },
             is_limited: false,
             strikes: Vec::new(),
             not_applied: Vec::new(),
             end: None,
             requests: Vec::new(),
             connections: HashMap::new(),
+            refused: Vec::new(),
             traffic: TrafficAnalysis::new(run),
             is_full: false,
         }
@@ -138,14 +150,50 @@ impl RunRows {
             self.is_full = true;
             return;
         }
+        if let (Some(failed), Some(peer)) = (&connection.failed, connection.peer)
+            && failed.kind == Failure::Refused
+            && self.refused.len() < CONNECTIONS
+        {
+            self.refused.push((connection.at, peer));
+        }
         let key = DestinationKey::by_requests(connection, Vantage::OnPath);
         let place = Place {
             name: key.name().into(),
             host: key.host().map(Into::into),
             at: connection.at,
             is_http2: connection.protocol == Some(Protocol::Http2),
+            peer: connection.peer,
         };
         self.connections.insert(connection.id, place);
+    }
+
+    /// Whether several connections of a destination were struck that were open together.
+    pub(super) fn has_struck_pool(&self) -> bool {
+        let place = |strike: &FaultStrike| self.connections.get(&strike.connection);
+        let mut pairs = self.strikes.iter().flat_map(|first| {
+            let others = self.strikes.iter();
+            others.map(move |other| (first, other))
+        });
+        pairs.any(|(first, other)| {
+            let (Some(ours), Some(theirs)) = (place(first), place(other)) else {
+                return false;
+            };
+            let is_open = theirs.at <= first.at && other.end >= first.at;
+            first.connection != other.connection && ours.name == theirs.name && is_open
+        })
+    }
+
+    /// Whether it would have shown what the run before it shows, and was left out.
+    pub(super) fn was_left_out(&self) -> bool {
+        self.scope == FaultScope::One && self.end.is_none() && self.requests.is_empty()
+    }
+
+    /// The dials of an address that were refused since then.
+    pub(super) fn refused_since(&self, at: Nanos, peer: SocketAddr) -> usize {
+        let refused = self.refused.iter();
+        refused
+            .filter(|(when, to)| *when >= at && *to == peer)
+            .count()
     }
 
     /// The traffic of the run.

@@ -19,6 +19,7 @@ impl FaultFacts {
         let own = self.findings.iter().filter(|one| one.subject == name);
         let own: Vec<&Finding> = own.collect();
         let mut subject = Subject::new(name).label("fault", cell.kind.id());
+        subject = subject.label("scope", cell.scope.id());
         if cell.is_suited() {
             // found by `fault` alone
             subject = subject.label("fault", "");

@@ -5,7 +5,7 @@ use intact_document::grouping::grouped;
 use intact_document::statement::requests;
 use intact_document::unobserved::Unobserved;
 use intact_document::{Claim, ClaimKind, Claims};
-use intact_ledger::{FaultKind, FaultObstacle, StallEnd};
+use intact_ledger::{FaultKind, StallEnd};
 use intact_units::number::{time, timer};
 use intact_units::plural::counted;
 
@@ -161,9 +161,21 @@ fn of_outcome(outcome: FaultOutcome, alike: &[&FaultCell]) -> Option<String> {
             format!("The program may have sent {example} to the server twice ({names})")
         }
         FaultOutcome::Truncated => {
-            format!("The program may have taken a cut response to {example} as complete ({names})")
+            format!("{example} failed, or the program took its cut response as complete ({names})")
         }
         FaultOutcome::Hung => hung(alike, &names),
+        FaultOutcome::Failed if alike.iter().any(|cell| cell.counted.met_again > 0) => {
+            let meets_again = |cell: &&&FaultCell| cell.counted.met_again > 0;
+            let met: Vec<&FaultCell> = alike.iter().filter(meets_again).copied().collect();
+            let met = self::names(&met);
+            let met = match met == names {
+                true => String::new(),
+                false => format!(" ({met})"),
+            };
+            format!(
+                "{example} failed to the caller ({names}): the retry took the next dead connection of the pool{met}; retry on a new connection"
+            )
+        }
         FaultOutcome::Failed => {
             format!(
                 "{example} failed to the caller, and no further attempt got a response ({names})"
@@ -204,7 +216,7 @@ fn hung(alike: &[&FaultCell], names: &str) -> String {
 
 /// What was not applied, by reason.
 fn reasons(cells: &[FaultCell]) -> Option<String> {
-    let is_shown = |obstacle: &Obstacle| *obstacle != Obstacle::Fault(FaultObstacle::NotHttp2);
+    let is_shown = |obstacle: &Obstacle| !obstacle.is_unsuited();
     let reasons = grouped(cells.iter().filter_map(|cell| {
         let obstacle = cell.not_applied.filter(is_shown)?;
         Some((obstacle, cell.name.as_str()))

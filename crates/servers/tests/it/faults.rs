@@ -147,6 +147,8 @@ fn each_outcome_has_a_ledger_in_which_it_is_so_one_in_which_it_is_not_and_one_th
 #[test]
 fn borderline_ledgers_are_judged_as_they_say() {
     let borderline = [
+        "failed/moved",
+        "failed/next-dead",
         "failed/next-equal",
         "failed/one-next-equal",
         "failed/unread-retry",
@@ -159,8 +161,10 @@ fn borderline_ledgers_are_judged_as_they_say() {
         "hung/held-small",
         "hung/inferred",
         "hung/parallel",
+        "hung/silent-not-reused",
         "hung/slow-server",
         "recovered/seen-late",
+        "truncated/failed-at-end",
     ];
     let wrong: Vec<String> = borderline.iter().flat_map(|name| compare(name).0).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -176,7 +180,7 @@ fn what_a_fault_was_not_applied_to_is_unknown_and_is_said_first() {
         assert!(reading.is_unknown());
         assert_eq!(reading.why().unwrap().to_string(), why);
     }
-    assert_eq!(cell.struck.value(), Some(0.0));
+    assert!(!passes("fault: struck == 0", &facts));
     assert!(facts.rules().iter().all(|rule| rule.unjudged.is_some()));
     let first = &*facts.verdict[0].statement;
     let expected = format!("No fault was applied, so nothing was shown: stale ({why})");

@@ -26,7 +26,10 @@ struct Known {
 /// The descriptor of a socket in another process; valid as long as the process keeps it open.
 #[derive(Clone)]
 pub struct SocketLocation {
+    /// Of the thread that made it.
     handle: Arc<OwnedFd>,
+    /// The process of that thread, where it was identified.
+    process: Option<u32>,
     number: i32,
     cookie: u64,
 }
@@ -34,7 +37,13 @@ pub struct SocketLocation {
 impl SocketLocation {
     /// A copy of the socket; `None` once the process has closed it.
     pub fn copy(&self) -> Option<OwnedFd> {
-        let copied = copy(&self.handle, self.number).ok()?;
+        let copied = match copy(&self.handle, self.number) {
+            // the thread has ended, and its process may have the socket still
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
+                copy(&open(self.process?).ok()?, self.number).ok()?
+            }
+            copied => copied.ok()?,
+        };
         let is_it = socket::cookie(&copied).is_ok_and(|cookie| cookie == self.cookie);
         is_it.then_some(copied)
     }
@@ -79,9 +88,11 @@ impl Processes {
 
     /// The location of a socket that was copied; `None` if the thread has no cached handle.
     pub fn place(&self, thread: u32, number: i32, cookie: u64) -> Option<SocketLocation> {
-        let handle = self.known.get(&thread)?.handle.clone();
+        let known = self.known.get(&thread)?;
+        let identity = known.identity.as_ref();
         Some(SocketLocation {
-            handle,
+            handle: known.handle.clone(),
+            process: identity.map(|(_, identity)| identity.process),
             number,
             cookie,
         })

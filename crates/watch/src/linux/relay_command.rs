@@ -1,11 +1,14 @@
 //! The commands of the supervisor to the relay.
 
-use intact_ledger::{Connection, ConnectionId, Row};
+use intact_ledger::{Connection, ConnectionId, Nanos, Row};
+use intact_sys::address::unmapped;
 use intact_sys::process::SocketLocation;
 use intact_sys::socket;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token, Waker};
+use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -49,12 +52,33 @@ const PATIENT: usize = 256;
 /// The count of connections without the relay where that is all of them.
 const ALL: u64 = 1 << 63;
 
+/// Addresses whose names have moved away from them, by a fault, and since when.
+#[derive(Default)]
+pub(crate) struct MovedAddresses(Mutex<HashMap<SocketAddr, Nanos>>);
+
+impl MovedAddresses {
+    /// The name of an address moves.
+    pub(crate) fn note(&self, peer: SocketAddr, at: Nanos) {
+        let mut moved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        moved.entry(unmapped(peer)).or_insert(at);
+    }
+
+    /// Whether the address refuses a connection: it has moved, and was not looked up since, for
+    /// the last time at `looked_up`.
+    pub(crate) fn refuses(&self, peer: SocketAddr, looked_up: Option<Nanos>) -> bool {
+        let moved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = moved.get(&unmapped(peer));
+        since.is_some_and(|since| looked_up.is_none_or(|at| at < *since))
+    }
+}
+
 /// The way from the supervisor to the relay.
 #[derive(Clone)]
 pub(crate) struct RelaySender {
     waiting: Arc<Mutex<Vec<RelayCommand>>>,
     /// Connections that the kernel makes without the relay; [`ALL`] where it makes all of them.
     not_relayed: Arc<AtomicU64>,
+    moved: Arc<MovedAddresses>,
     registry: Arc<Registry>,
     waker: Arc<Waker>,
 }
@@ -64,9 +88,15 @@ impl RelaySender {
         RelaySender {
             waiting: Arc::default(),
             not_relayed: Arc::default(),
+            moved: Arc::default(),
             registry: Arc::new(registry),
             waker: Arc::new(waker),
         }
+    }
+
+    /// The addresses whose names have moved.
+    pub(crate) fn moved(&self) -> &MovedAddresses {
+        &self.moved
     }
 
     /// Has this recorded. It waits until the relay is awake for another reason: waking a thread for

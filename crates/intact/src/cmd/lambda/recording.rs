@@ -55,6 +55,12 @@ impl Recording {
         self.outcomes
     }
 
+    /// Whether a fault has struck several connections of a pool in the turns of a variant.
+    pub(super) fn has_struck_pool(&self, variant: u32) -> bool {
+        let faults = self.observing.fold().faults.as_ref();
+        faults.is_some_and(|faults| faults.has_struck_pool(variant))
+    }
+
     /// Ends the ledger; what was found out, and the card where the function ran under faults.
     pub(super) fn finish(self) -> (LambdaFacts, Option<FaultFacts>) {
         self.bar.finish_and_clear();

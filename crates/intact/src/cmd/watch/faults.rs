@@ -94,6 +94,13 @@ impl Runs<'_> {
     fn all(&mut self, planned: &[Option<FaultConfig>]) -> Result<u8, Failed> {
         let is_alone = planned.len() == 1;
         for (variant, fault) in (0u32..).zip(planned) {
+            let before = variant.checked_sub(1);
+            let has_pool = before.is_some_and(|one| self.recording.fold().has_struck_pool(one));
+            let before = before.and_then(|before| planned[before as usize].as_ref());
+            if fault_options::was_shown(before, fault.as_ref(), has_pool) {
+                self.bar.inc(1);
+                continue;
+            }
             let outcome = self.one(variant, fault.as_ref())?;
             self.bar.inc(1);
             let code = exit::of_program(outcome.ended);
@@ -128,8 +135,11 @@ impl Runs<'_> {
         if variant > 0 && !args.faults.show_output {
             config.streams = Streams::Null;
         }
-        let name = fault.map_or("without a fault", |fault| fault.kind.id());
-        self.bar.set_message(name.to_owned());
+        let name = match fault {
+            None => "without a fault".to_owned(),
+            Some(_) => fault_options::variant(fault).name,
+        };
+        self.bar.set_message(name);
         let outcome =
             intact_watch::run(&config, self.clock, &mut self.recording).map_err(not_run)?;
         let end = FaultEvent::Ended(outcome.fault_end(variant));

@@ -115,6 +115,7 @@ fn each_kind_strikes_the_first_kept_connection_at_its_point() {
         expected("stale", FaultPoint::Idle, true, false),
         expected("fin-race", FaultPoint::Request, true, false),
         expected("rst", FaultPoint::Idle, true, false),
+        expected("recycled", FaultPoint::Request, true, false),
         expected("reset-mid-response", FaultPoint::ResponseBody, true, true),
         expected(
             "early-close-after-headers",
@@ -353,7 +354,8 @@ fn a_program_that_is_never_idle_sees_the_end_with_a_response() {
 #[test]
 fn a_seed_strikes_the_same_connections_after_the_same_exchanges() {
     let choose = |seed: &str| {
-        let options = ["--fault", "stale", "--fault-seed", seed];
+        let scope = ["--fault-scope", "one"];
+        let options = [&["--fault", "stale", "--fault-seed", seed][..], &scope].concat();
         let faulted = run(&options, "at-once", "http")?;
         // the numbers of connections are in the order of their setup
         let mut struck: Vec<(u64, u64)> = faulted

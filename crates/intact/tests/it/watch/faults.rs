@@ -423,17 +423,15 @@ fn a_client_that_repeats_its_requests_in_time_is_safe_under_each_kind() {
     let card = &faulted.card;
     assert!(card.is_safe, "{}", faulted.text());
     assert!(
-        card.verdict[0].starts_with("Safe to reuse: 10 kinds"),
+        card.verdict[0].starts_with("Safe to reuse: 11 kinds"),
         "{:?}",
         card.verdict
     );
-    assert_eq!(card.cells.len(), 11);
-    let goaway = card
-        .cells
-        .iter()
-        .find(|cell| cell.name == "goaway")
-        .unwrap();
-    assert_eq!(goaway.outcome, "unsuited", "the connections speak HTTP/1");
+    assert_eq!(card.cells.len(), 13);
+    // the connections speak HTTP/1, and the program dials an address
+    let unsuited = card.cells.iter().filter(|cell| cell.outcome == "unsuited");
+    let unsuited: Vec<&str> = unsuited.map(|cell| &*cell.name).collect();
+    assert_eq!(unsuited, ["goaway", "moved"]);
     assert_eq!(faulted.out.status.code(), Some(0), "{}", faulted.text());
     // the run without a fault, and what reached the server in the others
     let reached: u64 = card.cells.iter().map(|cell| cell.reached.least).sum();
@@ -504,4 +502,205 @@ fn a_program_that_fails_without_a_fault_gets_no_verdict() {
     );
     let cause = faulted.card.cells[0].not_applied.as_deref();
     assert_eq!(cause, Some("baseline-failed"));
+}
+
+/// Five connections that are kept, then requests in turn, each sent again once: Node takes the next
+/// connection of its pool.
+const POOL: &str = r"
+const http = require('http');
+const [host, port] = process.argv[1].split(':');
+const agent = new http.Agent({ keepAlive: true, maxSockets: 5 });
+const get = path => new Promise((resolve, reject) => {
+  const request = http.get({ host, port, path, agent }, response => {
+    response.resume();
+    response.on('end', () => resolve(response.statusCode));
+    response.on('error', reject);
+  });
+  request.on('error', reject);
+  request.setTimeout(1500, () => request.destroy(new Error('timeout')));
+});
+const twice = path => get(path).catch(() => get(path));
+(async () => {
+  await Promise.all([1, 2, 3, 4, 5].map(n => twice(`/delay/100?${n}`)));
+  for (const n of [1, 2]) {
+    await new Promise(resolve => setTimeout(resolve, 300));
+    await twice(`/?${n}`).then(console.log, error => console.log(error.message));
+  }
+})();
+";
+
+/// What the pool printed under `--fault`, and its card.
+fn pool(options: &[&str]) -> Option<(String, Card, String)> {
+    program("node", "watch a pool of Node under faults")?;
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("card.json");
+    let json = format!("--json={}", path.display());
+    let host = format!("127.0.0.1:{}", server.plain_port());
+    let mut words = vec!["watch", &json, "--show-output"];
+    words.extend_from_slice(options);
+    words.extend(["--", "node", "-e", POOL, &*host]);
+    let out = intact(&words);
+    let page = String::from_utf8_lossy(&out.stderr);
+    let page: Vec<&str> = page.split_whitespace().collect();
+    let printed = String::from_utf8_lossy(&out.stdout).into_owned();
+    Some((printed, read(&path, &out), page.join(" ")))
+}
+
+#[test]
+fn a_retry_that_takes_the_next_dead_connection_of_the_pool_fails() {
+    let options = ["--fault", "fin-race", "--fault-scope"];
+    let Some((printed, one, _)) = pool(&[&options[..], &["one"]].concat()) else {
+        return;
+    };
+    // one connection of five: the retry meets a live one
+    assert!(!printed.contains("hang up"), "{printed}: {one:?}");
+    let (printed, all, page) = pool(&[&options[..], &["all"]].concat()).unwrap();
+    assert_eq!(
+        printed.matches("socket hang up").count(),
+        2,
+        "{printed}: {all:?}"
+    );
+    let cell = &all.cells[0];
+    assert_eq!(
+        (&*cell.outcome, cell.failed.least),
+        ("failed", 2),
+        "{all:?}"
+    );
+    assert!(page.contains("retry on a new connection"), "{page}");
+    assert!(
+        page.contains("Let the client send the request again on a new connection"),
+        "{page}"
+    );
+}
+
+#[test]
+fn both_scopes_are_tried_and_the_whole_pool_decides() {
+    let Some((_, card, page)) = pool(&["--fault", "none,fin-race,recycled"]) else {
+        return;
+    };
+    let failed = |name: &str| {
+        let cell = card.cells.iter().find(|cell| cell.name == name);
+        cell.map(|cell| (&*cell.outcome, cell.failed))
+    };
+    let two = Bounds { least: 2, most: 2 };
+    for kind in ["fin-race", "recycled"] {
+        assert_eq!(failed(kind), Some(("failed", two)), "{page}");
+        // a request that one dead connection does not fail shows nothing more, or that
+        let one = failed(&format!("{kind}/one"));
+        assert!(one.is_none_or(|(_, failed)| failed == NONE), "{page}");
+    }
+    assert!(!card.is_safe);
+}
+
+/// Requests by name, each tried twice. With `once` the name is looked up for the first one alone.
+const NAMED: &str = r"
+import http.client, socket, sys, time
+
+class Client(http.client.HTTPConnection):
+    address = None
+    def connect(self):
+        if Client.address is None or sys.argv[1] == 'each':
+            Client.address = socket.getaddrinfo('api.test', 8080, socket.AF_INET)[0][4]
+        self.sock = socket.create_connection(Client.address)
+
+client = Client('api.test', 8080)
+for n in range(4):
+    for _ in range(2):
+        try:
+            client.request('GET', '/?%d' % n)
+            print(client.getresponse().read() and 'ok')
+            break
+        except OSError as error:
+            print(type(error).__name__)
+            client.close()
+    time.sleep(0.3)
+";
+
+#[test]
+fn a_client_that_looks_a_moved_name_up_again_recovers_and_one_that_does_not_fails() {
+    for name in ["python3", "unshare", "ip"] {
+        if program(name, "a name that moves").is_none() {
+            return;
+        }
+    }
+    for (lookups, outcome, failed) in [("each", "recovered", NONE), ("once", "failed", ONE)] {
+        let folder = tempfile::tempdir().unwrap();
+        let words = [
+            env!("CARGO_BIN_EXE_intact"),
+            "watch",
+            "--quiet",
+            "--show-output",
+            "--json=card.json",
+            "--fault",
+            "none,moved",
+            "--resolver",
+            "127.0.0.9",
+            "--",
+            "python3",
+            "-c",
+            NAMED,
+            lookups,
+        ];
+        let named = "--dns-name api.test=127.0.0.1";
+        let out = super::resolver::stage(folder.path(), named, &words, &[]);
+        let card = read(&folder.path().join("card.json"), &out);
+        let cell = &card.cells[0];
+        assert_eq!(&*cell.outcome, outcome, "{card:?} {out:?}");
+        assert!(cell.failed.least >= failed.least, "{card:?}");
+        assert_eq!(cell.failed.most == 0, failed == NONE, "{card:?}");
+        let printed = String::from_utf8_lossy(&out.stdout);
+        let is_refused = printed.contains("ConnectionRefusedError");
+        assert_eq!(is_refused, lookups == "once", "{printed}");
+    }
+}
+
+/// A connection that a thread opens, which has ended by the second request.
+const ENDED_THREAD: &str = r"
+import http.client, sys, threading
+
+client = http.client.HTTPConnection(sys.argv[1], timeout=1.5)
+def get():
+    client.request('GET', '/')
+    print(client.getresponse().read() and 'ok')
+thread = threading.Thread(target=get)
+thread.start()
+thread.join()
+threading.Event().wait(0.3)
+try:
+    get()
+except OSError as error:
+    print(type(error).__name__)
+";
+
+#[test]
+fn a_silent_connection_stays_silent_when_the_thread_that_opened_it_has_ended() {
+    if program("python3", "a thread that ends").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("card.json");
+    let json = format!("--json={}", path.display());
+    let host = format!("127.0.0.1:{}", server.plain_port());
+    let words = [
+        "watch",
+        "--quiet",
+        &json,
+        "--fault",
+        "black-hole",
+        "--",
+        "python3",
+        "-c",
+    ];
+    let out = intact(&[&words[..], &[ENDED_THREAD, &host]].concat());
+    let card = read(&path, &out);
+    let printed = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(
+        printed.lines().collect::<Vec<_>>(),
+        ["ok", "TimeoutError"],
+        "{card:?}"
+    );
+    let cell = &card.cells[0];
+    assert_eq!((&*cell.outcome, cell.failed), ("hung", ONE), "{card:?}");
 }

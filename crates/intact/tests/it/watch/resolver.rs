@@ -54,7 +54,12 @@ fn read(folder: &Path, name: &str) -> Value {
 
 /// Runs the stage: a name server with these options, by default without a TTL, and `words` next to
 /// it.
-fn stage(folder: &Path, name_server: &str, words: &[&str], environment: &[(&str, &str)]) -> Output {
+pub(crate) fn stage(
+    folder: &Path,
+    name_server: &str,
+    words: &[&str],
+    environment: &[(&str, &str)],
+) -> Output {
     let ttl = match name_server.contains("--dns-ttl") {
         true => "",
         false => "--dns-ttl 0 ",

@@ -62,6 +62,11 @@ impl RunRecord {
         self.clock.now()
     }
 
+    /// Whether a fault has an address refuse connections, last looked up then.
+    pub(super) fn has_moved(&self, peer: SocketAddr, looked_up: Option<Nanos>) -> bool {
+        self.relay.moved().refuses(peer, looked_up)
+    }
+
     /// Records a row.
     pub(super) fn row(&self, row: Row) {
         self.relay.record(row);

@@ -3,10 +3,12 @@
 //!
 //! A fault strikes a *kept* connection, one that has carried a complete exchange and is to carry
 //! more. The choice comes from counters per destination and from the seed, never from the clock.
-//! What is done to a connection is in [`target`] and [`strike`]. Without a fault there is none of
-//! this: a connection then has no [`FaultTarget`].
+//! With [`FaultScope::All`] it then strikes each connection of the pool ([`pool`]). What is done to
+//! a connection is in [`target`] and [`strike`]. Without a fault there is none of this: then a
+//! connection has no [`FaultTarget`].
 
 mod announcement;
+mod pool;
 mod response;
 mod strike;
 mod struck;
@@ -23,9 +25,10 @@ use crate::platform::run_context::RunContext;
 use crate::{Clock, FaultConfig, RunPosition};
 use intact_ledger::{
     Connection, ConnectionId, FaultEvent, FaultKind, FaultNotApplied, FaultObstacle, FaultPlan,
-    Nanos, Origin, Scheme,
+    FaultScope, Nanos, Origin, Scheme,
 };
 use intact_observe::{ObservedConnection, Progress, Side};
+use pool::StruckPool;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use turn::{Turns, is_idle};
@@ -91,8 +94,7 @@ struct Destination {
     strikes: u64,
     /// What kept faults from striking, and how often.
     obstacles: BTreeMap<FaultObstacle, u64>,
-    /// Its connections up to this one are shut down.
-    drained: Option<ConnectionId>,
+    pool: StruckPool,
 }
 
 impl Faults {
@@ -114,6 +116,7 @@ impl Faults {
             variant: self.place.map(|place| place.variant),
             round: self.place.map(|place| place.round),
             kind: config.kind,
+            scope: Some(config.scope),
             after_ns: config.kind.default_after().map(|_| nanos(config.after)),
             hosts: config
                 .hosts
@@ -152,14 +155,16 @@ impl Faults {
 
     /// Whether and when a connection is struck that is kept now: after this number of exchanges.
     fn turn_of(&mut self, about: &Connection) -> Option<(DestinationKey, Option<u64>)> {
-        let (kind, seed) = (self.config.kind, self.config.seed);
+        let (kind, seed, scope) = (self.config.kind, self.config.seed, self.config.scope);
         let (key, destination) = self.destination(about)?;
         let chosen = destination.turns.next(seed, &key);
-        let turn = match kind {
+        let turn = match (scope, kind) {
+            (FaultScope::One, _) => chosen,
             // an age is reached by each connection
-            FaultKind::MaxAge => Some(1),
-            _ => chosen,
+            (FaultScope::All, FaultKind::MaxAge) => Some(1),
+            (FaultScope::All, _) => Some(Turns::first(seed, &key)),
         };
+        destination.pool.note_kept(about.id);
         Some((key, turn))
     }
 
@@ -170,10 +175,12 @@ impl Faults {
         }
     }
 
-    fn note_strike(&mut self, key: &DestinationKey) {
+    /// A connection was struck, and with it its pool where all of that is.
+    fn note_strike(&mut self, key: &DestinationKey, id: ConnectionId) {
         if let Some(destination) = self.destinations.get_mut(key) {
             destination.strikes += 1;
         }
+        self.strike_pool(key, id);
     }
 
     /// A connection is carried from now on.
@@ -181,19 +188,29 @@ impl Faults {
         self.newest = self.newest.max(id);
     }
 
-    /// The server of that destination shuts down: all its connections end that are carried by now.
-    fn drain(&mut self, key: &DestinationKey) {
-        let newest = self.newest;
-        if let Some(destination) = self.destinations.get_mut(key) {
-            destination.drained.get_or_insert(newest);
+    /// Each connection of the destination is struck that is carried by now, where all are.
+    fn strike_pool(&mut self, key: &DestinationKey, id: ConnectionId) {
+        let (newest, is_any) = (self.newest, self.strikes_pools());
+        if let Some(destination) = self.destinations.get_mut(key).filter(|_| is_any) {
+            destination.pool.strike(id, newest);
         }
     }
 
-    /// Whether the server of that destination shuts this connection down.
-    fn is_drained(&self, key: &DestinationKey, id: ConnectionId) -> bool {
+    /// Whether a strike on one connection strikes the others too. Ages strike each by itself.
+    fn strikes_pools(&self) -> bool {
+        self.config.scope == FaultScope::All && self.config.kind != FaultKind::MaxAge
+    }
+
+    /// Whether this connection is struck because its pool was.
+    fn is_of_struck_pool(&self, key: &DestinationKey, id: ConnectionId) -> bool {
         let destination = self.destinations.get(key);
-        let newest = destination.and_then(|destination| destination.drained);
-        newest.is_some_and(|newest| id <= newest)
+        destination.is_some_and(|destination| destination.pool.has_struck(id))
+    }
+
+    /// Whether a pool may be struck with a connection of it.
+    fn may_strike_pool(&self, key: &DestinationKey) -> bool {
+        let destination = self.destinations.get(key);
+        !self.strikes_pools() || destination.is_none_or(|one| one.pool.may_be_struck())
     }
 
     /// A relayed connection is over that carried this number of exchanges.
@@ -207,6 +224,7 @@ impl Faults {
             None => self.destination(about).map(|(_, destination)| destination),
         };
         if let Some(destination) = destination {
+            destination.pool.note_end(about.id);
             destination.connections += 1;
             destination.used += u64::from(exchanges > 0);
             destination.reused += u64::from(exchanges > 1);

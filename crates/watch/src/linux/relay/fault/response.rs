@@ -143,7 +143,7 @@ impl FaultTarget {
         self.is_announced |= announced.is_some();
         seen.show(Side::Server, announced.as_deref().unwrap_or(bytes));
         if let (true, FaultKind::Drain, Some(turn)) = (self.is_announced, kind, &self.turn) {
-            faults.drain(&turn.destination);
+            faults.strike_pool(&turn.destination, self.id);
         }
         announced.map_or(Passed::All, Passed::Instead)
     }

@@ -114,7 +114,7 @@ impl Relay<'_> {
             return;
         };
         let Some(due) = target.due else { return };
-        let kind = faults.config.kind;
+        let (kind, strikes_pools) = (faults.config.kind, faults.strikes_pools());
         let program = target.place.as_ref().and_then(|place| place.copy());
         if kind == FaultKind::Rst
             && program
@@ -158,6 +158,14 @@ impl Relay<'_> {
         if let Some(target) = link.fault.as_deref() {
             target.note_strike(faults);
         }
+        if kind == FaultKind::Moved
+            && let Some(peer) = link
+                .observed
+                .as_ref()
+                .and_then(|seen| seen.connection().peer)
+        {
+            self.orders.moved().note(peer, self.clock.now());
+        }
         let in_flight = due.progress.open > 0;
         let before = link
             .fault
@@ -200,13 +208,13 @@ impl Relay<'_> {
             let _ = link.far.shutdown(Shutdown::Both);
         }
         link.strike = Some(Box::new(strike));
-        match (mode, kind) {
-            (Mode::Reset, _) => self.close(id),
-            (_, FaultKind::Drain) => {
-                // the other connections of the server end with it
-                self.again.extend(self.links.keys().copied());
-            }
+        match mode {
+            Mode::Reset => self.close(id),
             _ => self.again.push(id),
+        }
+        if strikes_pools {
+            // the other connections of the pool end with it
+            self.again.extend(self.links.keys().copied());
         }
     }
 
@@ -237,10 +245,12 @@ impl Relay<'_> {
 /// What a fault of this kind makes of a connection.
 fn mode(kind: FaultKind) -> Mode {
     match kind {
-        FaultKind::Stale | FaultKind::MaxAge | FaultKind::Drain => Mode::HalfClosed {
-            resets: true,
-            at: None,
-        },
+        FaultKind::Stale | FaultKind::MaxAge | FaultKind::Drain | FaultKind::Moved => {
+            Mode::HalfClosed {
+                resets: true,
+                at: None,
+            }
+        }
         FaultKind::EarlyCloseAfterHeaders | FaultKind::SlowClose => Mode::HalfClosed {
             resets: false,
             at: None,
@@ -250,7 +260,7 @@ fn mode(kind: FaultKind) -> Mode {
             at: Some(Instant::now() + CROSSING),
         },
         FaultKind::NatIdle | FaultKind::BlackHole => Mode::Silent,
-        FaultKind::Rst | FaultKind::ResetMidResponse => Mode::Reset,
+        FaultKind::Rst | FaultKind::ResetMidResponse | FaultKind::Recycled => Mode::Reset,
     }
 }
 

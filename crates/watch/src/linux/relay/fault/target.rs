@@ -10,7 +10,7 @@ use super::{DestinationKey, Faults, Shown};
 use crate::FaultConfig;
 use crate::platform::relay::direction::Passed;
 use intact_ledger::{
-    Connection, ConnectionId, FaultKind, FaultObstacle, FaultPoint, Nanos, Protocol,
+    Connection, ConnectionId, Dialled, FaultKind, FaultObstacle, FaultPoint, Nanos, Protocol,
 };
 use intact_observe::{Progress, Side};
 use intact_sys::process::SocketLocation;
@@ -22,7 +22,7 @@ const IDLE_UNREAD: Duration = Duration::from_millis(100);
 
 /// A connection that a fault may strike.
 pub(in crate::platform::relay) struct FaultTarget {
-    id: ConnectionId,
+    pub(super) id: ConnectionId,
     /// When the relay took it.
     since: Instant,
     /// Where the program's socket is found.
@@ -147,12 +147,15 @@ impl FaultTarget {
         if self.is_given_up || self.is_announced {
             return false;
         }
+        if faults.is_of_struck_pool(&turn.destination, self.id) {
+            return true;
+        }
         let is_old = match faults.config.kind {
             FaultKind::MaxAge => self.since.elapsed() >= faults.config.after,
-            FaultKind::Drain if faults.is_drained(&turn.destination, self.id) => return true,
             _ => true,
         };
-        is_old && turn.after.is_some_and(|after| progress.done >= after)
+        let has_enough = turn.after.is_some_and(|after| progress.done >= after);
+        is_old && has_enough && faults.may_strike_pool(&turn.destination)
     }
 
     /// Takes bytes of the program, which may begin a request.
@@ -175,14 +178,18 @@ impl FaultTarget {
             return Passed::All;
         }
         match kind {
-            FaultKind::FinRace => {}
+            FaultKind::FinRace | FaultKind::Recycled => {}
             FaultKind::Goaway => {
                 if let Some(why) = cannot_announce(&after, kind) {
                     self.note(why, faults);
                     return Passed::All;
                 }
             }
-            FaultKind::Stale | FaultKind::SlowClose | FaultKind::Rst | FaultKind::NatIdle => {
+            FaultKind::Stale
+            | FaultKind::SlowClose
+            | FaultKind::Rst
+            | FaultKind::NatIdle
+            | FaultKind::Moved => {
                 self.was_never_idle = faults.config.idle == FaultConfig::IDLE;
                 self.note(FaultObstacle::NeverIdle, faults);
                 return Passed::All;
@@ -218,14 +225,14 @@ impl FaultTarget {
                 _ => Passed::Last(len),
             };
         }
-        let is_turn = self.is_turn(&now, faults);
+        let is_turn = self.is_turn(&now, faults) && self.can_move(kind, faults, seen);
         match kind {
             FaultKind::BlackHole if is_turn => {
                 self.decide(FaultPoint::Idle, seen.now(), &now, 0);
                 Passed::First(len)
             }
             // a program that is never idle sees the end together with the response
-            FaultKind::Stale | FaultKind::SlowClose
+            FaultKind::Stale | FaultKind::SlowClose | FaultKind::Moved
                 if is_turn && now.is_kept() && self.was_never_idle =>
             {
                 self.decide(FaultPoint::Idle, seen.now(), &now, 0);
@@ -233,6 +240,20 @@ impl FaultTarget {
             }
             _ => passed,
         }
+    }
+
+    /// Whether the destination has a name whose lookup was seen, where a kind needs one. A
+    /// program that dials an address never looks it up again.
+    fn can_move(&self, kind: FaultKind, faults: &mut Faults, seen: &Shown<'_, '_>) -> bool {
+        let dialled = seen.connection().and_then(|about| about.dialled.as_ref());
+        let why = match dialled {
+            _ if kind != FaultKind::Moved => return true,
+            Some(Dialled::Name(_)) => return true,
+            Some(Dialled::Address) => FaultObstacle::NoName,
+            None => FaultObstacle::NoLookup,
+        };
+        self.note(why, faults);
+        false
     }
 
     /// Gives the connection its turn once it is kept.
@@ -256,19 +277,19 @@ impl FaultTarget {
         self.note_kept(&now, faults, seen);
         let config = &faults.config;
         let (kind, after, short) = (config.kind, config.after, config.idle);
-        let is_drained = kind == FaultKind::Drain && {
-            let turn = self.turn.as_ref()?;
-            faults.is_drained(&turn.destination, self.id)
-        };
+        let turn = self.turn.as_ref()?;
+        let is_of_struck_pool = faults.is_of_struck_pool(&turn.destination, self.id);
         let idle = match kind {
-            FaultKind::Stale | FaultKind::SlowClose | FaultKind::Rst => short,
+            FaultKind::Stale | FaultKind::SlowClose | FaultKind::Rst | FaultKind::Moved => short,
             FaultKind::NatIdle => after,
             FaultKind::BlackHole if now.is_inferred => short,
-            FaultKind::Drain if is_drained => Duration::ZERO,
+            // the others of a pool end with the one that was struck first
+            FaultKind::BlackHole | FaultKind::Drain if is_of_struck_pool => Duration::ZERO,
             FaultKind::Drain | FaultKind::MaxAge if now.protocol == Some(Protocol::Http2) => short,
             _ => return None,
         };
-        if !now.is_kept() || !self.is_turn(&now, faults) {
+        let can_move = self.can_move(kind, faults, seen);
+        if !now.is_kept() || !self.is_turn(&now, faults) || !can_move {
             return None;
         }
         let idle = match now.is_inferred {
@@ -328,7 +349,7 @@ impl FaultTarget {
     /// The strike was carried out.
     pub(super) fn note_strike(&self, faults: &mut Faults) {
         if let Some(turn) = &self.turn {
-            faults.note_strike(&turn.destination);
+            faults.note_strike(&turn.destination, self.id);
         }
     }
 }

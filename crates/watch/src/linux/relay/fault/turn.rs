@@ -29,14 +29,24 @@ impl Turns {
     pub(super) fn next(&mut self, seed: u64, key: &DestinationKey) -> Option<u64> {
         let (block, place) = (self.kept / EVERY, self.kept % EVERY);
         self.kept += 1;
+        let (chosen, exchanges) = Turns::of_block(block, seed, key);
+        (place == chosen).then_some(exchanges)
+    }
+
+    /// After how many exchanges a connection is struck where any can be the first.
+    pub(super) fn first(seed: u64, key: &DestinationKey) -> u64 {
+        Turns::of_block(0, seed, key).1
+    }
+
+    /// The connection of a block that is struck, and after how many exchanges.
+    fn of_block(block: u64, seed: u64, key: &DestinationKey) -> (u64, u64) {
         if seed == 0 {
-            return (place == 0).then_some(1);
+            return (0, 1);
         }
         let mut random = Rng::seeded(seed ^ hash(key) ^ block.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let (chosen, exchanges) = (random.below(EVERY), 1 + random.below(LATEST));
         // a program with few connections is struck too
-        let chosen = if block == 0 { 0 } else { chosen };
-        (place == chosen).then_some(exchanges)
+        (if block == 0 { 0 } else { chosen }, exchanges)
     }
 }
 
@@ -54,6 +64,7 @@ pub(super) fn is_idle(kind: FaultKind) -> bool {
         FaultKind::Stale
             | FaultKind::Rst
             | FaultKind::SlowClose
+            | FaultKind::Moved
             | FaultKind::NatIdle
             | FaultKind::BlackHole
     )

@@ -125,6 +125,11 @@ impl ConnectCalls {
             passthrough.follow(notice, cookie, about, reason, cx);
             return UNTOUCHED;
         }
+        let looked_up = lookups.looked_up(unmapped(wanted).ip());
+        if cx.record.has_moved(wanted, looked_up) {
+            cx.record.failed(about, libc::ECONNREFUSED);
+            return Some(NotificationResponse::Error(libc::ECONNREFUSED));
+        }
         let far = match dial_far(notice.thread, &socket, local, unmapped(wanted), cx) {
             Ok(far) => far,
             Err(DialError::NotDialled(reason)) => {

@@ -74,7 +74,7 @@ impl Lookups {
                 asking.answered.push_back(answer.header.id);
                 let question = (cookie, answer.header.id);
                 open.answer(&asking.asker, question, &answer, asking.last, now);
-                name_addresses(named, &answer);
+                name_addresses(named, &answer, now);
             }
             Peeked::Failed => {
                 asking.named = true;

@@ -204,7 +204,7 @@ impl Lookups {
             let question = (cookie, message.header.id);
             if message.header.is_answer {
                 open.answer(&asking.asker, question, &message, now, now);
-                name_addresses(named, &message);
+                name_addresses(named, &message, now);
             } else {
                 open.ask(&asking.asker, question, &message, now);
             }

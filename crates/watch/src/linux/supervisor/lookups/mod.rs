@@ -56,11 +56,18 @@ pub(super) struct Lookups {
     tokens: HashMap<Token, u64>,
     next_token: usize,
     open: LookupsOpen,
-    named: HashMap<IpAddr, Arc<str>>,
+    named: HashMap<IpAddr, NamedAddress>,
     /// When each process last began a lookup without a name.
     nameless: HashMap<u32, u64>,
     looked: u64,
     scratch: Vec<u8>,
+}
+
+/// What lookups gave an address.
+struct NamedAddress {
+    name: Arc<str>,
+    /// When the last one did.
+    at: Nanos,
 }
 
 /// A socket that speaks with a name server.
@@ -94,6 +101,11 @@ impl Lookups {
         self.sockets.contains_key(&cookie)
     }
 
+    /// When an address was looked up for the last time.
+    pub(super) fn looked_up(&self, address: IpAddr) -> Option<Nanos> {
+        self.named.get(&address).map(|named| named.at)
+    }
+
     /// How soon they want to be looked after.
     pub(super) fn pace(&self) -> Option<Duration> {
         (!self.sockets.is_empty() || !self.open.is_empty()).then_some(PACE)
@@ -107,7 +119,7 @@ impl Lookups {
         };
         let process = about.owner.as_ref().map_or(0, |owner| owner.pid);
         about.dialled = match self.named.get(&address) {
-            Some(name) => Some(Dialled::Name(name.clone())),
+            Some(named) => Some(Dialled::Name(named.name.clone())),
             // the address may be the result of a lookup that could not be read
             None if self.nameless.contains_key(&process) => None,
             None => Some(Dialled::Address),
@@ -305,12 +317,13 @@ impl Lookups {
 }
 
 /// Remembers under which name addresses were found.
-fn name_addresses(named: &mut HashMap<IpAddr, Arc<str>>, answer: &Message) {
+fn name_addresses(named: &mut HashMap<IpAddr, NamedAddress>, answer: &Message, at: u64) {
     let name: Arc<str> = answer.name.as_str().into();
     for address in answer.addresses() {
         if named.len() >= MAX_NAMED {
             named.clear();
         }
-        named.insert(address, name.clone());
+        let (name, at) = (name.clone(), Nanos(at));
+        named.insert(address, NamedAddress { name, at });
     }
 }
