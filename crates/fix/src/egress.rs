@@ -69,8 +69,8 @@ impl Egress {
         }
     }
 
-    /// The configuration for these destinations. Plain HTTP is accepted at one address, of a program
-    /// with that proxy; each destination of TLS at a port above it.
+    /// The configuration for these destinations. Plain HTTP is accepted at one address, of a
+    /// program with that proxy; each destination of TLS at a port above it.
     ///
     /// # Errors
     /// If there is nothing to write, or a name is no host name.

@@ -71,6 +71,9 @@ impl Catalogue {
         let mut clients = by(&|client| client.answers_to(&wanted));
         let mut hops = self.hops.named(&wanted);
         if clients.is_empty() && hops.is_empty() {
+            clients = by(&|client| client.packages.contains_key(&wanted));
+        }
+        if clients.is_empty() && hops.is_empty() {
             clients = by(&|client| client.language.id() == wanted);
             let all = self.hops.hops.iter();
             hops = all.filter(|hop| hop.kind.is_called(&wanted)).collect();
@@ -202,7 +205,6 @@ impl Client {
         [&self.id, &self.name]
             .into_iter()
             .chain(&self.aliases)
-            .chain(self.packages.keys())
             .map(|name| name.to_lowercase())
     }
 

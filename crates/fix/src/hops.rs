@@ -1,5 +1,5 @@
-//! Proxies and servers: how each is configured, and what was measured of its connections. A row is a
-//! file in `clients/hops/`, and its name here.
+//! Proxies and servers: how each is configured, and what was measured of its connections. A row is
+//! a file in `clients/hops/`, and its name here.
 //!
 //! What to set where is in `clients/advice.toml`; this has whole configurations that were run.
 
@@ -209,12 +209,12 @@ pub enum AcceptedIdle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RequestLimit {
-    /// It ends the connection after so many.
+    /// It ends the connection after this number.
     Ended {
         /// Requests.
         after: u64,
     },
-    /// So many were sent, and the connection lived on.
+    /// This number was sent, and the connection lived on.
     NotReached {
         /// Requests.
         sent: u64,

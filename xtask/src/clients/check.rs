@@ -99,9 +99,9 @@ pub(crate) fn hop_differences(
             AcceptedIdle::Closed { after_s } => Watched::Ended(after_s),
             AcceptedIdle::Kept { for_s } => Watched::Lasted(for_s),
         };
+        // how many requests are lost depends on when each is sent
         let is_drain = |(one, other): (&DrainFacts, &DrainFacts)| {
-            // a request may cross the close of its idle connection
-            one.signal == other.signal && (one.lost == one.sent) == (other.lost == other.sent)
+            (&one.signal, one.ended) == (&other.signal, other.ended)
         };
         seconds(claimed.idle).is_confirmed_by(seconds(found.idle))
             && claimed.requests == found.requests

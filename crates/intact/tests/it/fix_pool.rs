@@ -100,8 +100,8 @@ fn bash(line: &str, proxy: Option<u16>) -> String {
     String::from_utf8(command.output().unwrap().stdout).unwrap()
 }
 
-/// The bodies and the `Server` fields, which a proxy must leave as they are. Names of fields have no
-/// case.
+/// The bodies and the `Server` fields, which a proxy must leave as they are. Names of fields have
+/// no case.
 fn meaning(responses: &str) -> Vec<String> {
     let lines = responses
         .lines()
@@ -113,8 +113,8 @@ fn meaning(responses: &str) -> Vec<String> {
     lines.filter(is_kept).collect()
 }
 
-/// Starts the proxy that `fix` configures for a ledger, to listen at the first port, and waits until
-/// it accepts connections at the second.
+/// Starts the proxy that `fix` configures for a ledger, to listen at the first port, and waits
+/// until it accepts connections at the second.
 fn proxy(
     name: &str,
     ledger: &Path,

@@ -346,7 +346,9 @@ const NEXT: &str = "`intact fix CLIENT` (`intact fix requests`, `intact fix ngin
 /// The clients, a row each: what the default does with the newest runtime.
 pub fn fix_list(catalogue: &Catalogue, clients: &[&Client], hops: &[&Hop]) -> Page<'static> {
     let mut page = page_without_run("fix", listed(clients, hops));
-    page.verdict = ABOUT.map(Text::prose).to_vec();
+    if !clients.is_empty() {
+        page.verdict = ABOUT.map(Text::prose).to_vec();
+    }
     for Defaults { language, newest } in Defaults::all(catalogue, clients) {
         let table = Rows::of(&newest)
             .column("client", |row| &row.client.id)
@@ -367,12 +369,14 @@ pub fn fix_list(catalogue: &Catalogue, clients: &[&Client], hops: &[&Hop]) -> Pa
 
 /// How many there are.
 fn listed(clients: &[&Client], hops: &[&Hop]) -> String {
-    let (clients, hops) = (clients.len() as u64, hops.len() as u64);
-    let hops = counted(hops, "proxy or server");
-    match clients {
-        0 => hops,
-        clients => format!("{}, {hops}", counted(clients, "client")),
-    }
+    let hops = match hops.len() {
+        0 => None,
+        1 => Some("1 proxy or server".to_owned()),
+        more => Some(format!("{more} proxies and servers")),
+    };
+    let clients = (!clients.is_empty()).then(|| counted(clients.len() as u64, "client"));
+    let both: Vec<String> = clients.into_iter().chain(hops).collect();
+    both.join(", ")
 }
 
 const ABOUT: [&str; 3] = [

@@ -9,7 +9,7 @@ use std::time::Duration;
 fn all_clients_of_a_language_are_in_a_table() {
     let catalogue = Catalogue::embedded().unwrap();
     let found = catalogue.find("python").unwrap();
-    let page = || fix_list(&catalogue, &found.clients);
+    let page = || fix_list(&catalogue, &found.clients, &[]);
     insta::assert_snapshot!(written::terminal(&[page()]));
     let (markdown, html) = written::files("fix-clients", &[page()]);
     for head in ["resumed", "unread", "longest life"] {

@@ -69,7 +69,7 @@ fn a_client_that_was_not_measured_is_named_as_such() {
         "{page}"
     );
     assert!(page.contains("Not measured: default, "), "{page}");
-    let list = terminal(&fix_list(&catalogue, &[axios]));
+    let list = terminal(&fix_list(&catalogue, &[axios], &[]));
     assert!(list.contains("Not measured: axios."), "{list}");
 }
 
