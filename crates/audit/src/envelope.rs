@@ -127,15 +127,20 @@ fn control_len(text: &[u8]) -> Option<usize> {
     matches!(parameters.get(len), Some(0x40..=0x7e)).then_some(len + 3)
 }
 
+/// Removes control sequences, in one pass: a line may have nothing else.
 fn remove_colours(line: &mut Vec<u8>) {
-    let mut from = 0;
-    while let Some(at) = memchr(0x1b, &line[from..]) {
-        from += at;
-        match control_len(&line[from..]) {
-            Some(len) => drop(line.drain(from..from + len)),
-            None => from += 1,
+    let (mut from, mut kept) = (0, 0);
+    while let Some(&byte) = line.get(from) {
+        let control = (byte == 0x1b).then(|| control_len(&line[from..]));
+        match control.flatten() {
+            Some(len) => from += len,
+            None => {
+                line[kept] = byte;
+                (from, kept) = (from + 1, kept + 1);
+            }
         }
     }
+    line.truncate(kept);
 }
 
 /// The lines in the envelopes of an input, without colours, if half of its first lines have

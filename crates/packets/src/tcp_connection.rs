@@ -490,7 +490,7 @@ impl TcpConnection {
     }
 }
 
-/// How a dial ended, as far as the packets show it.
+/// How a dial ended, if the packets show it.
 enum Dial {
     /// The connection was established, or nothing shows that it was not.
     Opened,

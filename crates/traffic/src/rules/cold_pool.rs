@@ -7,7 +7,7 @@ use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, nanos, statement};
 use intact_ledger::Evidence;
 use intact_ledger::{Event, Exchange, Nanos, Reuse, Span};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Requests that wait for setups of their own at the same time from which on a burst counts.
 const LEAST: u64 = 5;
@@ -74,7 +74,7 @@ impl Seen {
 
 #[derive(Default)]
 struct ColdPool {
-    pools: HashMap<(usize, PoolOwner), Pool>,
+    pools: BTreeMap<(usize, PoolOwner), Pool>,
     seen: BTreeMap<usize, Seen>,
 }
 
