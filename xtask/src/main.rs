@@ -7,6 +7,7 @@
     reason = "a tool for the terminal"
 )]
 
+mod catalogue_page;
 mod clients;
 mod dependencies;
 mod dist;
@@ -42,6 +43,11 @@ enum Task {
     },
     /// Measures the HTTP clients of the catalogue and writes clients/measured.json
     Clients(clients::Args),
+    /// Writes the catalogue of clients, proxies and servers as one static page
+    CataloguePage {
+        /// File to write
+        file: PathBuf,
+    },
     /// Runs the tests of the test kits on real clients, under `intact watch --windows`
     Kits(kits::Args),
     /// Runs a client inside a link, for `clients`
@@ -72,6 +78,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Task::Test { install, all } => test::run(install, all),
         Task::Clients(args) => clients::run(&args).map(|done| done.failed == 0),
+        Task::CataloguePage { file } => catalogue_page::write(&file).map(|()| true),
         Task::Kits(args) => kits::run(&args).map(|[_, failed]| failed == 0),
         Task::Namespace(args) => clients::run_in_namespace(&args).map(|()| true),
         Task::Dependencies => dependencies::check(),
