@@ -183,7 +183,20 @@ impl Plan {
 
     /// The message with this index, from 0; `None` after the last one.
     pub fn message(&self, index: u64) -> Option<Message> {
-        let cell = self.cells().nth(usize::try_from(index).ok()?)?;
+        // checks occur in the first slice of a repetition only
+        let first = self.cells_of(0, 0).count() as u64;
+        let other = self.cells_of(0, 1).count() as u64;
+        let all = first + other * u64::from(self.slices - 1);
+        let repetition = u32::try_from(index.checked_div(all)?).ok()?;
+        let within = index % all;
+        let (slice, at) = match within.checked_sub(first) {
+            None => (0, within),
+            Some(after) => (1 + after / other, after % other),
+        };
+        let mut cells = self.cells_of(repetition, slice as u32);
+        let cell = cells
+            .nth(at as usize)
+            .filter(|_| repetition < self.repetitions)?;
         Some(self.message_of(&cell))
     }
 
@@ -195,18 +208,21 @@ impl Plan {
     /// What each message measures, in the order of their indices.
     fn cells(&self) -> impl Iterator<Item = PlanCell<'_>> {
         (0..self.repetitions).flat_map(move |repetition| {
-            (0..self.slices).flat_map(move |slice| {
-                self.targets.iter().flat_map(move |target| {
-                    self.labels.iter().flat_map(move |label| {
-                        let variants = self.variants_of(target, repetition, slice);
-                        variants.into_iter().map(move |variant| PlanCell {
-                            target,
-                            label,
-                            variant,
-                            repetition,
-                            slice,
-                        })
-                    })
+            (0..self.slices).flat_map(move |slice| self.cells_of(repetition, slice))
+        })
+    }
+
+    /// What the messages of one repetition and slice measure.
+    fn cells_of(&self, repetition: u32, slice: u32) -> impl Iterator<Item = PlanCell<'_>> {
+        self.targets.iter().flat_map(move |target| {
+            self.labels.iter().flat_map(move |label| {
+                let variants = self.variants_of(target, repetition, slice);
+                variants.into_iter().map(move |variant| PlanCell {
+                    target,
+                    label,
+                    variant,
+                    repetition,
+                    slice,
                 })
             })
         })

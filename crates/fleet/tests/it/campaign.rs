@@ -111,13 +111,26 @@ fn the_first_result_of_a_delivery_stays() {
 
 #[test]
 fn an_index_names_the_same_message_as_its_place_in_the_plan() {
-    let plan = plan(3);
-    let all: Vec<_> = plan.messages().collect();
-    for (index, message) in (0..).zip(&all) {
-        assert_eq!(plan.message(index).as_ref(), Some(message));
+    let checked = "[[target]]\nname = \"c\"\nurl = \"http://c.test/\"\ni-own-this = \"c.test\"\n\
+         measure = \"check\"\nidle-limit = \"0\"\n";
+    let text = crate::rig::TEXT.replace("REPETITIONS", "3");
+    let mixed = text.replace("[axes]", &format!("{checked}[axes]"));
+    let mixed = mixed.replace(
+        "duration = \"100ms\"",
+        "duration = \"10m\"\nslice = \"3m\"\nlabels = [\"a\", \"b\"]",
+    );
+    let mixed = intact_fleet::parse("rig.toml".as_ref(), &mixed).unwrap();
+    assert_eq!((mixed.slices, mixed.len()), (4, 3 * (4 * 4 + 2)));
+    for plan in [plan(3), mixed] {
+        let all: Vec<_> = plan.messages().collect();
+        for (index, message) in (0..).zip(&all) {
+            assert_eq!(plan.message(index).as_ref(), Some(message));
+        }
+        assert_eq!(plan.len(), all.len() as u64);
+        for after in [plan.len(), plan.len() + 1, u64::MAX] {
+            assert_eq!(plan.message(after), None);
+        }
     }
-    assert_eq!(plan.len(), all.len() as u64);
-    assert_eq!(plan.message(plan.len()), None);
 }
 
 #[test]

@@ -23,11 +23,13 @@ use intact_experiment::AxisError;
 use intact_experiments::bench::Charts;
 use intact_findings::check_requirement;
 use intact_findings::fleet::{CampaignFacts, CheckGroups, Measured, TargetBench, outliers};
+#[cfg(not(feature = "aws"))]
+use intact_fleet::Counts;
 #[cfg(feature = "aws")]
 use intact_fleet::QueueError;
 use intact_fleet::{
-    Campaign, CheckResult, Counts, DeliveryResult, Kind, Manifest, Plan, PlanError, ReadSecret,
-    Reference, Scheduler, Store, StoreError, StoreProgress, WorkerError,
+    Campaign, CheckResult, DeliveryResult, Kind, Manifest, Plan, PlanError, ReadSecret, Reference,
+    Scheduler, Store, StoreError, StoreProgress, WorkerError,
 };
 use intact_ledger::Row;
 use intact_report::{documents, json};
@@ -88,7 +90,8 @@ enum Act {
         /// Print JSON
         #[arg(long, conflicts_with = "scheduler")]
         json: bool,
-        /// Print the complete manifest of an array job: Kubernetes, AWS Batch, Slurm, GitHub Actions
+        /// Print the complete manifest of an array job: Kubernetes, AWS Batch, Slurm or GitHub
+        /// Actions
         #[arg(long = "for", value_name = "SCHEDULER", requires = "store", value_parser = scheduler())]
         scheduler: Option<Scheduler>,
         /// The store of that job: a folder, or a URL such as s3://BUCKET/PREFIX
@@ -141,7 +144,7 @@ enum Act {
     },
 }
 
-/// The image of manifests: whoever uses them has one of another name.
+/// The image in manifests; each user's own has another name.
 const IMAGE: &str = concat!("registry.example/intact:", env!("CARGO_PKG_VERSION"));
 
 /// Reads the name of a scheduler.
@@ -213,8 +216,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failed> {
                 .as_ref()
                 .map(|queue| send::open_queue(queue)?.counts().map_err(own));
             #[cfg(not(feature = "aws"))]
-            let counts = None;
-            let counts: Option<Counts> = counts.transpose()?;
+            let counts: Option<Result<Counts, Failed>> = None;
+            let counts = counts.transpose()?;
             if *json {
                 super::json::print(&intact_fleet::status_json(seen, counts).context("--json")?);
             } else {
