@@ -1,4 +1,5 @@
-//! `cargo xtask catalogue-page FILE`: the catalogue of clients, proxies and servers as one static page.
+//! `cargo xtask catalogue-page FILE`: the catalogue of clients, proxies and servers as one static
+//! page.
 //! It is searchable, loads nothing, and follows the light or dark setting of the reader.
 
 use anyhow::Context;

@@ -457,9 +457,8 @@ fn claims(facts: &ChainFacts) -> Claims {
             "On every hop the side that sends requests closes first, or no connection is kept.",
         ),
         (0, unknown) => {
-            let text = format!(
-                "No race was found; for {unknown} of {all} hops a limit is missing."
-            );
+            let text =
+                format!("No race was found; for {unknown} of {all} hops a limit is missing.");
             Claim::new(ClaimKind::Unseen, 0.0, text)
         }
         (races, _) => {

@@ -121,7 +121,11 @@ impl ServiceFacts {
                 &requests.failed,
                 (requests.failures(), requests.total),
             ),
-            ("connection attempt", &connections.failed, connections.dials()),
+            (
+                "connection attempt",
+                &connections.failed,
+                connections.dials(),
+            ),
         ];
         let failed = all.into_iter().filter(|(_, kinds, _)| !kinds.is_empty());
         let claims = failed.map(|(what, kinds, (failures, of))| {

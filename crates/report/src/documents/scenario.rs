@@ -21,8 +21,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a ScenarioFacts) -> Page<'a> {
     page.intro = vec![text!("seed {}", seed(run))];
     page.section(findings(&facts.findings, ""));
     if facts.counted.requests.total > 0 {
-        let title =
-            "Sessions: one per simulated client; latency includes the setup that a request waited for";
+        let title = "Sessions: one per simulated client; latency includes the setup that a request waited for";
         page.section(Section::new("sessions", title).summary(sessions(&facts.sessions)));
         let rows = rows(facts);
         page.section(

@@ -51,7 +51,10 @@ fn life(life: &TimelineConnection, end: f64, x: Axis) -> Life {
         .and_then(|carried| carried.checked_sub(life.exchanges.len() as u64));
     let rest = undrawn.filter(|&rest| rest > 0);
     let (tone, how) = match (life.failed, life.ended_by) {
-        (Some(kind), _) => (Some(Tone::Alarm), format!("connection attempt failed: {kind}")),
+        (Some(kind), _) => (
+            Some(Tone::Alarm),
+            format!("connection attempt failed: {kind}"),
+        ),
         (None, Some(by)) => {
             let tone = match life.ended_by_side() {
                 Some(Side::Client) => Tone::Plain,

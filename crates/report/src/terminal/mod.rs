@@ -382,7 +382,11 @@ impl Output {
         }
         let hidden = grave.len().saturating_sub(FINDINGS) + notes.len().saturating_sub(NOTES);
         if hidden > 0 {
-            self.wrapped(FAINT, &format!("{hidden} more findings: --json=FILE has them"), "");
+            self.wrapped(
+                FAINT,
+                &format!("{hidden} more findings: --json=FILE has them"),
+                "",
+            );
         }
     }
 
@@ -436,11 +440,17 @@ impl Output {
             }
             if calls > 0 && place.stack.len() > calls {
                 let more = counted((place.stack.len() - calls) as u64, "more call");
-                self.line(&Painted::new(FAINT, &format!("      {more}: --json=FILE has them")));
+                self.line(&Painted::new(
+                    FAINT,
+                    &format!("      {more}: --json=FILE has them"),
+                ));
             }
         }
         if more > 0 {
-            let line = format!("    {}: --json=FILE has them", counted(more as u64, "more place"));
+            let line = format!(
+                "    {}: --json=FILE has them",
+                counted(more as u64, "more place")
+            );
             self.line(&Painted::new(FAINT, &line));
         }
     }
@@ -453,7 +463,10 @@ impl Output {
             self.places(&group.cases[nth], SHORT_PLACES, 0);
         }
         if group.cases.len() > shown {
-            self.also(&format!("{} more: --json=FILE has them", group.cases.len() - shown));
+            self.also(&format!(
+                "{} more: --json=FILE has them",
+                group.cases.len() - shown
+            ));
         }
     }
 

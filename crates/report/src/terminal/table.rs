@@ -132,7 +132,10 @@ pub(super) fn lay_out(table: &Table, options: TerminalOptions) -> LaidOut {
         notes.push(text!("{}: --json=FILE has them", more));
     }
     if !dropped.is_empty() {
-        notes.push(text!("no room for: {} (--json=FILE has them)", dropped.join(", ")));
+        notes.push(text!(
+            "no room for: {} (--json=FILE has them)",
+            dropped.join(", ")
+        ));
     }
     LaidOut { lines, notes }
 }
@@ -198,7 +201,10 @@ mod tests {
         assert_eq!((wide.len(), notes.len()), (2, 0));
         assert!(wide[1].contains("https://a-rather-long-name.example.com"));
         let (narrow, notes) = lines(46);
-        assert_eq!(notes[0].to_string(), "no room for: p99 (--json=FILE has them)");
+        assert_eq!(
+            notes[0].to_string(),
+            "no room for: p99 (--json=FILE has them)"
+        );
         assert!(narrow[1].contains('…') && narrow[1].ends_with("1.00 ms"));
         assert!(lines(30).0.iter().all(|line| line.chars().count() <= 30));
     }
