@@ -248,12 +248,11 @@ enum Reader {
 impl Reader {
     /// Parses a line; `None` if it does not match, or has no time.
     fn read<'a>(&self, text: &'a str) -> Option<Line<'a>> {
-        let line = match self {
+        match self {
             Reader::Pattern(pattern) => pattern.read(text),
             Reader::Columns(columns) => columns.read(text),
             Reader::Each(read) => read(text),
-        };
-        line
+        }
     }
 }
 

@@ -364,18 +364,19 @@ fn messages_before_the_first_request_do_not_hide_the_format() {
 
 #[test]
 fn a_program_that_logs_no_time_has_that_of_the_head() {
-    let uvicorn = |at: u64| format!("INFO:     192.0.2.1:51{at}00 - \"GET /{at} HTTP/1.1\" 200 OK");
-    let heroku = |at: u64| {
+    type OfTime = fn(u64) -> String;
+    let uvicorn: OfTime =
+        |at| format!("INFO:     192.0.2.1:51{at}00 - \"GET /{at} HTTP/1.1\" 200 OK");
+    let heroku: OfTime = |at| {
         format!(
             "at=info method=GET path=\"/{at}\" host=a.example fwd=\"192.0.2.1\" dyno=web.1 connect=1ms service=39ms status=200 bytes=9 protocol=https"
         )
     };
-    type Head = fn(u64) -> String;
-    let stamp: Head = |at| format!("web-1  | 2026-11-21T08:00:0{at}.123456789Z ");
-    let router: Head = |at| format!("2026-11-21T08:00:0{at}.123456+00:00 heroku[router]: ");
-    let lines: [(&dyn Fn(u64) -> String, Head, &str); 2] = [
-        (&uvicorn, stamp, "INFO:     Started server process [1]"),
-        (&heroku, router, "State changed from starting to up"),
+    let stamp: OfTime = |at| format!("web-1  | 2026-11-21T08:00:0{at}.123456789Z ");
+    let router: OfTime = |at| format!("2026-11-21T08:00:0{at}.123456+00:00 heroku[router]: ");
+    let lines = [
+        (uvicorn, stamp, "INFO:     Started server process [1]"),
+        (heroku, router, "State changed from starting to up"),
     ];
     for (line, head, message) in lines {
         let mut text = format!("{}{message}\n", head(0));
