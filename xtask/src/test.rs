@@ -14,9 +14,9 @@ use std::time::Instant;
 /// Set where each test does all it can, however long that takes.
 const ALL: &str = "INTACT_TEST_ALL";
 
-/// Test programs that wait most of their time, for servers and clients: they begin first, with
-/// four threads for each processor.
-const WAITING: [&str; 3] = ["intact it", "intact-bench it", "intact-check it"];
+/// The test program that measures real programs, and waits for them most of its time. It runs first
+/// and alone, with two threads for each processor: next to others its programs come late.
+const ALONE: &str = "intact it";
 
 /// Runs all tests; `all`: also what takes too long for each change. `Ok(false)`: some failed, or
 /// in CI some were skipped.
@@ -99,7 +99,7 @@ struct TestProgram {
     crate_folder: PathBuf,
 }
 
-/// Builds all programs with tests; those that wait come first.
+/// Builds all programs with tests.
 fn build() -> anyhow::Result<Vec<TestProgram>> {
     let mut cargo = tool::cargo();
     cargo.args([
@@ -150,39 +150,40 @@ fn build() -> anyhow::Result<Vec<TestProgram>> {
         };
         tests.push(program);
     }
-    let rank = |test: &TestProgram| WAITING.iter().position(|name| *name == test.name);
-    tests.sort_by_key(|test| rank(test).unwrap_or(WAITING.len()));
     Ok(tests)
 }
 
 /// Runs the programs, as many at a time as there are processors: how many tests passed and failed.
 fn run_all(tests: Vec<TestProgram>, skipped_log: &Path, all: bool) -> [u64; 2] {
     let processors = thread::available_parallelism().map_or(1, usize::from);
-    let waiting = Mutex::new(VecDeque::from(tests));
+    let (alone, others): (Vec<_>, Vec<_>) = tests.into_iter().partition(|test| test.name == ALONE);
     let sums = Mutex::new([0; 2]);
+    let run = |program: TestProgram| {
+        let started = Instant::now();
+        let [passed, failed] = program.run(skipped_log, all).unwrap_or_else(|error| {
+            println!("{}: FAILED: {error:#}", program.name);
+            [0, 1]
+        });
+        let seconds = started.elapsed().as_secs();
+        println!(
+            "{}: {passed} passed, {failed} failed, {seconds} s",
+            program.name
+        );
+        let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
+        sums[0] += passed;
+        sums[1] += failed;
+    };
+    alone.into_iter().for_each(&run);
+    let waiting = Mutex::new(VecDeque::from(others));
     let next = || {
-        waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop_front()
+        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.pop_front()
     };
     thread::scope(|scope| {
         for _ in 0..processors {
             scope.spawn(|| {
                 while let Some(program) = next() {
-                    let started = Instant::now();
-                    let [passed, failed] = program.run(skipped_log, all).unwrap_or_else(|error| {
-                        println!("{}: FAILED: {error:#}", program.name);
-                        [0, 1]
-                    });
-                    let seconds = started.elapsed().as_secs();
-                    println!(
-                        "{}: {passed} passed, {failed} failed, {seconds} s",
-                        program.name
-                    );
-                    let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
-                    sums[0] += passed;
-                    sums[1] += failed;
+                    run(program);
                 }
             });
         }
@@ -194,8 +195,7 @@ impl TestProgram {
     /// Runs the tests and prints their lines: how many passed and failed.
     fn run(&self, skipped_log: &Path, all: bool) -> anyhow::Result<[u64; 2]> {
         let processors = thread::available_parallelism().map_or(1, usize::from);
-        let is_waiting = WAITING.contains(&self.name.as_str());
-        let threads = processors * if is_waiting { 4 } else { 1 };
+        let threads = processors * if self.name == ALONE { 2 } else { 1 };
         let mut command = Command::new(&self.path);
         command.current_dir(&self.crate_folder);
         command.env("CARGO_MANIFEST_DIR", &self.crate_folder);

@@ -427,7 +427,7 @@ fn a_program_that_reaches_no_server_passes_no_gate() {
     }
     let sentences: Vec<&str> = facts.verdict.sentences().collect();
     assert!(
-        sentences[0].starts_with("Failed dials: 0 of "),
+        sentences[0].starts_with("Failed connection attempts: 0 of "),
         "{sentences:?}"
     );
     assert_eq!(

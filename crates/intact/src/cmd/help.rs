@@ -14,6 +14,7 @@ use intact_report::catalogue;
 use intact_report::page::{Block, Section, Text};
 use intact_report::terminal::{self, Length};
 use intact_traffic::rules;
+use intact_units::suggest;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -103,8 +104,15 @@ fn about(words: &str) -> Result<ExitCode, Failed> {
         }
         (None, [topic]) => guide::page(topic).unwrap_or_default(),
         (None, []) => {
+            let command = crate::command();
+            let names = command.get_subcommands().map(clap::Command::get_name);
+            let nearest = suggest::nearest(&wanted, names);
+            let advice = match nearest {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => "`intact help guide` lists the pages, `intact fix` the clients".to_owned(),
+            };
             return Err(Failed::usage(anyhow!(
-                "no command and no page of the guide has {words:?}: `intact help guide` lists the pages, `intact fix` the clients"
+                "no command and no page of the guide has {words:?}; {advice}"
             )));
         }
         (None, topics) => {
