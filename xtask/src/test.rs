@@ -18,6 +18,9 @@ const ALL: &str = "INTACT_TEST_ALL";
 /// and alone, with two threads for each processor: next to others its programs come late.
 const ALONE: &str = "intact it";
 
+/// Its tests whose programs must open connections at a rate: one thread for each processor.
+const AT_A_RATE: &str = "rule_pairs";
+
 /// Runs all tests; `all`: also what takes too long for each change. `Ok(false)`: some failed, or
 /// in CI some were skipped.
 pub(crate) fn run(install: bool, all: bool) -> anyhow::Result<bool> {
@@ -158,9 +161,10 @@ fn run_all(tests: Vec<TestProgram>, skipped_log: &Path, all: bool) -> [u64; 2] {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let (alone, others): (Vec<_>, Vec<_>) = tests.into_iter().partition(|test| test.name == ALONE);
     let sums = Mutex::new([0; 2]);
-    let run = |program: TestProgram| {
+    let run = |program: &TestProgram, threads: usize, words: &[&str]| {
         let started = Instant::now();
-        let [passed, failed] = program.run(skipped_log, all).unwrap_or_else(|error| {
+        let done = program.run(threads, words, skipped_log, all);
+        let [passed, failed] = done.unwrap_or_else(|error| {
             println!("{}: FAILED: {error:#}", program.name);
             [0, 1]
         });
@@ -173,7 +177,10 @@ fn run_all(tests: Vec<TestProgram>, skipped_log: &Path, all: bool) -> [u64; 2] {
         sums[0] += passed;
         sums[1] += failed;
     };
-    alone.into_iter().for_each(&run);
+    for program in &alone {
+        run(program, 2 * processors, &["--skip", AT_A_RATE]);
+        run(program, processors, &[AT_A_RATE]);
+    }
     let waiting = Mutex::new(VecDeque::from(others));
     let next = || {
         let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -183,7 +190,7 @@ fn run_all(tests: Vec<TestProgram>, skipped_log: &Path, all: bool) -> [u64; 2] {
         for _ in 0..processors {
             scope.spawn(|| {
                 while let Some(program) = next() {
-                    run(program);
+                    run(&program, processors, &[]);
                 }
             });
         }
@@ -193,10 +200,15 @@ fn run_all(tests: Vec<TestProgram>, skipped_log: &Path, all: bool) -> [u64; 2] {
 
 impl TestProgram {
     /// Runs the tests and prints their lines: how many passed and failed.
-    fn run(&self, skipped_log: &Path, all: bool) -> anyhow::Result<[u64; 2]> {
-        let processors = thread::available_parallelism().map_or(1, usize::from);
-        let threads = processors * if self.name == ALONE { 2 } else { 1 };
+    fn run(
+        &self,
+        threads: usize,
+        words: &[&str],
+        skipped_log: &Path,
+        all: bool,
+    ) -> anyhow::Result<[u64; 2]> {
         let mut command = Command::new(&self.path);
+        command.args(words);
         command.current_dir(&self.crate_folder);
         command.env("CARGO_MANIFEST_DIR", &self.crate_folder);
         command.env("INTACT_SKIPPED", skipped_log);

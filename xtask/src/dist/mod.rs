@@ -290,7 +290,6 @@ mod tests {
         let read = |name: &str| fs::read_to_string(Path::new(ROOT).join(name)).unwrap();
         for (file, before) in [
             ("CHANGELOG.md", "\n## "),
-            ("deploy/job.yaml", "intact:"),
             ("deploy/README.md", "registry.example/intact:"),
             (
                 "deploy/kubernetes/README.md",
