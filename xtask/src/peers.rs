@@ -2,7 +2,7 @@
 //! installed.
 
 use anyhow::{Context, bail};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A program that some tests or clients need, and where it comes from.
@@ -80,12 +80,18 @@ pub(crate) fn package_of(program: &str) -> Option<&'static str> {
 
 /// Whether a program can be run.
 pub(crate) fn is_installed(program: &str) -> bool {
+    path_of(program).is_some()
+}
+
+/// Where a program is: on the path, or where Debian and Go install some.
+pub(crate) fn path_of(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let home = std::env::var_os("HOME").unwrap_or_default();
     std::env::split_paths(&path)
         .chain(["/usr/sbin".into(), "/sbin".into()])
         .chain([Path::new(&home).join("go/bin")])
-        .any(|folder| folder.join(program).is_file())
+        .map(|folder| folder.join(program))
+        .find(|file| file.is_file())
 }
 
 /// Installs the peers that are missing.

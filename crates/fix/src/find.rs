@@ -200,12 +200,21 @@ impl Catalogue {
     }
 }
 
+/// All names of a row, in lower case.
+pub(crate) fn lower_case<'a>(
+    id: &'a String,
+    name: &'a String,
+    aliases: &'a [String],
+) -> impl Iterator<Item = String> + use<'a> {
+    [id, name]
+        .into_iter()
+        .chain(aliases)
+        .map(|name| name.to_lowercase())
+}
+
 impl Client {
     fn names(&self) -> impl Iterator<Item = String> {
-        [&self.id, &self.name]
-            .into_iter()
-            .chain(&self.aliases)
-            .map(|name| name.to_lowercase())
+        lower_case(&self.id, &self.name, &self.aliases)
     }
 
     fn answers_to(&self, wanted: &str) -> bool {

@@ -5,6 +5,7 @@
 
 use crate::catalogue::Role;
 use crate::facts::{Count, Idle, RequestOutcomes};
+use crate::find::lower_case;
 use intact_ledger::kinds;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -289,10 +290,7 @@ impl Hops {
 impl Hop {
     /// All names that find it, in lower case.
     pub fn names(&self) -> impl Iterator<Item = String> {
-        [&self.id, &self.name]
-            .into_iter()
-            .chain(&self.aliases)
-            .map(|name| name.to_lowercase())
+        lower_case(&self.id, &self.name, &self.aliases)
     }
 
     /// The files of a variant, with the text of each.

@@ -44,13 +44,6 @@ impl Scheduler {
         ("github", Scheduler::Github),
     ];
 
-    /// The scheduler with this name.
-    pub fn named(name: &str) -> Option<Scheduler> {
-        let mut all = Scheduler::ALL.iter();
-        all.find(|(known, _)| *known == name)
-            .map(|&(_, scheduler)| scheduler)
-    }
-
     /// The most indices of one job.
     fn most(self) -> u64 {
         match self {

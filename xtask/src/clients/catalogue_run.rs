@@ -5,8 +5,10 @@ use super::watch_counts::{Counts, Order, Watched};
 use super::{Args, Job, check, environment, lock};
 use anyhow::{Context, bail};
 use intact_fix::{Catalogue, Client, Measurement, Variant};
+use serde::Serialize;
 use std::fmt::Write;
 use std::fs;
+use std::path::Path;
 
 /// The result of all of them.
 #[derive(Default)]
@@ -313,13 +315,18 @@ fn write(catalogue: &mut Catalogue) -> anyhow::Result<()> {
             .position(|(client, variant)| *client == one.client && *variant == one.variant);
         (at, format!("{:?}", one.versions))
     });
-    let mut text = serde_json::to_string_pretty(&catalogue.measured)?;
-    text.push('\n');
-    let path = environment::sources().join("measured.json");
+    write_measured(
+        &environment::sources().join("measured.json"),
+        &catalogue.measured,
+    )
+}
+
+/// Replaces a file of measurements in one step.
+pub(super) fn write_measured(path: &Path, measured: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(measured)? + "\n";
     let new = path.with_extension("json.new");
     fs::write(&new, text)?;
-    fs::rename(new, path)?;
-    Ok(())
+    Ok(fs::rename(new, path)?)
 }
 
 #[cfg(test)]

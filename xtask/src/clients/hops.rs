@@ -3,12 +3,13 @@
 //!
 //! What a proxy does upstream is counted by the server behind it, not by the proxy.
 
+use super::catalogue_run::write_measured;
 use super::measure::{SMALL, fate, idle_of, shortest};
 use super::peer::{End, Peer, RACE, Script};
 use super::program::{Outcome, SLOW};
 use super::server::Server;
 use super::{Args, MeasuredClient, environment, for_each, lock};
-use crate::peers::package_of;
+use crate::peers;
 use crate::tool;
 use anyhow::{Context, bail};
 use intact_fix::{
@@ -168,11 +169,7 @@ fn take(measured: HopMeasurement, args: &Args) -> anyhow::Result<Vec<String>> {
     };
     hops.measured
         .sort_by_cached_key(|one| (order(one), one.version.clone()));
-    let text = serde_json::to_string_pretty(&hops.measured)? + "\n";
-    let path = measured_file();
-    let new = path.with_extension("json.new");
-    fs::write(&new, text)?;
-    fs::rename(new, path)?;
+    write_measured(&measured_file(), &hops.measured)?;
     Ok(Vec::new())
 }
 
@@ -228,7 +225,11 @@ impl HopLaunch {
         environment::install(&packages, &job.release.manager, &job.release.packages)?;
         let program = match job.release.manager.as_str() {
             "pip" => pip_program(&packages, &job.release.program)?,
-            _ => system_program(&job.release.program)?,
+            _ => {
+                let name = &job.release.program;
+                let found = peers::path_of(name);
+                found.with_context(|| tool::not_started(&Command::new(name)))?
+            }
         };
         let files = job.hop.files_of(job.variant).into_iter();
         Ok(HopLaunch {
@@ -640,16 +641,4 @@ fn pip_program(packages: &Path, program: &str) -> anyhow::Result<PathBuf> {
     let mut versions = fs::read_dir(venv.join("lib"))?;
     let version = versions.next().context("the venv is empty")??;
     Ok(version.path().join("site-packages").join(program))
-}
-
-fn system_program(name: &str) -> anyhow::Result<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
-    let found = folders
-        .map(|folder| folder.join(name))
-        .find(|file| file.is_file());
-    found.with_context(|| match package_of(name) {
-        Some(package) => format!("{name} is not installed: apt-get install {package}"),
-        None => format!("{name} is not installed"),
-    })
 }

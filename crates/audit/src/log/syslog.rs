@@ -19,13 +19,13 @@ pub(super) fn read(text: &str) -> Option<Headed<'_>> {
     let rest = match text.strip_prefix('<') {
         Some(rest) => {
             let (priority, rest) = rest.split_once('>')?;
-            let is_priority = priority.len() <= 3 && priority.parse::<u8>().is_ok();
-            if let Some(rest) = rest.strip_prefix("1 ").filter(|_| is_priority) {
+            if priority.len() > 3 || priority.parse::<u8>().is_err() {
+                return None;
+            }
+            if let Some(rest) = rest.strip_prefix("1 ") {
                 return with_structure(rest);
             }
             rest.trim_start_matches(' ')
-                .get(..)
-                .filter(|_| is_priority)?
         }
         None => text,
     };

@@ -10,13 +10,13 @@ mod send;
 mod work;
 
 pub(super) use self::work::{Delivery, run_as_child as work_as_child};
+use super::options;
 use super::page::ReportFiles;
 use super::requirements;
 use crate::console;
 use crate::exit::{self, Failed};
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use intact_document::Facts;
 use intact_document::requirement::{DocumentKind, Requirement};
 use intact_experiment::AxisError;
@@ -92,7 +92,7 @@ enum Act {
         json: bool,
         /// Print the complete manifest of an array job: Kubernetes, AWS Batch, Slurm or GitHub
         /// Actions
-        #[arg(long = "for", value_name = "SCHEDULER", requires = "store", value_parser = scheduler())]
+        #[arg(long = "for", value_name = "SCHEDULER", requires = "store", value_parser = options::words(&Scheduler::ALL))]
         scheduler: Option<Scheduler>,
         /// The store of that job: a folder, or a URL such as s3://BUCKET/PREFIX
         #[arg(long, requires = "scheduler")]
@@ -146,13 +146,6 @@ enum Act {
 
 /// The image in manifests; each user's own has another name.
 const IMAGE: &str = concat!("registry.example/intact:", env!("CARGO_PKG_VERSION"));
-
-/// Reads the name of a scheduler.
-fn scheduler() -> impl TypedValueParser<Value = Scheduler> {
-    let names = Scheduler::ALL.map(|(name, _)| name);
-    PossibleValuesParser::new(names)
-        .try_map(|name| Scheduler::named(&name).ok_or("no such scheduler"))
-}
 
 /// The most bytes of a plan.
 const LARGEST_PLAN: u64 = 16 << 20;

@@ -147,6 +147,15 @@ fn proxy(
     Some(peer)
 }
 
+/// What commands print under `intact watch`, which keeps its ledger there.
+fn recorded(ledger: &Path, line: &str) -> String {
+    let ledger = ledger.to_str().unwrap();
+    let watch = intact(&[
+        "watch", "--quiet", "--ledger", ledger, "--", "bash", "-c", line,
+    ]);
+    String::from_utf8(watch.stdout).unwrap()
+}
+
 #[test]
 fn a_pool_saves_connections_and_mixes_neither_hosts_nor_credentials() {
     if program("curl", "the pool of fix").is_none() {
@@ -156,17 +165,7 @@ fn a_pool_saves_connections_and_mixes_neither_hosts_nor_credentials() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = folder.path().join("run");
     let line = calls([one.port, other.port]);
-    let watch = intact(&[
-        "watch",
-        "--quiet",
-        "--ledger",
-        ledger.to_str().unwrap(),
-        "--",
-        "bash",
-        "-c",
-        &line,
-    ]);
-    let direct = String::from_utf8(watch.stdout).unwrap();
+    let direct = recorded(&ledger, &line);
     assert_eq!(meaning(&direct).len() as u64, 4 * REQUESTS, "{direct}");
     assert_eq!((one.take(), other.take()), (REQUESTS, REQUESTS));
     for name in ["nginx", "haproxy"] {
@@ -204,16 +203,7 @@ fn a_pool_of_tls_checks_the_certificate_and_saves_handshakes() {
         let url = format!("https://localhost:{}/{path}", server.tls_port());
         let line = format!("curl -s --cacert {} {url}", ca.display());
         let ledger = ledger.with_extension(nth.to_string());
-        intact(&[
-            "watch",
-            "--quiet",
-            "--ledger",
-            ledger.to_str().unwrap(),
-            "--",
-            "bash",
-            "-c",
-            &line,
-        ]);
+        recorded(&ledger, &line);
         // plain HTTP has no destination, so only the port above listens
         let port = free_port();
         let own = port + 1;
