@@ -4,6 +4,7 @@ use super::distributions::server_limit;
 use super::facts::{Destination, ObservedFacts};
 use super::figures::Figures;
 use super::loss::{Loss, NOTEWORTHY};
+use super::next_steps::is_local;
 use super::open_connection::UPGRADE;
 use super::open_reason::OpenReason;
 use super::tracker::{Judged, Tracker};
@@ -11,7 +12,7 @@ use intact_document::error_responses::ErrorResponses;
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{Value, connections, counts, timer_nanos};
 use intact_document::{Claim, ClaimKind, Claims};
-use intact_ledger::{Caveat, Evidence, Failure, Vantage};
+use intact_ledger::{Caveat, Evidence, Failure, Handshake, Producer, TlsVersion, Vantage};
 use intact_units::number::{count, time, whole_percent};
 use intact_units::plural::{self, counted};
 use std::cmp::Reverse;
@@ -164,32 +165,54 @@ fn main(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) -> Claim {
             }
         }
     };
-    let for_what = match counted.avoidable {
-        0 if hides_ends => {
-            "setup of connections opened in vain, by the client or because the server ended others"
-        }
-        0 => "setup because the server ended connections",
-        _ => "setup of connections that were not needed",
+    // the setup of connections that cannot be read is no part of the time of requests
+    let (with_opaque, lost_ms) = match totals.opaque {
+        0 => ("", None),
+        _ => (" (with those that cannot be read)", counted.wasted_ms),
     };
-    let share = totals.counted_wasted_share();
-    let text = match (share, totals.time_ms) {
-        // the setup of connections that cannot be read is no part of the time of requests
-        (Some(share), Some(_)) if totals.opaque > 0 && counted.wasted_ms.is_some() => format!(
-            "{} of {whose} is {for_what}. With those that cannot be read, {seen} were opened where {would_do}, {} of setup; {reuse}",
-            whole_percent(share),
-            counted.wasted_ms.map_or_else(String::new, time)
-        ),
-        (Some(share), Some(all)) => format!(
-            "{} of {whose} is {for_what}: {seen} were opened where {would_do}, {} lost; {reuse}",
-            whole_percent(share),
-            time(share * all)
-        ),
-        _ => {
-            let text = format!("{connections} opened where {would_do}; {reuse}");
-            return claim(ClaimKind::Opened, text);
-        }
+    let fact = format!("{connections} opened where {would_do}{with_opaque}; {reuse}");
+    let (Some(share), Some(all)) = (totals.counted_wasted_share(), totals.time_ms) else {
+        return claim(ClaimKind::Opened, fact);
     };
-    Claim::new(ClaimKind::Time, share.unwrap_or(0.0), text)
+    let why = match counted.avoidable {
+        0 if hides_ends => ", by the client or because the server ended others",
+        0 => ", because the server ended connections",
+        _ => "",
+    };
+    let lost = time(lost_ms.unwrap_or(share * all));
+    // where a round trip takes no time, what setups cost is no argument
+    if is_local(facts) && tracker.run().link.is_none() {
+        let far = time(counted.spared() as f64 * round_trips(tracker) * FAR_MS);
+        let option = match tracker.run().producer {
+            Producer::Watch => " (`--rtt 30ms`)",
+            _ => "",
+        };
+        let text = format!(
+            "{fact}. On this machine the setup in vain took {lost}{why}; at a round trip of {FAR_MS} ms it takes about {far}{option}"
+        );
+        return claim(ClaimKind::Opened, text);
+    }
+    let text = format!(
+        "{fact}. {lost} of setup was in vain{why}: {} of {whose}",
+        whole_percent(share)
+    );
+    Claim::new(ClaimKind::Time, share, text)
+}
+
+/// A round trip between regions, in milliseconds: that of `--rtt` in the next steps.
+const FAR_MS: f64 = 30.0;
+
+/// Round trips that the setup of a connection takes on average: one for TCP (RFC 9293), one for TLS
+/// 1.3 (RFC 8446), two for a full handshake of TLS 1.2 (RFC 5246).
+fn round_trips(tracker: &Tracker) -> f64 {
+    let all = &tracker.destinations.all;
+    let of_tls = |(kind, count): (&(Option<TlsVersion>, Option<Handshake>), &u64)| match kind {
+        (Some(TlsVersion::Tls13) | None, _) => *count,
+        (_, Some(Handshake::Full)) => 2 * count,
+        _ => *count,
+    };
+    let of_tls: u64 = all.tls.iter().map(of_tls).sum();
+    1.0 + of_tls as f64 / all.opened.max(1) as f64
 }
 
 /// What the server would have to do so that fewer connections are needed: at the destination where

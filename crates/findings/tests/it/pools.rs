@@ -618,7 +618,7 @@ fn what_the_server_ends_is_needed_and_avoidable_by_the_server_alone() {
     assert_eq!(of_server.traffic.avoidable_by_server.value(), Some(19.0));
     assert_eq!(of_server.traffic.connections.needed.value(), Some(20.0));
     let first = &of_server.verdict[0].statement;
-    let words = "20 were opened where 1 would do if the server kept connections";
+    let words = "20 connections were opened where 1 would do if the server kept connections";
     assert!(first.contains(words), "{first}");
     // it costs the same time if the client ends them
     let of_client = facts(&ended("client", 50));
