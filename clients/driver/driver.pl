@@ -11,5 +11,7 @@ print encode_json({ versions => \%versions, can => ["pause", "post", "status"] }
 while (my $line = <STDIN>) {
     my ($count, undef, $method, undef, $url) = split " ", $line;
     my $body = $method eq "POST" ? "ping" : undef;
-    print encode_json([map { request($method, $url, $body) } 1 .. $count]), "\n";
+    my @outcomes = map { request($method, $url, $body) } 1 .. $count;
+    # a status is a number in JSON
+    print encode_json([map { /^\d+$/ ? 0 + $_ : $_ } @outcomes]), "\n";
 }

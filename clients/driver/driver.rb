@@ -33,4 +33,4 @@ while (line = $stdin.gets)
   puts JSON.generate(outcomes)
   $stdout.flush
 end
-exit!
+exit!(true)

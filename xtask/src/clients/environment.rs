@@ -283,8 +283,8 @@ impl Environment {
         Ok(classes)
     }
 
-    /// The runtime is the one that PyPI has, the compiler that of Mono. They are told of each other
-    /// by files that `dotnet build` would write.
+    /// The runtime is the one that PyPI has, the compiler that of Mono. The file next to the
+    /// program is what `dotnet build` would write.
     fn build_dotnet(&self, variant: &Variant) -> anyhow::Result<Vec<PathBuf>> {
         install_packages(["mono-mcs"].into_iter())?;
         let mut libraries = fs::read_dir(self.folder.join("venv/lib"))?;

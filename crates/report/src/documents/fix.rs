@@ -154,7 +154,9 @@ fn connections(count: Option<&Count>) -> Cell {
         return Cell::default();
     };
     let http = match count.http.as_str() {
-        "1.1" => String::new(),
+        "1.1" | "" => String::new(),
+        // the table of a language has no room for more
+        "2" => " h2".to_owned(),
         http => format!(" (HTTP/{http})"),
     };
     let failed = match count.failed {
