@@ -1,4 +1,4 @@
-// Yes: avoidable connections
+// Yes; avoidable connections are gone
 // request: letsencrypt/boulder#7349, Set MaxIdleConnsPerHost to MaxIdleConns
 package main
 
