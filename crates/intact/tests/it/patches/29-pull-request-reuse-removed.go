@@ -1,4 +1,4 @@
-// No: avoidable connections 0 → 11 of 12
+// No: avoidable connections 0 → 11
 // request: believethehype/nostdress#17, Fix connection reuse, by removing that code
 package main
 
