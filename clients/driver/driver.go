@@ -25,6 +25,8 @@ type Client struct {
 	GetOnly bool
 	// OwnService: it makes no sense of a 404 without its service's own body.
 	OwnService bool
+	// HTTP2Only: it speaks nothing else.
+	HTTP2Only bool
 }
 
 func idleMs() int {
@@ -65,6 +67,9 @@ func main() {
 	}
 	if !client.OwnService {
 		can = append(can, "status")
+	}
+	if client.HTTP2Only {
+		can = append(can, "http2-only")
 	}
 	if client.Unread != nil {
 		can = append(can, "unread")

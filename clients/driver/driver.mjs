@@ -13,12 +13,14 @@ function versionOf(name) {
   return JSON.parse(readFileSync(path)).version;
 }
 
-const versions = { node: process.versions.node };
+const { bun, deno, node } = process.versions;
+const versions = bun ? { bun } : deno ? { deno } : { node };
 for (const name of program.packages ?? []) versions[name] = versionOf(name);
 
 const can = ["pause", "concurrent"];
 if (!program.getOnly) can.push("post");
 if (program.postOnly) can.push("post-only");
+if (program.http2Only) can.push("http2-only");
 if (!program.ownService) can.push("status");
 if (program.unread) can.push("unread");
 

@@ -6,6 +6,7 @@ $versions = ['php' => PHP_VERSION];
 if (function_exists('curl_version')) {
     $versions['libcurl'] = curl_version()['version'];
 }
+$versions += defined('VERSIONS') ? VERSIONS : [];
 $can = ['pause', 'post', 'status'];
 if (function_exists('all_at_once')) {
     $can[] = 'concurrent';

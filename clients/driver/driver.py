@@ -25,6 +25,10 @@ if not getattr(program, "ONE_AT_A_TIME", False):
     can.append("concurrent")
 if not getattr(program, "GET_ONLY", False):
     can.append("post")
+if getattr(program, "POST_ONLY", False):
+    can.append("post-only")
+if getattr(program, "HTTP2_ONLY", False):
+    can.append("http2-only")
 if not getattr(program, "OWN_SERVICE", False):
     can.append("status")
 if hasattr(program, "unread"):

@@ -5,7 +5,9 @@ require ARGV[0]
 # what a program has beside `request`: unread, VERSIONS
 can = %w[pause concurrent post status]
 can << "unread" if respond_to?(:unread, true)
-puts JSON.generate(versions: { ruby: RUBY_VERSION }, can: can)
+versions = { ruby: RUBY_VERSION }
+versions.update(VERSIONS) if defined?(VERSIONS)
+puts JSON.generate(versions: versions, can: can)
 $stdout.flush
 
 def outcome(method, url, read)
@@ -31,4 +33,4 @@ while (line = $stdin.gets)
   puts JSON.generate(outcomes)
   $stdout.flush
 end
-exit!
+exit!(true)

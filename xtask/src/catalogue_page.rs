@@ -3,7 +3,8 @@
 //! It is searchable, loads nothing, and follows the light or dark setting of the reader.
 
 use anyhow::Context;
-use intact_fix::{Catalogue, Hop, Measurement, Role};
+use intact_fix::{Catalogue, Count, Hop, Measurement, Role};
+use intact_units::plural;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -82,12 +83,7 @@ pub(crate) fn write(file: &Path) -> anyhow::Result<()> {
             versions: Measurement::versions(default),
             date: &default.date,
             is_kept: count.map(|count| count.is_reused()),
-            counted: count.map_or_else(String::new, |count| {
-                format!(
-                    "{} connections for {} requests in turn",
-                    count.connections, count.requests
-                )
-            }),
+            counted: count.map_or_else(String::new, |count| counted_in_turn(count, "")),
             since: client.since.as_deref(),
             snippet: intact_fix::fill_in(&best.snippet, std::time::Duration::from_secs(4)),
             traps: &client.traps,
@@ -132,19 +128,19 @@ fn hop_entry<'a>(catalogue: &'a Catalogue, hop: &'a Hop) -> Option<Entry<'a>> {
         is_kept: Some(is_kept),
         counted: upstream.map_or_else(
             || "towards its clients".to_owned(),
-            |upstream| {
-                let count = &upstream.one_client;
-                format!(
-                    "{} connections to the server behind it for {} requests in turn",
-                    count.connections, count.requests
-                )
-            },
+            |upstream| counted_in_turn(&upstream.one_client, " to the server behind it"),
         ),
         since: hop.since.as_deref(),
         snippet: best.snippet.clone(),
         traps: &hop.traps,
         words: words(&hop.id, &hop.aliases, &hop.errors),
     })
+}
+
+fn counted_in_turn(count: &Count, whither: &str) -> String {
+    let (opened, requests) = (count.connections, count.requests);
+    let opened = plural::counted(opened, "connection");
+    format!("{opened}{whither} for {requests} requests in turn")
 }
 
 fn words(id: &str, aliases: &[String], errors: &[String]) -> String {
@@ -223,6 +219,7 @@ mod tests {
         let catalogue = Catalogue::embedded().unwrap();
         let rows = catalogue.clients.len() + catalogue.hops.hops.len();
         assert_eq!(page.matches("<article ").count(), rows);
+        assert!(!page.contains(">1 connections"));
         for load in ["src=", "href=", "@import", "url("] {
             let head = &page[..HEAD.len()];
             assert!(!head.contains(load) && !TAIL.contains(load), "{load}");

@@ -64,8 +64,10 @@ const RUNTIMES: &[Peer] = &[
     debian("java", "default-jdk-headless"),
     debian("mvn", "maven"),
     debian("cargo", "cargo"),
+    debian("mcs", "mono-mcs"),
     debian("php", "php-cli php-curl"),
     debian("ruby", "ruby"),
+    debian("perl", "perl"),
     debian("puma", "puma"),
 ];
 
@@ -121,7 +123,18 @@ pub(crate) fn install_debian(
         .into_iter()
         .filter(|program| !is_installed(program));
     let packages = missing.filter_map(package_of);
-    let packages: Vec<&str> = packages.flat_map(str::split_whitespace).collect();
+    install_packages(packages.flat_map(str::split_whitespace))
+}
+
+/// Installs packages of Debian that are missing.
+pub(crate) fn install_packages<'a>(packages: impl Iterator<Item = &'a str>) -> anyhow::Result<()> {
+    let is_missing = |package: &&str| {
+        let mut known = Command::new("dpkg");
+        known.args(["--status", package]).stderr(Stdio::null());
+        let status = known.stdout(Stdio::null()).status();
+        !status.is_ok_and(|status| status.success())
+    };
+    let packages: Vec<&str> = packages.filter(is_missing).collect();
     if packages.is_empty() {
         return Ok(());
     }

@@ -145,10 +145,11 @@ impl Client {
     }
 
     /// Whether a `User-Agent` names one of its products (RFC 9110 section 10.1.5), as its own or in
-    /// a comment.
+    /// a comment. Some name their language in place of the version: `OpenAI/Python 3.57.0`.
     fn has_product(&self, agent: &str) -> bool {
         let words = agent.split([' ', '(', ')', ';', ',']);
-        let mut products = words.map(|word| word.split(['/', '#']).next().unwrap_or(word));
+        let mut products =
+            words.flat_map(|word| [word, word.split(['/', '#']).next().unwrap_or(word)]);
         products.any(|product| {
             let is_it = |one: &String| one.eq_ignore_ascii_case(product);
             self.products.iter().any(is_it)
@@ -248,6 +249,8 @@ mod tests {
     fn a_product_is_known_anywhere_in_the_field() {
         let of = |agent| recognised(None, Some(agent), None);
         assert_eq!(of("Python/3.11 aiohttp/3.9.1"), Some("Python aiohttp"));
+        assert_eq!(of("OpenAI/Python 3.57.0"), Some("OpenAI, Python"));
+        assert_eq!(of("OpenAI/JS 7.59.0"), Some("OpenAI, JavaScript"));
         assert_eq!(
             of("Apache-HttpClient/5.3 (Java/17.0)"),
             Some("Apache HttpClient")

@@ -423,8 +423,9 @@ mod tests {
                         "{} {limit:?}",
                         client.id
                     );
-                    let is_filled =
-                        limit.snippet.contains("10000") || limit.snippet.contains("10)");
+                    let is_filled = ["10000", "10)", "10,"]
+                        .iter()
+                        .any(|ten| limit.snippet.contains(ten));
                     assert!(is_filled, "{} {limit:?}", client.id);
                 }
             }

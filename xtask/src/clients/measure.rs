@@ -69,17 +69,23 @@ pub(crate) fn measure(bench: &Bench<'_>) -> anyhow::Result<(About, ClientFacts)>
     let (about, plain) = bench.load("http", &mut facts).context("plain")?;
     facts.plain = plain;
     facts.tls = bench.load("https", &mut facts).context("tls")?.1;
+    // the scripted peer speaks HTTP/1 only
+    let is_http1 = !about.can.contains(&Skill::Http2Only);
     if is_reused(&facts) && about.can.contains(&Skill::Pause) {
-        facts.keep_alive_header = bench.hint().context("hint")?;
         facts.stale.fin = Some(bench.dead("fin").context("dead by FIN")?);
         facts.stale.rst = Some(bench.dead("rst").context("dead by RST")?);
+    }
+    if is_http1 && is_reused(&facts) && about.can.contains(&Skill::Pause) {
+        facts.keep_alive_header = bench.hint().context("hint")?;
         facts.stale.race_fin = Some(bench.race(End::Fin).context("race with FIN")?);
         facts.stale.race_rst = Some(bench.race(End::Rst).context("race with RST")?);
     }
-    if about.can.contains(&Skill::Unread) {
+    if about.can.contains(&Skill::Unread) && has_connected(&facts) {
         bench.unread(&mut facts).context("unread")?;
     }
-    client_traits::measure(bench, &mut facts)?;
+    if is_http1 && has_connected(&facts) {
+        client_traits::measure(bench, &mut facts)?;
+    }
     Ok((about, facts))
 }
 
@@ -130,6 +136,9 @@ pub(crate) fn watch(
     facts: &mut ClientFacts,
     watching: Watching,
 ) -> anyhow::Result<()> {
+    if watching.only.is_none() && !has_connected(facts) {
+        return Ok(());
+    }
     if watching.has_faults {
         facts.faults = under_faults::measure(bench).context("faults")?;
     }
@@ -168,6 +177,11 @@ pub(super) fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Whether the client made any request.
+fn has_connected(facts: &ClientFacts) -> bool {
+    (facts.plain.as_ref()).is_some_and(|load| load.sequential.connections > 0)
 }
 
 fn is_reused(facts: &ClientFacts) -> bool {
@@ -384,6 +398,8 @@ pub(super) fn trust(command: &mut Command, server: &Server) {
         "REQUESTS_CA_BUNDLE",
         "CURL_CA_BUNDLE",
         "AWS_CA_BUNDLE",
+        "DENO_CERT",
+        "PERL_LWP_SSL_CA_FILE",
     ] {
         command.env(name, server.ca());
     }

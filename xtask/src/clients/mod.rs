@@ -29,7 +29,7 @@ use crate::tool;
 use anyhow::{Context, bail};
 use catalogue_run::{CatalogueRun, read, refresh_snippets, snippet};
 use environment::{Environment, Launch};
-use intact_fix::{Catalogue, Client, Measurement, Variant};
+use intact_fix::{Catalogue, Client, Measurement, Role, Variant};
 use measure::{Bench, Part, Watching};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -172,11 +172,21 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// The smallest change that lets the same client keep connections.
-    fn remedy(&self) -> Option<Job<'a>> {
-        let variants = self.client.variants.iter();
-        let mut remedies = variants.filter(|one| one.role == intact_fix::Role::Remedy);
-        remedies.next().map(|variant| Job { variant, ..*self })
+    /// The smallest change that lets the same client keep connections: what `intact fix` prints.
+    fn remedy(&self, catalogue: &Catalogue) -> Option<Job<'a>> {
+        let client = self.client;
+        let of = |role| client.variant(role);
+        let keeps = |variant: &&Variant| {
+            let mut measured = catalogue.of(client, variant);
+            measured.any(|one| {
+                (one.facts.plain.as_ref()).is_some_and(|load| load.sequential.is_reused())
+            })
+        };
+        let named = |id: &String| client.variants.iter().find(|one| one.id == *id);
+        let instead = self.variant.instead.as_ref().and_then(named);
+        let default = || of(Role::Default).filter(keeps);
+        let variant = instead.or_else(|| of(Role::Remedy)).or_else(default)?;
+        Some(Job { variant, ..*self })
     }
 
     /// The name that the command line takes.
@@ -272,7 +282,9 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
         println!("| client | requests | connections | findings | printed gate | loop |");
         println!("| --- | --- | ---: | --- | --- | --- |");
         let close = |job: &Job<'_>| {
-            let remedy = job.remedy().map(|remedy| launch_of(&remedy, None));
+            let remedy = job
+                .remedy(&catalogue)
+                .map(|remedy| launch_of(&remedy, None));
             let launch = launch_of(job, None)?;
             let loops = closed_loop::close(&intact, &launch, remedy.transpose()?.as_ref())?;
             Ok(move || Ok(loops))
@@ -349,7 +361,7 @@ fn survive_all(
                 .first()
                 .map_or(String::new(), |error| format!("; lost to {error}")),
         );
-        if lost == 0 || job.variant.role != intact_fix::Role::Limit {
+        if lost == 0 || job.variant.role != Role::Limit {
             done.fine += 1;
         } else {
             done.failed += 1;

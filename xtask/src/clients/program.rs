@@ -54,6 +54,8 @@ pub(crate) enum Skill {
     Status,
     /// Nothing but plain HTTP.
     PlainOnly,
+    /// Nothing but HTTP/2.
+    Http2Only,
     /// Only POST, for any requested method.
     PostOnly,
     /// Keeping its connections while it waits for the next step.

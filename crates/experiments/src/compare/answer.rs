@@ -302,9 +302,8 @@ impl Evidence<'_> {
     fn gains(&self) -> Vec<String> {
         let mut gains = Vec::new();
         let avoidable = self.count(CountStatistic::Avoidable);
-        if let Some(one) =
-            avoidable.filter(|_| self.shift(CountStatistic::Avoidable) == Shift::Less)
-        {
+        let is_avoided = self.shift(CountStatistic::Avoidable) == Shift::Less;
+        if let Some(one) = avoidable.filter(|_| is_avoided) {
             let (gone, all) = (mean(one.a_mean - one.b_mean), mean(one.a_mean));
             gains.push(format!("{gone} of {all} avoidable connections are gone"));
         }
@@ -316,12 +315,26 @@ impl Evidence<'_> {
                 after.words()
             ));
         }
-        let gone = self.changes.iter().filter(|one| {
-            one.fate == FindingState::Gone
-                && one.finding.severity > Severity::Info
-                && !one.finding.is_of_openings
-        });
-        let gone = rules(gone);
+        let gone = |is_of_openings: bool| {
+            let gone = self.changes.iter().filter(|one| {
+                one.fate == FindingState::Gone
+                    && one.finding.severity > Severity::Info
+                    && one.finding.is_of_openings == is_of_openings
+            });
+            rules(gone)
+        };
+        // what the server ended was not the client's to avoid
+        let (opened, causes) = (self.count(CountStatistic::Connections), gone(true));
+        if let Some(one) = opened.filter(|_| !is_avoided && !causes.is_empty())
+            && self.shift(CountStatistic::Connections) == Shift::Less
+        {
+            let (a, b) = (mean(one.a_mean), mean(one.b_mean));
+            gains.push(format!(
+                "connections {a} → {b}; gone: {}",
+                causes.join(", ")
+            ));
+        }
+        let gone = gone(false);
         if !gone.is_empty() {
             gains.push(format!("gone: {}", gone.join(", ")));
         }
@@ -360,8 +373,9 @@ impl Evidence<'_> {
                 stays.matters = true;
             }
             Some(one) if shift == Shift::Less && one.b_mean > 0.0 => {
-                let words = format!("{} are still opened{by}", mean(one.b_mean));
-                stays.parts.push(words);
+                let left = mean(one.b_mean);
+                let verb = if left == "1" { "is" } else { "are" };
+                stays.parts.push(format!("{left} {verb} still opened{by}"));
                 stays.matters = is_warned || one.b_mean > FEW * one.a_mean;
             }
             _ => {}

@@ -14,6 +14,17 @@ const PATCHES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/patches");
 const INTACT: &str = env!("CARGO_BIN_EXE_intact");
 /// The line between base and head of a patch, after the mark of a comment.
 const HEAD: &str = " --- head";
+/// Writes the program of a patch of nginx, which has one client.
+const NGINX: &str = r#"cat > run.sh << 'END'
+nginx=$(command -v nginx || echo /usr/sbin/nginx)
+port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+sed "s/UPSTREAM/$1:$2/; s/LISTEN/127.0.0.1:$port/" app.conf > nginx.conf
+"$nginx" -p "$PWD" -e stderr -g 'daemon off; master_process off; pid nginx.pid;' -c nginx.conf &
+until [ -s nginx.pid ]; do sleep 0.1; done
+curl -s -o /dev/null "http://127.0.0.1:$port/[1-12]"
+kill -QUIT $!
+wait $!
+END"#;
 /// The test runs each part of the patches with the others.
 const PARTS: usize = 3;
 
@@ -122,16 +133,31 @@ struct Patch {
     verdict: Vec<String>,
     base: String,
     head: String,
-    program: &'static str,
+    /// What it needs.
+    programs: &'static [&'static str],
     file: &'static str,
+    setup: Option<&'static str>,
+    command: &'static [&'static str],
 }
 
 impl Patch {
     fn read(path: &Path) -> Patch {
-        let (mark, program, file) = match path.extension().unwrap().to_str() {
-            Some("js") => ("//", "node", "app.js"),
-            _ => ("#", "python3", "app.py"),
-        };
+        type Words = &'static [&'static str];
+        let mut setup = None;
+        let (mark, file, programs, command): (_, _, Words, Words) =
+            match path.extension().unwrap().to_str() {
+                Some("js") => ("//", "app.js", &["node"], &["node", "app.js"]),
+                Some("go") => {
+                    setup = Some("go build -o app app.go");
+                    ("//", "app.go", &["go"], &["./app"])
+                }
+                Some("conf") => {
+                    setup = Some(NGINX);
+                    let command = &["sh", "run.sh"];
+                    ("#", "app.conf", &["nginx", "curl"], command)
+                }
+                _ => ("#", "app.py", &["python3"], &["python3", "app.py"]),
+            };
         let text = fs::read_to_string(path).unwrap();
         let (base, head) = text.split_once(&format!("{mark}{HEAD}\n")).unwrap();
         let mut patch = Patch {
@@ -140,8 +166,10 @@ impl Patch {
             verdict: Vec::new(),
             base: base.to_owned(),
             head: head.to_owned(),
-            program,
+            programs,
             file,
+            setup,
+            command,
         };
         for line in base.lines() {
             let Some(about) = line.strip_prefix(mark).map(str::trim) else {
@@ -150,6 +178,8 @@ impl Patch {
             let words = |words: &str| words.split_whitespace().map(str::to_owned).collect();
             match about.split_once(": ") {
                 Some(("serve", options)) => patch.serve = words(options),
+                // the public pull request that it is a miniature of
+                Some(("request", _)) => {}
                 Some(("rounds", rounds)) => patch.rounds = rounds.to_owned(),
                 _ => patch.verdict = about.split("; ").map(str::to_owned).collect(),
             }
@@ -181,7 +211,11 @@ fn each_patch_has_its_verdict(part: usize) {
     assert!(all.len() >= 20, "{}", all.len());
     for path in all.iter().skip(part).step_by(PARTS) {
         let patch = Patch::read(path);
-        if program(patch.program, name).is_none() {
+        if patch
+            .programs
+            .iter()
+            .any(|one| program(one, name).is_none())
+        {
             continue;
         }
         let options: Vec<&str> = patch.serve.iter().map(String::as_str).collect();
@@ -190,20 +224,13 @@ fn each_patch_has_its_verdict(part: usize) {
         repository.commit(&[("service.py", &service), (patch.file, &patch.base)]);
         repository.commit(&[(patch.file, &patch.head)]);
         let json = repository.folder.path().join("c.json");
-        let out = repository.compare(&[
-            "--commits",
-            "HEAD~1..HEAD",
-            "--rounds",
-            &patch.rounds,
-            "--warm-up",
-            "0",
-            &format!("--json={}", json.display()),
-            "--",
-            patch.program,
-            patch.file,
-            "127.0.0.1",
-            &server.plain_port(),
-        ]);
+        let (written, port) = (format!("--json={}", json.display()), server.plain_port());
+        let mut words = vec!["--commits", "HEAD~1..HEAD", "--warm-up", "0", &written];
+        words.extend(["--rounds", &patch.rounds]);
+        words.extend(patch.setup.iter().flat_map(|setup| ["--setup", setup]));
+        words.push("--");
+        words.extend(patch.command);
+        let out = repository.compare(&[&words[..], &["127.0.0.1", &port]].concat());
         let path = path.display();
         assert_eq!(out.status.code(), Some(0), "{path}: {}", text(&out.stderr));
         let document = read(&json);

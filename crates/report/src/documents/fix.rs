@@ -154,7 +154,9 @@ fn connections(count: Option<&Count>) -> Cell {
         return Cell::default();
     };
     let http = match count.http.as_str() {
-        "1.1" => String::new(),
+        "1.1" | "" => String::new(),
+        // the table of a language has no room for more
+        "2" => " h2".to_owned(),
         http => format!(" (HTTP/{http})"),
     };
     let failed = match count.failed {
@@ -260,12 +262,16 @@ fn life(life: LifetimeFacts) -> Cell {
 fn title(language: Language) -> &'static str {
     match language {
         Language::Node => "Node",
+        Language::Bun => "Bun",
+        Language::Deno => "Deno",
         Language::Python => "Python",
         Language::Go => "Go",
         Language::Java => "Java",
+        Language::Dotnet => ".NET",
         Language::Rust => "Rust",
         Language::Php => "PHP",
         Language::Ruby => "Ruby",
+        Language::Perl => "Perl",
         Language::Shell => "Commands",
     }
 }
@@ -420,6 +426,17 @@ pub fn fix_client(
     let items = defaults.iter().map(reuse).chain(since);
     let heading = text!("By default: {}", default.map_or("", |one| &one.title));
     page.section(advice(catalogue, client, &defaults, request));
+    for trap in &client.variants {
+        let instead = trap.instead.iter();
+        let mut variants =
+            instead.filter_map(|id| client.variants.iter().find(|one| one.id == *id));
+        let row = variants.find_map(|variant| of(variant).pop());
+        page.section(row.map(|row| {
+            let title = text!("In place of {}", code(&trap.title));
+            let lines = copied(&row.variant.snippet(row.one));
+            Section::new("instead", title).summary(Block::Code(lines))
+        }));
+    }
     let reusing = [Role::Default, Role::Remedy].into_iter().find_map(|role| {
         let newest = of(client.variant(role)?).pop()?;
         is_kept(newest.one).then_some(newest)

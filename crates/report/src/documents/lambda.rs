@@ -114,10 +114,7 @@ fn totals(facts: &LambdaFacts) -> Vec<Fact> {
     if is_watched(facts) {
         let traffic = &facts.traffic;
         totals.extend([
-            Fact::new(
-                "connections opened",
-                Cell::count(&traffic.connections.opened),
-            ),
+            Fact::read(&traffic.connections.opened, "connection", "opened"),
             Fact::new("requests sent", Cell::count(&traffic.requests.total)),
             Fact::new("reused", populations::reuse(&traffic.reuse)),
         ]);

@@ -1,0 +1,19 @@
+// snippet
+import Anthropic from "@anthropic-ai/sdk";
+
+const client = new Anthropic({ apiKey: "...", maxRetries: 0 }); // what fails is thrown
+// end
+
+export const packages = ["@anthropic-ai/sdk"];
+
+const send = (method, url) => client[method.toLowerCase()](url, method === "POST" ? { body: {} } : {}).asResponse();
+
+export async function request(method, url) {
+  const response = await send(method, url);
+  await response.text();
+  return response.status;
+}
+
+export async function unread(url) {
+  return (await send("GET", url)).status;
+}

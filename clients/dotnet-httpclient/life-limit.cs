@@ -1,0 +1,28 @@
+// snippet
+using System;
+using System.Net.Http;
+
+// end
+using System.Threading.Tasks;
+
+class Program : IClient
+{
+    static readonly double lifeMs = Driver.Limit("INTACT_LIFE_MS", 4000).TotalMilliseconds;
+    // snippet
+    static readonly HttpClient client = new HttpClient(new SocketsHttpHandler
+    {
+        PooledConnectionLifetime = TimeSpan.FromMilliseconds(lifeMs)
+    });
+    // end
+
+    public async Task<int> Request(string method, string url, string body)
+    {
+        var asked = new HttpRequestMessage(new HttpMethod(method), url);
+        if (body != null) asked.Content = new StringContent(body);
+        using (var answer = await client.SendAsync(asked))
+        {
+            await answer.Content.ReadAsStringAsync();
+            return (int)answer.StatusCode;
+        }
+    }
+}

@@ -1,0 +1,25 @@
+# snippet
+from google import genai
+
+# in the handler, for each call
+new_client = lambda: genai.Client(api_key="...")
+# end
+
+from google.genai import errors
+
+PACKAGES = ["google-genai", "httpx2"]
+
+
+def ask(client, method, url):
+    api = client._api_client
+    options = {"base_url": url[: url.index("/", 8)], "api_version": url[url.index("/", 8) + 1 :].split("/")[0]}
+    path = url[url.index("/", 8) + 1 :].partition("/")[2]
+    try:
+        api.request(method.lower(), path, {"contents": []} if method == "POST" else {}, options)
+    except errors.APIError as error:
+        return error.code
+    return 200
+
+
+def request(method, url, body):
+    return ask(new_client(), method, url)

@@ -1,0 +1,18 @@
+// snippet
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+
+async function open(url) {
+  const client = new Client({ name: "...", version: "1" });
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  return client; // one for the whole program, with a server that streams its answers
+}
+// end
+
+import { Session, packages } from "./session.mjs";
+
+export { packages };
+export const postOnly = true;
+const session = new Session("stream");
+
+export const request = (method, url) => session.ask(url);

@@ -1,0 +1,20 @@
+const timeoutMs = Number(process.env.INTACT_TIMEOUT_MS ?? 10000);
+// snippet
+import OpenAI from "openai";
+
+const client = new OpenAI({ apiKey: "...", timeout: timeoutMs, maxRetries: 0 }); // the default is 10 min, three times
+// end
+
+export const packages = ["openai"];
+
+const send = (method, url) => client[method.toLowerCase()](url, method === "POST" ? { body: {} } : {}).asResponse();
+
+export async function request(method, url) {
+  const response = await send(method, url);
+  await response.text();
+  return response.status;
+}
+
+export async function unread(url) {
+  return (await send("GET", url)).status;
+}
