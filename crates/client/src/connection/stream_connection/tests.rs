@@ -52,7 +52,7 @@ fn blank() -> Exchange {
 }
 
 fn http2_state(detail: Detail, streams: usize) -> (Http2, Vec<u8>) {
-    Http2::new(blank(), detail, streams)
+    Http2::new(blank(), (detail, None), streams)
 }
 
 fn begin(http: &mut impl HttpState, request: &Arc<Request>, id: u64, out: &mut Vec<u8>) {
