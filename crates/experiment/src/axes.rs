@@ -355,7 +355,7 @@ impl Axes {
                             for &keepalive in &self.keepalive {
                                 let lives = self.connection.choices(keepalive, http);
                                 // a call of gRPC is a POST: no cache stores its response, and
-                                // nobody may send it twice
+                                // no client may send it twice
                                 let lives = lives.into_iter().filter(|one| {
                                     let is_get = one.cache == Some(CacheUse::Revalidate)
                                         || early_data == Some(true);

@@ -433,7 +433,8 @@ pub(super) fn without_reuse<'a>(
 
 /// The settings that both variants have: `At -c 10 with http=2, `.
 fn place(run: &Run, index: usize, variant: &VariantFacts, axis: &str) -> String {
-    let others = other_settings(run, index, axis);
+    let mut others = other_settings(run, index, axis);
+    others.retain(|one| !one.ends_with("=off") && one != "dns=system");
     let concurrency = (axis != "c").then(|| format!("At -c {}", variant.concurrency));
     let others = (!others.is_empty()).then(|| format!("with {}", others.join(" ")));
     let parts: Vec<String> = concurrency.into_iter().chain(others).collect();

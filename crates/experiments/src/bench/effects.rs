@@ -25,8 +25,8 @@ pub struct Effect {
     pub setting: String,
     /// The other settings, such as `-c 10 http=2`.
     pub at: String,
-    /// What the baseline of a remedy has in addition, such as `HTTP/2` for gRPC; absent where it is
-    /// compared with the baseline itself.
+    /// What the reference of a remedy has that the baseline has not, such as `HTTP/2` for gRPC;
+    /// absent where the reference is the baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with: Option<String>,
     /// Whether a saving was shown.

@@ -409,7 +409,7 @@ fn phases(facts: &BenchFacts, charts: &Charts) -> Section {
 
 /// What each setting saves, or each remedy against the baseline.
 fn effects(facts: &BenchFacts) -> Section {
-    match facts.effects_baseline.is_empty() {
+    match facts.effects.is_empty() || facts.effects_baseline.is_empty() {
         true => settings(facts),
         false => remedies(facts),
     }
@@ -484,7 +484,7 @@ fn remedies(facts: &BenchFacts) -> Section {
     let has_loads = facts.effects_baseline.len() > 1;
     let table = Rows::of(&facts.effects)
         .column("remedy", |one| match &one.with {
-            Some(with) => format!("{} (with {with}, and without)", one.setting),
+            Some(with) => format!("{} (compared with {with})", one.setting),
             None => one.setting.clone(),
         })
         .if_any("at", |one| has_loads.then_some(&one.at))
@@ -535,11 +535,11 @@ fn acted(effect: &Effect) -> Text {
         );
         match (one.requests_per_s, one.rate_is_measured) {
             (None, _) => format!("{age}; assumed: each request finds an entry"),
-            (Some(rate), true) => format!("{age}, {} for this URL", Rate(rate)),
-            (Some(rate), false) => format!(
-                "{age}; assumed: {} for this URL, as in the baseline",
-                Rate(rate)
-            ),
+            (Some(rate), true) => format!("{age}, {} requests/s for this URL", Rate(rate)),
+            (Some(rate), false) => {
+                let rate = Rate(rate);
+                format!("{age}; assumed: {rate} requests/s for this URL, as in the baseline")
+            }
         }
     });
     let never = effect.inactive.iter().map(|words| (*words).to_owned());
