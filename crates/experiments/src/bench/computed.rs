@@ -20,10 +20,8 @@ pub struct CacheShare {
     /// The share.
     pub share: f64,
     /// How long the server lets a cache use its response without a request, in seconds: the least
-    /// `max-age` that was seen.
+    /// `max-age` of a stored response.
     pub max_age_s: u64,
-    /// Rounds whose responses had it.
-    pub rounds: u64,
     /// Requests a second for this URL: of an open loop the measured rate, else that of the
     /// baseline, which is an assumption; absent where entries are fetched ahead, so that each
     /// request is assumed to find one.
@@ -85,7 +83,7 @@ pub(super) fn fresh_entries(run: &Run, variants: &[VariantFacts]) -> Vec<Effect>
             computed: None,
             inactive: Vec::new(),
         };
-        let Some((rounds, max_age_s)) = cache.fresh else {
+        let Some(max_age_s) = cache.fresh_for_s else {
             let inactive = vec!["no response had a max-age"];
             return Some(vec![Effect { inactive, ..effect }]);
         };
@@ -107,7 +105,6 @@ pub(super) fn fresh_entries(run: &Run, variants: &[VariantFacts]) -> Vec<Effect>
             computed: Some(CacheShare {
                 share,
                 max_age_s,
-                rounds,
                 requests_per_s,
                 rate_is_measured: requests_per_s.is_some() && variant.open_loop.is_some(),
             }),

@@ -39,9 +39,8 @@ pub(super) struct MeasuredRounds {
     machine: Option<MachineUse>,
     /// Connections that sent data with their SYN; absent where they were not to.
     pub(super) with_syn: Option<u64>,
-    /// Rounds in which a cache could use the response without a request, and for how many seconds
-    /// at least.
-    pub(super) fresh: Option<(u64, u64)>,
+    /// For how many seconds a cache could use the response without a request, at least.
+    pub(super) fresh_for_s: Option<u64>,
     /// The sockets around the round in which they were counted.
     pub(super) sockets: Option<RoundSockets>,
 }
@@ -115,8 +114,8 @@ impl MeasuredRounds {
                 *self.with_syn.get_or_insert(0) += more;
             }
             if let Some(seconds) = bounds.fresh_for_s {
-                let (rounds, least) = self.fresh.unwrap_or((0, seconds));
-                self.fresh = Some((rounds + 1, least.min(seconds)));
+                let least = self.fresh_for_s.unwrap_or(seconds);
+                self.fresh_for_s = Some(least.min(seconds));
             }
             let ok = cell.merged(|key| !key.warmup && key.outcome.is_ok());
             let figures = round_figures(round, cell, bounds, ok.as_ref());

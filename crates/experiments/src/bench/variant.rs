@@ -358,10 +358,9 @@ pub struct VariantFacts {
     /// Connections that sent data with their SYN; absent where they were not to.
     #[serde(skip)]
     pub(super) with_syn: Option<u64>,
-    /// Rounds in which a cache could use the response without a request, and for how many seconds
-    /// at least.
+    /// For how many seconds a cache could use the response without a request.
     #[serde(skip)]
-    pub(super) fresh: Option<(u64, u64)>,
+    pub(super) fresh_for_s: Option<u64>,
 }
 
 /// Kinds of TLS handshakes.
@@ -604,7 +603,7 @@ impl VariantFacts {
             handshakes,
             not_modified,
             with_syn: measured.with_syn,
-            fresh: measured.fresh,
+            fresh_for_s: measured.fresh_for_s,
         };
         facts.read(&Unobserved::default());
         facts.saturation = Saturation::of(&facts);

@@ -528,11 +528,7 @@ fn acted(effect: &Effect) -> Text {
     let counts = effect.acted.iter();
     let counts = counts.map(|one| format!("{} of {} {}", one.times, one.of, one.what));
     let computed = effect.computed.iter().map(|one| {
-        let age = format!(
-            "measured: max-age {} s in {}",
-            one.max_age_s,
-            counted(one.rounds, "round")
-        );
+        let age = format!("measured: max-age {} s", one.max_age_s);
         match (one.requests_per_s, one.rate_is_measured) {
             (None, _) => format!("{age}; assumed: each request finds an entry"),
             (Some(rate), true) => format!("{age}, {} requests/s for this URL", Rate(rate)),
