@@ -1,4 +1,4 @@
-//! `bench --remedies` of the built-in server: what acted is counted, and what did not has no saving.
+//! `bench --remedies` of the built-in server: what acted is counted; what did not has no saving.
 
 use crate::link::on_link;
 use crate::program::{Schema, Server, bench};
