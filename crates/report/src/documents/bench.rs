@@ -526,7 +526,10 @@ fn remedies(facts: &BenchFacts) -> Section {
 /// What shows that a remedy acted, or how its saving was computed.
 fn acted(effect: &Effect) -> Text {
     let counts = effect.acted.iter();
-    let counts = counts.map(|one| format!("{} of {} {}", one.times, one.of, one.what));
+    let counts = counts.map(|one| {
+        let (times, of) = (Count(one.times), Count(one.of));
+        format!("{times} of {of} {}", one.what)
+    });
     let computed = effect.computed.iter().map(|one| {
         let age = format!("measured: max-age {} s", one.max_age_s);
         match (one.requests_per_s, one.rate_is_measured) {
