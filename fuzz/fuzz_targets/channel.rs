@@ -65,6 +65,7 @@ fn fixture() -> &'static Fixture {
                 stamps: false,
                 socket: intact_client::SocketSettings::default(),
                 local_address: false,
+                header_table: None,
             })
         };
         Fixture {

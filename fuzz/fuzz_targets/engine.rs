@@ -111,6 +111,7 @@ fuzz_target!(|data: (Setting, Vec<Piece>)| {
         stamped: false,
         handshake: HandshakeFacts::default(),
         is_tunnel: false,
+        header_table: None,
         early: None,
     };
     let protocol = if http2 {

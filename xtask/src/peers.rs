@@ -1,6 +1,7 @@
 //! The real servers and clients that tests run against: which there are, and how a missing one is
 //! installed.
 
+use crate::tool;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,6 +20,8 @@ enum Source {
     Go(&'static str),
     /// The Go module in this folder of the repository.
     GoModule(&'static str),
+    /// This package of PyPI, in an environment of its own.
+    Python(&'static str),
 }
 
 const fn debian(program: &'static str, packages: &'static str) -> Peer {
@@ -55,6 +58,10 @@ pub(crate) const PEERS: &[Peer] = &[
         program: "h2spec",
         source: Source::Go("github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible"),
     },
+    Peer {
+        program: "duckdb",
+        source: Source::Python("duckdb-cli==1.5.6"),
+    },
 ];
 
 /// What only clients of the catalogue need.
@@ -76,7 +83,7 @@ pub(crate) fn package_of(program: &str) -> Option<&'static str> {
     let mut all = PEERS.iter().chain(RUNTIMES);
     match all.find(|peer| peer.program == program)?.source {
         Source::Debian(packages) => Some(packages),
-        Source::Go(_) | Source::GoModule(_) => None,
+        Source::Go(_) | Source::GoModule(_) | Source::Python(_) => None,
     }
 }
 
@@ -85,13 +92,13 @@ pub(crate) fn is_installed(program: &str) -> bool {
     path_of(program).is_some()
 }
 
-/// Where a program is: on the path, or where Debian and Go install some.
+/// Where a program is: on the path, or where Debian, Go and [`python`] install some.
 pub(crate) fn path_of(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let home = std::env::var_os("HOME").unwrap_or_default();
     std::env::split_paths(&path)
         .chain(["/usr/sbin".into(), "/sbin".into()])
-        .chain([Path::new(&home).join("go/bin")])
+        .chain(["go/bin", ".local/bin"].map(|folder| Path::new(&home).join(folder)))
         .map(|folder| folder.join(program))
         .find(|file| file.is_file())
 }
@@ -101,13 +108,13 @@ pub(crate) fn install() -> anyhow::Result<()> {
     let is_missing = |peer: &&Peer| !is_installed(peer.program);
     install_debian(PEERS.iter().map(|peer| peer.program))?;
     for peer in PEERS.iter().filter(is_missing) {
-        let (folder, package) = match peer.source {
-            Source::Debian(_) => continue,
-            Source::Go(package) => (".", package),
-            Source::GoModule(folder) => (folder, "."),
-        };
         println!("installing {}", peer.program);
-        go(folder, package)?;
+        match peer.source {
+            Source::Debian(_) => {}
+            Source::Go(package) => go(".", package)?,
+            Source::GoModule(folder) => go(folder, ".")?,
+            Source::Python(package) => python(package, peer.program)?,
+        }
     }
     match PEERS.iter().find(is_missing) {
         Some(peer) => bail!("{} is still not there after installing it", peer.program),
@@ -161,6 +168,22 @@ fn apt(words: &[&str]) -> anyhow::Result<()> {
             words.join(" ")
         );
     }
+    Ok(())
+}
+
+/// Installs a package of PyPI below `~/.local`, and a link to its program.
+fn python(package: &str, program: &str) -> anyhow::Result<()> {
+    let local = Path::new(&std::env::var_os("HOME").context("HOME is not set")?).join(".local");
+    let folder = local.join("share/intact-test").join(program);
+    std::fs::create_dir_all(&folder)?;
+    tool::run(&folder, "python3", &["-m", "venv", "."])?;
+    let words = ["-m", "pip", "install", "-q", package];
+    tool::run(&folder, folder.join("bin/python"), &words)?;
+    let link = local.join("bin").join(program);
+    std::fs::create_dir_all(local.join("bin"))?;
+    // one that leads nowhere is no program
+    let _ = std::fs::remove_file(&link);
+    std::os::unix::fs::symlink(folder.join("bin").join(program), link)?;
     Ok(())
 }
 

@@ -128,6 +128,17 @@ pub enum Coalesce {
     Never,
 }
 
+/// A call of gRPC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrpcCall {
+    /// The method as a path.
+    pub path: String,
+    /// Its header fields as `Name: value`.
+    pub headers: Vec<String>,
+    /// The message with its prefix.
+    pub body: Vec<u8>,
+}
+
 /// Everything about a bench.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -157,6 +168,9 @@ pub struct Config {
     pub headers: Vec<String>,
     /// Request body.
     pub body: Vec<u8>,
+    /// What the variants with `--as-grpc on` send instead; absent where the server has no such
+    /// method.
+    pub call: Option<GrpcCall>,
     /// Our `User-Agent`, unless a header names another.
     pub user_agent: String,
     /// The statuses that count as ok; absent: every status.
@@ -201,6 +215,7 @@ impl Config {
             method: "GET".to_owned(),
             headers: Vec::new(),
             body: Vec::new(),
+            call: None,
             user_agent: concat!("intact/", env!("CARGO_PKG_VERSION")).to_owned(),
             expect: None,
             credentials: Credentials::default(),
@@ -268,6 +283,7 @@ impl Config {
                 keepalive: connection.tcp_keepalive.and_then(Period::time),
             },
             local_address: matches!(self.keep, RowPolicy::Ledger(_)),
+            header_table: connection.header_table,
         };
         Ok(VariantPlan {
             variant,
@@ -341,13 +357,26 @@ impl Config {
         choice: &AxisValues,
         absolute: bool,
     ) -> Result<Request, ConfigError> {
-        let method = Method::new(&self.method);
+        let call = self.call.as_ref();
+        let call = call.filter(|_| choice.connection.as_grpc == Some(true));
+        let (address, method, headers, body) = match call {
+            Some(call) => {
+                let path = call.path.clone();
+                let address = ServerUrl {
+                    path,
+                    ..address.clone()
+                };
+                (address, "POST", &call.headers, &call.body)
+            }
+            None => (address.clone(), &*self.method, &self.headers, &self.body),
+        };
+        let method = Method::new(method);
         let refuse = |name: &str| {
             matches!(name, "content-length" | "transfer-encoding")
                 .then_some("the length of the body is ours to say: use -d")
         };
-        let mut spec = RequestSpec::new(address, method, &self.user_agent, &self.headers, refuse)?;
-        spec.body = self.body.as_slice().into();
+        let mut spec = RequestSpec::new(&address, method, &self.user_agent, headers, refuse)?;
+        spec.body = body.as_slice().into();
         spec.expect = self.expect;
         spec.absolute = absolute.then(|| format!("http://{}", address.authority()));
         spec.connection = match (choice.http, choice.keepalive) {

@@ -20,6 +20,10 @@ pub(crate) fn check(config: &Config, choices: &[AxisValues], rounds: u32) -> Che
     check_pauses(config, choices, rounds)?;
     check_heartbeats(config, choices)?;
     check_cache(config)?;
+    if config.axes.connection.as_grpc.contains(&true) && config.call.is_none() {
+        let words = "only the built-in server has a method with the content of /; leave the URL and the options of the request out";
+        return refuse("--as-grpc", words);
+    }
     check_machine(config)
 }
 

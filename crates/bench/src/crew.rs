@@ -34,6 +34,8 @@ pub(crate) struct WorkSummary {
     pub(crate) scheduled: Option<Span>,
     /// Slots that dialed.
     pub(crate) used: usize,
+    /// Connections whose first data went with the SYN, where that was asked for.
+    pub(crate) with_syn: u64,
     /// CPU time of the threads over their spans, in nanoseconds.
     pub(crate) cpu: Option<u64>,
 }
@@ -105,6 +107,7 @@ impl Crew {
             span: None,
             scheduled: None,
             used: 0,
+            with_syn: 0,
             cpu: Some(0),
         };
         for (thread, hand) in work.0.into_iter().enumerate() {
@@ -115,6 +118,7 @@ impl Crew {
             each(&done);
             all.scheduled = widest(all.scheduled, done.scheduled);
             all.used += done.used;
+            all.with_syn += done.with_syn;
             if let Some(mine) = done.span {
                 all.span = widest(all.span, Some(mine));
                 all.cpu = all.cpu.zip(done.cpu).map(|(all, mine)| all + mine);

@@ -27,7 +27,7 @@ mod variant_plan;
 
 pub mod machine;
 
-pub use config::{Coalesce, Config, ConfigError, Length, Target};
+pub use config::{Coalesce, Config, ConfigError, GrpcCall, Length, Target};
 pub use engine::{Gauge, Progress, Pulse};
 pub use inquiry::{Inquiry, InquiryError, InquiryReply};
 pub use io_backend::{IoChoice, IoUnavailable};

@@ -47,6 +47,8 @@ impl TurnSummary {
             machine: self.processors.between(span),
             sockets: None,
             client_memory: None,
+            fresh_for_s: None,
+            with_syn: None,
         }
     }
 }

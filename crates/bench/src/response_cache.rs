@@ -51,6 +51,12 @@ impl ResponseCache {
         });
     }
 
+    /// How long a cache may use the stored response without a request, in seconds.
+    pub(crate) fn fresh_for_s(&self) -> Option<u64> {
+        let stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        stored.as_ref()?.max_age_s.filter(|&seconds| seconds > 0)
+    }
+
     /// What a run shows next to its figures: an id and a sentence.
     pub(crate) fn caveat(&self) -> Option<(&'static str, String)> {
         let stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);

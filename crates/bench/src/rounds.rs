@@ -11,6 +11,7 @@ use crate::machine;
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
 use crate::recording::{Recording, TurnSummary};
+use crate::response_cache::ResponseCache;
 use crate::validation::{check, rounds_for};
 use crate::variant_plan::VariantPlan;
 use intact_client::Clock;
@@ -105,7 +106,7 @@ impl Bench {
     pub fn new(config: Config) -> Result<Bench, BenchError> {
         let choices = config.axes.choices();
         check(&config, &choices)?;
-        let variants = variants(&choices, &config.axes.varied());
+        let variants = variants(&choices, &config.axes.varied(), config.axes.variation);
         let trust = Trust::load(&config.credentials.verify).map_err(ConfigError::from)?;
         let mut variant_plans = Vec::new();
         for (variant, choice) in choices.iter().enumerate() {
@@ -433,6 +434,10 @@ impl RoundRunner<'_> {
         let done = self.carry_out(tasks, (variant as u32, round))?;
         let mut record = done.round((variant_plan.variant, number));
         record.sockets = machine::round_sockets(counted.flatten(), clock.now());
+        let cache = variant_plan.cache.as_deref();
+        let is_fast_open = variant_plan.plan.socket.fast_open;
+        record.with_syn = is_fast_open.then_some(done.work.with_syn);
+        record.fresh_for_s = cache.and_then(ResponseCache::fresh_for_s);
         self.recording.record(Event::Round(&record));
         let tally = &mut self.recording.tally;
         let cell = tally.cell(Some(record.variant), Some(number));

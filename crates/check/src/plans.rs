@@ -83,6 +83,7 @@ impl<'a> Plans<'a> {
             stamps: true,
             socket: SocketSettings::default(),
             local_address: true,
+            header_table: None,
         })
     }
 }

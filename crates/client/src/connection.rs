@@ -136,6 +136,7 @@ impl HttpConnection {
             stamped,
             handshake,
             is_tunnel,
+            header_table,
             early,
         } = established;
         blank.connection = Some(connection.id);
@@ -151,7 +152,7 @@ impl HttpConnection {
                 let wire = (channel, record);
                 match protocol {
                     Protocol::Http2 => {
-                        let http = Http2::new(blank, detail, streams);
+                        let http = Http2::new(blank, (detail, header_table), streams);
                         Kind::Http2(StreamConnection::new(wire, http, early, is_tunnel))
                     }
                     _ => {

@@ -55,6 +55,8 @@ pub struct Established {
     pub handshake: HandshakeFacts,
     /// Whether the peer is a proxy with a tunnel to the server.
     pub is_tunnel: bool,
+    /// See [`Plan::header_table`].
+    pub header_table: Option<bool>,
     /// The client of a TLS session whose handshake is not complete.
     pub early: Option<tls::Client>,
 }
@@ -636,6 +638,7 @@ impl Dial {
             stamped: self.stamped,
             handshake: self.handshake,
             is_tunnel: matches!(self.plan.proxy, Proxy::Tunnel { .. }),
+            header_table: self.plan.header_table,
             early,
         }))
     }

@@ -83,4 +83,7 @@ pub struct Plan {
     pub socket: SocketSettings,
     /// Read the local address of each connection from the kernel.
     pub local_address: bool,
+    /// Whether both directions of HTTP/2 have a header table (RFC 7541 section 2.3.2); `None`: the
+    /// requests have, the responses as [`crate::Detail`] says.
+    pub header_table: Option<bool>,
 }

@@ -2,7 +2,7 @@
 
 use crate::axis::{AxisRow, AxisValue, Reference};
 use crate::connection_axes::{CONNECTION_AXES, ConnectionAxes, ConnectionSettings};
-use crate::{Arrivals, OpenLoop, RequestRate, WhenBusy};
+use crate::{Arrivals, CacheUse, OpenLoop, RequestRate, WhenBusy};
 use intact_ledger::{Protocol, TlsVersion, Variant, kinds};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -354,7 +354,14 @@ impl Axes {
                             let streams = if http.has_streams() { streams } else { 1 };
                             for &keepalive in &self.keepalive {
                                 let lives = self.connection.choices(keepalive, http);
-                                choices.extend(lives.into_iter().map(|connection| AxisValues {
+                                // a call of gRPC is a POST: no cache stores its response, and
+                                // no client may send it twice
+                                let lives = lives.into_iter().filter(|one| {
+                                    let is_get = one.cache == Some(CacheUse::Revalidate)
+                                        || early_data == Some(true);
+                                    one.as_grpc != Some(true) || !is_get
+                                });
+                                choices.extend(lives.map(|connection| AxisValues {
                                     keepalive,
                                     http,
                                     tls,
@@ -413,13 +420,11 @@ impl Axes {
     }
 }
 
-/// The setting that an axis needs: a variant with the one has the other, too.
-fn needed_by(axis: &str) -> Option<&'static str> {
-    let row = row_of(axis);
-    let is_of_kept = row.is_some_and(|row| row.meaning.needs_keepalive());
+/// The settings that an axis needs: a variant with the one has the others, too.
+fn needed_by(axis: &str) -> &'static [&'static str] {
     match axis {
-        EARLY_DATA => Some("resume"),
-        _ => is_of_kept.then_some("keepalive"),
+        EARLY_DATA => &["resume"],
+        axis => row_of(axis).map_or(&[], |row| row.meaning.needs()),
     }
 }
 
@@ -451,33 +456,76 @@ pub fn differing(axes: &BTreeMap<String, String>, from: &BTreeMap<String, String
     differing.cloned().collect()
 }
 
-/// Keeps the first and the last variant, and those that differ from the first in one setting and
-/// the setting that it needs.
+/// Keeps the first and the last variant, those that differ from the first in one setting and the
+/// settings that it needs, and those that have only what it needs: it is compared with them.
 fn retain_one_at_a_time(choices: &mut Vec<AxisValues>) {
     let Some(first) = choices.first().map(AxisValues::axes) else {
         return;
     };
-    let last = choices.len() - 1;
+    let settings = |one: &AxisValues| {
+        let mut axes = one.axes();
+        let differing = differing(&axes, &first);
+        axes.retain(|axis, _| differing.contains(axis));
+        axes
+    };
+    let all: Vec<BTreeMap<String, String>> = choices.iter().map(settings).collect();
+    let without_main = all.iter().filter_map(|all| {
+        let mut rest = all.clone();
+        rest.remove(main_of(all)?);
+        Some(rest)
+    });
+    let without_main: Vec<_> = without_main.collect();
     let mut nth = 0;
-    choices.retain(|one| {
-        let mut settings = differing(&one.axes(), &first);
-        let needed: Vec<&str> = settings.iter().filter_map(|one| needed_by(one)).collect();
-        settings.retain(|one| !needed.contains(&one.as_str()));
+    choices.retain(|_| {
+        let one = &all[nth];
         nth += 1;
-        settings.len() <= 1 || nth - 1 == last
+        let is_alone = one.is_empty() || main_of(one).is_some();
+        is_alone || without_main.contains(one) || nth == all.len()
     });
 }
 
-/// The variants with their names in the ledger: the values of the varied axes, and a number for a
+/// The one among these settings that needs all others.
+fn main_of(settings: &BTreeMap<String, String>) -> Option<&str> {
+    let mut axes = settings.keys().map(String::as_str);
+    axes.find(|main| {
+        let needed = needed_by(main);
+        let mut others = settings.keys().filter(|one| one != main);
+        others.all(|one| needed.contains(&one.as_str()))
+    })
+}
+
+/// Settings of a variant from which on its name does not list them.
+const MOST_NAMED: usize = 3;
+
+/// The variants with their names in the ledger: the values of the varied axes, or with
+/// [`Variation::OneAtATime`] of those that differ from the first variant's; and a number for a
 /// repeated variant.
-pub fn variants(choices: &[AxisValues], varied: &[String]) -> Vec<Variant> {
+pub fn variants(choices: &[AxisValues], varied: &[String], variation: Variation) -> Vec<Variant> {
     let mut variants: Vec<Variant> = Vec::new();
+    let first = choices.first().map(AxisValues::axes).unwrap_or_default();
     for choice in choices {
         let axes = choice.axes();
-        let differing = varied
-            .iter()
-            .filter_map(|axis| Some(format!("{axis}={}", axes.get(axis)?)));
-        let mut name = differing.collect::<Vec<_>>().join(" ");
+        let values = |named: &[String]| {
+            let named = named.iter();
+            let named = named.filter_map(|axis| Some(format!("{axis}={}", axes.get(axis)?)));
+            named.collect::<Vec<_>>().join(" ")
+        };
+        let mut name = match variation {
+            Variation::Product => values(varied),
+            Variation::OneAtATime => {
+                let (load, settings): (Vec<String>, Vec<String>) = differing(&axes, &first)
+                    .into_iter()
+                    .partition(|axis| matches!(axis.as_str(), "c" | "rate"));
+                let settings = match settings.len() {
+                    0 => "baseline".to_owned(),
+                    1..=MOST_NAMED => values(&settings),
+                    _ => "all".to_owned(),
+                };
+                format!("{} {settings}", values(&load))
+                    .trim_start()
+                    .to_owned()
+            }
+        };
         if name.is_empty() {
             name = format!("keepalive={}", axes["keepalive"]);
         }
@@ -516,6 +564,8 @@ mod tests {
             tcp_keepalive: values(&["1s"]),
             ping: values(&["off", "500ms"]),
             cache: values(&["revalidate"]),
+            header_table: vec![true],
+            as_grpc: vec![false],
         }
     }
 
@@ -565,34 +615,41 @@ mod tests {
         axes.concurrency = vec![1, 10];
         axes.connection.ping = values(&["off", "1s"]);
         axes.variation = Variation::OneAtATime;
-        let names = variants(
-            &axes.choices(),
-            &["keepalive", "http", "resume", EARLY_DATA, "ping"].map(str::to_owned),
-        );
-        let of_one: Vec<&str> = names
-            .iter()
-            .take(names.len() / 2)
-            .map(|one| &*one.name)
-            .collect();
+        axes.connection.as_grpc = vec![false, true];
+        axes.connection.cache = values(&["off", "revalidate"]);
+        let names = variants(&axes.choices(), &axes.varied(), axes.variation);
+        let names: Vec<&str> = names.iter().map(|one| &*one.name).collect();
+        let (at_one, at_ten) = names.split_at(names.len() / 2);
         assert_eq!(
-            of_one,
+            at_one,
             [
-                "keepalive=off http=1.1 resume=off",
-                "keepalive=on http=1.1 resume=off",
-                "keepalive=off http=1.1 resume=on early-data=off",
+                "baseline",
+                "cache=revalidate",
+                "keepalive=on",
+                "resume=on",
                 // it needs resumption
-                "keepalive=off http=1.1 resume=on early-data=on",
-                "keepalive=off http=2 resume=off",
-                "keepalive=on http=2 resume=on early-data=on ping=1s",
+                "early-data=on resume=on",
+                "http=2",
+                // it needs HTTP/2
+                "as-grpc=on http=2",
+                // what the next one is compared with
+                "http=2 keepalive=on",
+                "http=2 keepalive=on ping=1s",
+                // no cache stores a response to POST
+                "all",
             ]
         );
+        assert_eq!(at_ten[0], "c=10 baseline");
+        let last = axes.choices().pop().unwrap().connection;
+        assert_eq!(last.cache, Some(CacheUse::Revalidate));
+        assert_eq!(last.as_grpc, Some(false));
     }
 
     #[test]
     fn variants_are_named_by_what_differs() {
         let mut axes = axes();
         axes.http.push(Protocol::Http2);
-        let variants = variants(&axes.choices(), &axes.varied());
+        let variants = variants(&axes.choices(), &axes.varied(), axes.variation);
         let names: Vec<_> = variants.iter().map(|variant| &*variant.name).collect();
         assert_eq!(
             names,
@@ -609,7 +666,7 @@ mod tests {
     fn a_value_named_twice_is_an_a_a_comparison() {
         let mut axes = axes();
         axes.keepalive = vec![true, true];
-        let variants = variants(&axes.choices(), &axes.varied());
+        let variants = variants(&axes.choices(), &axes.varied(), axes.variation);
         assert_eq!(variants[0].name, "keepalive=on");
         assert_eq!(variants[1].name, "keepalive=on (2)");
     }
@@ -633,7 +690,11 @@ mod tests {
         for all in [closed, all] {
             let choices = all.choices();
             assert_eq!(choices.len() % all.load.rate.len().max(1), 0);
-            for (choice, variant) in choices.iter().zip(variants(&choices, &all.varied())) {
+            for (choice, variant) in
+                choices
+                    .iter()
+                    .zip(variants(&choices, &all.varied(), all.variation))
+            {
                 assert_eq!(AxisValues::of(&variant).as_ref(), Ok(choice));
             }
         }
@@ -643,7 +704,7 @@ mod tests {
     fn each_rate_is_a_variant() {
         let mut axes = axes();
         axes.load.rate = vec!["500/s".parse().unwrap(), "800/s".parse().unwrap()];
-        let variants = variants(&axes.choices(), &axes.varied());
+        let variants = variants(&axes.choices(), &axes.varied(), axes.variation);
         assert_eq!(variants.len(), 4);
         assert_eq!(variants[2].name, "keepalive=on rate=800/s");
         assert_eq!(variants[2].axes["when-busy"], "queue");
@@ -652,7 +713,7 @@ mod tests {
     #[test]
     fn an_unknown_axis_is_ignored_and_a_broken_one_is_an_error() {
         let choices = axes().choices();
-        let mut variant = variants(&choices, &[]).remove(0);
+        let mut variant = variants(&choices, &[], Variation::Product).remove(0);
         variant.axes.insert("colour".to_owned(), "blue".to_owned());
         assert_eq!(AxisValues::of(&variant).as_ref(), Ok(&choices[0]));
         for (axis, value) in [

@@ -155,6 +155,8 @@ pub enum Meaning {
     Any,
     /// Those that keep connections.
     Kept,
+    /// Those of HTTP/2.
+    Http2,
     /// Those over TCP.
     Tcp,
     /// Those that keep connections of TCP.
@@ -169,14 +171,19 @@ impl Meaning {
         let is_spoken = match self {
             Meaning::Any | Meaning::Kept => true,
             Meaning::Tcp | Meaning::KeptTcp => http != Protocol::Http3,
-            Meaning::KeptHttp2 => http == Protocol::Http2,
+            Meaning::Http2 | Meaning::KeptHttp2 => http == Protocol::Http2,
         };
-        is_spoken && (keepalive || !self.needs_keepalive())
+        is_spoken && (keepalive || !self.needs().contains(&"keepalive"))
     }
 
-    /// Whether only variants that keep connections are among them.
-    pub fn needs_keepalive(self) -> bool {
-        !matches!(self, Meaning::Any | Meaning::Tcp)
+    /// The axes whose first value may not do: the settings that a variant needs to be among them.
+    pub fn needs(self) -> &'static [&'static str] {
+        match self {
+            Meaning::Any | Meaning::Tcp => &[],
+            Meaning::Kept | Meaning::KeptTcp => &["keepalive"],
+            Meaning::Http2 => &["http"],
+            Meaning::KeptHttp2 => &["keepalive", "http"],
+        }
     }
 
     /// Whether the setting is one of TCP itself.
@@ -191,6 +198,7 @@ impl Meaning {
             Meaning::Kept => {
                 "without keep-alive each request has a connection of its own; add --keepalive on"
             }
+            Meaning::Http2 => "it is one of HTTP/2; add --http 2",
             Meaning::Tcp => {
                 "it is an option of TCP, and HTTP/3 uses UDP; add --http 1.1 or --http 2"
             }
@@ -198,7 +206,7 @@ impl Meaning {
                 "it needs a TCP connection that is kept; add --keepalive on, and --http 1.1 or 2"
             }
             Meaning::KeptHttp2 => {
-                "only kept connections of HTTP/2 send PING; add --http 2 --keepalive on"
+                "it is one of kept connections of HTTP/2; add --http 2 --keepalive on"
             }
         }
     }

@@ -250,6 +250,22 @@ connection_axes! {
         meaning: Meaning::Any,
         reference: Reference::Off,
     }
+    /// Whether header fields are compressed by the dynamic table of HPACK, in both directions.
+    header_table: bool {
+        option: "--header-table",
+        values: "off,on",
+        help: "Let HTTP/2 send a header field that repeats as an index (the dynamic table of HPACK), in both directions",
+        meaning: Meaning::KeptHttp2,
+        reference: Reference::OffOf("the header table"),
+    }
+    /// Whether the content of `/` is asked for by a call of gRPC.
+    as_grpc: bool {
+        option: "--as-grpc",
+        values: "off,on",
+        help: "Get the content of / of the built-in server by GET, and by a call of gRPC",
+        meaning: Meaning::Http2,
+        reference: Reference::OffOf("gRPC"),
+    }
 }
 
 /// Multiplies the combinations by the values of an axis, if it was given.

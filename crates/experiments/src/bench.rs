@@ -6,6 +6,7 @@ mod baseline;
 mod caveats;
 mod charts;
 mod compare;
+mod computed;
 mod effects;
 mod findings;
 mod machine;
@@ -24,6 +25,7 @@ pub use crate::time_difference::{TimeDifference, TimeStatistic};
 pub use baseline::{Baseline, BaselineChange};
 pub use charts::{Charts, LatencyPanel, Level, PerConnection, Sweep, SweepPoint};
 pub use compare::compare;
+pub use computed::{CacheShare, ModelBounds};
 pub use effects::{Effect, EffectResult};
 pub(crate) use findings::{failure_kinds, no_success_claim, not_2xx};
 pub use intact_document::error_responses::ErrorResponses;
@@ -36,6 +38,7 @@ pub(crate) use measured_latency::CLIENT_LATE;
 pub use open_loop::OpenLoopFacts;
 pub(crate) use populations::modes;
 pub use ports::PortLimit;
+pub use remedies::Acted;
 pub use saturation::Saturation;
 pub use service::{NOT_OBSERVED, OutgoingRound, SERVICE_ENDED, ServiceFacts};
 pub(crate) use variant::no_success;
@@ -78,6 +81,10 @@ pub struct BenchFacts {
     /// handshake. Empty where `effects` are of single settings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub effects_baseline: Vec<String>,
+    /// What the model says of the first baseline: half the distance, and a cache whose entries are
+    /// all fresh.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelBounds>,
     /// The variants, in the run's order.
     pub variants: Vec<VariantFacts>,
     /// Variants that differ in one axis.
@@ -150,10 +157,8 @@ impl BenchFacts {
             .collect::<Result<Vec<VariantFacts>, AxisError>>()?;
         let comparisons = compare(run, &variants);
         let effects = effects::effects(run, &variants, &comparisons);
-        let mut baselines: Vec<usize> = remedies::pairs(run).iter().map(|pair| pair.0).collect();
-        baselines.dedup();
-        let baselines = baselines.into_iter();
-        let effects_baseline = baselines
+        let effects_baseline = remedies::baselines(run)
+            .into_iter()
             .map(|index| variants[index].name.clone())
             .collect();
         let counted = sum(variants.iter().map(|one| &one.counted));
@@ -164,6 +169,9 @@ impl BenchFacts {
             .min()
             .unwrap_or(0);
         let mut caveats = tally.caveats.clone();
+        // the table has what fresh entries save
+        let is_computed = effects.iter().any(|one| one.computed.is_some());
+        caveats.retain(|one| !is_computed || one.id != "cache-fresh");
         caveats.extend(caveats::caveats(&variants, rounds));
         let errors = ErrorResponses::among(&counted.requests.status, run.expect);
         let nothing = no_success_claim(&counted, &errors, tally, first);
@@ -187,6 +195,7 @@ impl BenchFacts {
             verdict,
             effects,
             effects_baseline,
+            model: computed::bounds(run, &variants),
             findings: findings::findings(&variants, run, tally),
             errors,
             variants,

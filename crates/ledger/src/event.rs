@@ -64,6 +64,12 @@ pub struct Round {
     pub machine: Option<MachineUse>,
     /// The sockets of the client's machine; absent where they were not counted.
     pub sockets: Option<RoundSockets>,
+    /// How long a cache may use the response without a request (`max-age`), in seconds; absent
+    /// where the server allows no such use, or where no fields were read.
+    pub fresh_for_s: Option<u64>,
+    /// Connections whose SYN carried data that the server accepted (RFC 7413); absent where the
+    /// client did not ask for that.
+    pub with_syn: Option<u64>,
 }
 
 impl Round {

@@ -68,26 +68,70 @@ fn one(destination: &Destination) -> Result<(Call, Service, f64), &'static str> 
         (_, Some(Handshake::Resumed)) => Tls::Tls12Resumed,
         _ => Tls::Tls12,
     });
-    let mut call = Call {
-        to: destination.origin.clone(),
+    let measured = MeasuredCall {
+        dns_ms: dns,
         rtt_ms,
-        dns_ms: dns.unwrap_or(0.0),
-        crypto_ms: 0.0,
+        ssl_ms: ssl,
+        without_setup_ms: without_setup,
         tls,
-        http: Http::Tcp,
         reuse,
-        times: figures.counted.requests.total,
-        at_once: false,
-        group: None,
-        // the measured time includes slow start
-        answer_bytes: 0,
     };
-    let (_, trips) = handshake_trips(&call, Counting::Tcp);
-    let trips_ms = rtt_ms / 2.0 * f64::from(trips);
-    call.crypto_ms = ssl.map_or(0.0, |ssl| (ssl - trips_ms).max(0.0));
-    let service = Service {
-        work_ms: (without_setup - rtt_ms).max(0.0),
-        calls: Vec::new(),
-    };
+    let (mut call, service) = measured.call(&destination.origin);
+    call.times = figures.counted.requests.total;
     Ok((call, service, measured_ms))
+}
+
+/// Means of the requests to one server over TCP, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasuredCall {
+    /// The lookup of a name.
+    pub dns_ms: Option<f64>,
+    /// The transport handshake: a round trip.
+    pub rtt_ms: f64,
+    /// The TLS handshake.
+    pub ssl_ms: Option<f64>,
+    /// A request without the setup.
+    pub without_setup_ms: f64,
+    /// TLS.
+    pub tls: Tls,
+    /// Share of the requests that reuse a connection, 0 to 1.
+    pub reuse: f64,
+}
+
+impl MeasuredCall {
+    /// The chain of one such request.
+    pub fn chain(&self) -> Chain {
+        let (call, service) = self.call("server");
+        Chain {
+            name: String::new(),
+            client: "client".to_owned(),
+            services: BTreeMap::from([(call.to.clone(), service)]),
+            calls: vec![call],
+        }
+    }
+
+    fn call(&self, to: &str) -> (Call, Service) {
+        let mut call = Call {
+            to: to.to_owned(),
+            rtt_ms: self.rtt_ms,
+            dns_ms: self.dns_ms.unwrap_or(0.0),
+            crypto_ms: 0.0,
+            tls: self.tls,
+            http: Http::Tcp,
+            reuse: self.reuse,
+            times: 1,
+            at_once: false,
+            group: None,
+            // the measured time includes slow start
+            answer_bytes: 0,
+        };
+        let (_, trips) = handshake_trips(&call, Counting::Tcp);
+        let trips_ms = self.rtt_ms / 2.0 * f64::from(trips);
+        call.crypto_ms = self.ssl_ms.map_or(0.0, |ssl| (ssl - trips_ms).max(0.0));
+        let service = Service {
+            work_ms: (self.without_setup_ms - self.rtt_ms).max(0.0),
+            calls: Vec::new(),
+        };
+        (call, service)
+    }
 }

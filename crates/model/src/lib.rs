@@ -22,7 +22,7 @@ mod sequence;
 mod source;
 
 pub use chain::{Call, Chain, Http, Service, Tls};
-pub use fit::{Fit, fit};
+pub use fit::{Fit, MeasuredCall, fit};
 pub use forecast::{CallForecast, Forecast, Totals};
 pub use predict::{CallPrediction, Counting, Prediction, Reuse, legs, predict};
 pub use remedy::{Remedy, WhatIf, what_if};

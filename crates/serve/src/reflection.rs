@@ -43,7 +43,7 @@ const HEALTH: &str = r#"{
     }]
 }"#;
 
-/// `intact.Test`, whose `Echo` sends its message back.
+/// `intact.Test`: `Echo` sends its message back, `Get` the content of `/`.
 const TEST: &str = r#"{
     "name": "intact/test.proto",
     "package": "intact",
@@ -59,7 +59,10 @@ const TEST: &str = r#"{
     }],
     "service": [{
         "name": "Test",
-        "method": [{"name": "Echo", "inputType": ".intact.EchoMessage", "outputType": ".intact.EchoMessage"}]
+        "method": [
+            {"name": "Echo", "inputType": ".intact.EchoMessage", "outputType": ".intact.EchoMessage"},
+            {"name": "Get", "inputType": ".intact.EchoMessage", "outputType": ".intact.EchoMessage"}
+        ]
     }]
 }"#;
 

@@ -20,6 +20,8 @@ const ADMIN: &[u8] = b"/.intact/";
 
 /// A message of gRPC: `HealthCheckResponse { status: SERVING }`, not compressed, two bytes long.
 const SERVING: [u8; 7] = [0, 0, 0, 0, 2, 8, 1];
+/// The status of a response that is too large for a message.
+const RESOURCE_EXHAUSTED: u16 = 8;
 /// The status of a message that cannot be read.
 #[cfg(feature = "reflection")]
 const INVALID_ARGUMENT: u16 = 3;
@@ -48,6 +50,30 @@ impl Body {
             Body::Filler(len) => *len,
             Body::Given(bytes) => bytes.len() as u64,
             _ => 0,
+        }
+    }
+
+    /// A message with its prefix: an `EchoMessage` with this content as `data`; `None` if that is
+    /// too long.
+    fn message(&self) -> Option<Vec<u8>> {
+        let mut left = usize::try_from(self.len()).ok()?;
+        if left > LARGEST_ECHO {
+            return None;
+        }
+        // field 3, with its length in groups of seven bits, the lowest first
+        let mut message = vec![0x1a];
+        while left >= 0x80 {
+            message.push(left as u8 | 0x80);
+            left >>= 7;
+        }
+        message.push(left as u8);
+        let head = message.len();
+        loop {
+            let read = (message.len() - head) as u64;
+            match self.piece(read, LARGEST_ECHO) {
+                [] => return grpc::frame(&message).ok(),
+                piece => message.extend_from_slice(piece),
+            }
         }
     }
 
@@ -113,11 +139,15 @@ impl Response {
         }
     }
 
-    /// The response to a call of gRPC: the health service, server reflection, and every method that
-    /// is called `Echo`. The usual delay and the path's stay.
+    /// The response to a call of gRPC: the health service, server reflection, the content of `/` in
+    /// a message, and every method that is called `Echo`. The usual delay and the path's stay.
     pub(crate) fn for_call(self, path: &[u8]) -> Response {
         let (body, status) = match path {
             b"/grpc.health.v1.Health/Check" => (Body::Given(SERVING.to_vec()), 0),
+            b"/intact.Test/Get" => match self.body.message() {
+                Some(message) => (Body::Given(message), 0),
+                None => (Body::Filler(0), RESOURCE_EXHAUSTED),
+            },
             path if path.ends_with(b"/Echo") => (Body::Echo, 0),
             #[cfg(feature = "reflection")]
             path if reflection::is_reflection(path) => (Body::Reflection, 0),
@@ -305,6 +335,28 @@ mod tests {
         assert_eq!(answers.to(b"/fault/stall").fault, Some(Fault::Stall));
         assert_eq!(answers.to(b"/fault/none").fault, None);
         assert!(answers.to(b"/close").closes);
+    }
+
+    #[test]
+    fn a_call_returns_the_content_of_the_root_in_a_message() {
+        let config = Config {
+            body: 300,
+            ..Config::default()
+        };
+        let root = ResponseRoutes::new(&config).to(b"/");
+        let call = root.clone().for_call(b"/intact.Test/Get");
+        let Body::Given(framed) = call.body else {
+            panic!("{:?}", call.body)
+        };
+        // 300 is 2 x 128 + 44
+        assert_eq!(framed[..8], [0, 0, 0, 1, 47, 0x1a, 0x80 | 44, 2]);
+        assert_eq!(framed[8..], [b'x'; 300]);
+        let large = Response {
+            body: Body::Filler(LARGEST_ECHO as u64 + 1),
+            ..root
+        };
+        let refused = large.for_call(b"/intact.Test/Get");
+        assert_eq!((refused.body.len(), refused.grpc), (0, Some(8)));
     }
 
     #[test]

@@ -5,7 +5,9 @@ use super::stage::{Stage, copy_files, packer};
 use super::{PACKAGE, ROOT, VERSION, tools::Tools};
 use crate::tool;
 use anyhow::Context;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use clap::ValueEnum;
+use rustls_pki_types::CertificateDer;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -240,12 +242,29 @@ fn image(stage: &Stage, out: &Path) -> anyhow::Result<PathBuf> {
     };
     let containerfile = Path::new(ROOT).join("deploy/image/Containerfile");
     let (containerfile, date) = (containerfile.display().to_string(), super::stage::date());
+    fs::write(stage.folder.join("ca-certificates.crt"), public_issuers())?;
     let built = ["--timestamp", &date, "-f", &containerfile, "-t", &name, "."];
     buildah(&format!("bud --isolation chroot --arch {arch}"), &built)?;
     let archive = format!("oci-archive:{}:{PACKAGE}:{VERSION}", file.display());
     buildah("push", &[&name, &archive])?;
     buildah("rmi", &[&name])?;
     Ok(file)
+}
+
+/// The issuers that browsers trust, as the file that programs read. An image without a system has
+/// none, and the stores of `fleet` are reached by https.
+fn public_issuers() -> String {
+    let of_one = |certificate: &CertificateDer<'_>| {
+        let text = BASE64_STANDARD.encode(certificate);
+        let lines = text.as_bytes().chunks(64).map(String::from_utf8_lossy);
+        let lines: Vec<_> = lines.collect();
+        format!(
+            "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n",
+            lines.join("\n")
+        )
+    };
+    let all = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
+    all.map(of_one).collect()
 }
 
 /// A file of deploy/packages.
@@ -265,3 +284,18 @@ fn made(out: &Path, start: &str, end: &str) -> anyhow::Result<PathBuf> {
 
 const SUMMARY: &str = "finds, measures and fixes HTTP connections that are not reused";
 const LICENCE: &str = env!("CARGO_PKG_LICENSE");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls_pki_types::pem::PemObject;
+
+    #[test]
+    fn the_file_of_issuers_has_each_certificate() {
+        let text = public_issuers();
+        let read = CertificateDer::pem_slice_iter(text.as_bytes());
+        let read: Vec<_> = read.map(Result::unwrap).collect();
+        assert_eq!(read, webpki_root_certs::TLS_SERVER_ROOT_CERTS);
+        assert!(read.len() > 100, "{}", read.len());
+    }
+}

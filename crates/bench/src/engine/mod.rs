@@ -75,6 +75,8 @@ pub(crate) struct RoundResult {
     pub(crate) scheduled: Option<Span>,
     /// Slots that dialed.
     pub(crate) used: usize,
+    /// Connections whose first data went with the SYN, where that was asked for.
+    pub(crate) with_syn: u64,
     /// CPU time of the thread over that span, in nanoseconds.
     pub(crate) cpu: Option<u64>,
     /// The simulated clients of each session.

@@ -122,6 +122,7 @@ fn request_once(client: &Client, address: SocketAddr, recorded: &mut Recorded) {
         stamps: true,
         socket: SocketSettings::default(),
         local_address: true,
+        header_table: None,
     });
     let mut event_loop = EventLoop::new(clock).unwrap();
     let limit = clock.now().after(5_000_000_000);

@@ -443,6 +443,7 @@ impl Driven {
             stamps: true,
             socket: SocketSettings::default(),
             local_address: true,
+            header_table: None,
         });
         let mut event_loop = EventLoop::new(*clock).unwrap();
         let limit = clock.now().after(HANG);

@@ -43,6 +43,10 @@ pub(super) struct Http2 {
     decoder: Decoder,
     memo: BlockCache<ResponseFields>,
     encoder: Encoder,
+    /// How the fields of requests are encoded, but secrets.
+    indexing: Indexing,
+    /// The server may use a header table.
+    has_table: bool,
     server: Settings,
     exchanges: ExchangeSlots<Stream>,
     /// The request of the last exchange that began.
@@ -62,14 +66,22 @@ pub(super) struct Http2 {
 
 impl Http2 {
     /// The state of a new connection with at most `streams` exchanges in flight, and its preface.
-    /// `blank` holds the fields that they share.
-    pub(super) fn new(blank: Exchange, detail: Detail, streams: usize) -> (Http2, Vec<u8>) {
+    /// `blank` holds the fields that they share, `header_table` is that of [`crate::Plan`].
+    pub(super) fn new(
+        blank: Exchange,
+        (detail, header_table): (Detail, Option<bool>),
+        streams: usize,
+    ) -> (Http2, Vec<u8>) {
         let settings = [
             (Setting::HeaderTableSize, 0),
             (Setting::EnablePush, 0),
             (Setting::InitialWindowSize, LARGEST_WINDOW),
         ];
-        let has_table = detail == Detail::Fields;
+        let has_table = header_table.unwrap_or(detail == Detail::Fields);
+        let indexing = match header_table {
+            Some(false) => Indexing::Without,
+            _ => Indexing::Incremental,
+        };
         let mut out = PREFACE.to_vec();
         writer::write_settings(&mut out, &settings[usize::from(has_table)..]);
         let default = intact_wire::h2::DEFAULT_WINDOW;
@@ -79,6 +91,8 @@ impl Http2 {
             decoder: Decoder::new(LARGEST_LIST),
             memo: BlockCache::default(),
             encoder: Encoder::default(),
+            indexing,
+            has_table,
             server: Settings::default(),
             exchanges: ExchangeSlots::new(blank, streams, ConnectionLife::new(detail)),
             request: None,
@@ -105,7 +119,7 @@ impl Http2 {
         for (name, value) in request.http2_fields() {
             let indexing = match &**name {
                 b"authorization" | b"cookie" | b"proxy-authorization" => Indexing::Never,
-                _ => Indexing::Incremental,
+                _ => self.indexing,
             };
             self.encoder.encode(name, value, indexing, &mut block);
         }

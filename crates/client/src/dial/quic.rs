@@ -114,6 +114,7 @@ impl Dial {
             connection: self.connection.clone(),
             handshake: self.handshake,
             is_tunnel: false,
+            header_table: None,
             early: None,
         }))
     }

@@ -118,6 +118,7 @@ impl Driver {
             stamps: true,
             socket: SocketSettings::default(),
             local_address: false,
+            header_table: None,
         });
         let clock = Clock::start();
         let mut event_loop = EventLoop::new(clock).unwrap();

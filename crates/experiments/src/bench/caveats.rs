@@ -143,7 +143,10 @@ const RULES: [Rule; 16] = [
     ),
     (
         "early-data-unused",
-        |variant| early_data_unused(variant).map(str::to_owned),
+        |variant| {
+            let is_unused = variant.early_data_share == Some(0.0);
+            is_unused.then(|| early_data_unused(variant).to_owned())
+        },
         "no request was early data (0-RTT) that the server accepted, so --early-data had no effect",
     ),
     (

@@ -41,9 +41,11 @@ pub fn compare(run: &Run, variants: &[VariantFacts]) -> Vec<TimeDifference> {
 /// Compares the remedies with the baseline: a family of its own. Those that differ from it in one
 /// axis are compared already, but not with each other.
 fn with_baseline(run: &Run, variants: &[VariantFacts]) -> Vec<TimeDifference> {
-    let partners = remedies::pairs(run)
-        .into_iter()
-        .map(|(a, b)| Partners { axis: None, a, b });
+    let partners = remedies::compared(run).into_iter().map(|one| Partners {
+        axis: None,
+        a: one.reference,
+        b: one.variant,
+    });
     let partners: Vec<Partners> = partners.collect();
     let (statistic, of) = STATISTICS[0];
     let pairs = partners
@@ -281,6 +283,14 @@ fn place_of(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> 
     }
 }
 
+fn inactive(
+    compared: &TimeDifference,
+    variants: &[VariantFacts],
+) -> Vec<(&'static str, &'static str)> {
+    let (a, b) = compared.indices;
+    remedies::inactive(&variants[b], &variants[a])
+}
+
 /// Why the setting that a comparison is about never acted, if it did not. Of keep-alive see
 /// [`without_reuse`].
 pub(super) fn did_not_act(
@@ -291,7 +301,7 @@ pub(super) fn did_not_act(
         .axis
         .as_deref()
         .filter(|axis| *axis != "keepalive")?;
-    let inactive = remedies::inactive(&variants[compared.indices.1]);
+    let inactive = inactive(compared, variants);
     let mut inactive = inactive.into_iter().filter(|(one, _)| *one == axis);
     inactive.next().map(|(_, why)| why)
 }
@@ -393,7 +403,7 @@ fn rounds_needed(saved: Interval, rounds: u64) -> String {
 /// The setting that a comparison is about, such as `keep-alive` or `http=2 instead of 1.1`.
 pub(super) fn setting(run: &Run, variants: &[VariantFacts], compared: &TimeDifference) -> String {
     let Some(axis) = compared.axis.as_deref() else {
-        let inactive = remedies::inactive(&variants[compared.indices.1]);
+        let inactive = inactive(compared, variants);
         return remedies::names(run, compared.indices, &inactive);
     };
     let value = |index: usize| {
@@ -423,7 +433,8 @@ pub(super) fn without_reuse<'a>(
 
 /// The settings that both variants have: `At -c 10 with http=2, `.
 fn place(run: &Run, index: usize, variant: &VariantFacts, axis: &str) -> String {
-    let others = other_settings(run, index, axis);
+    let mut others = other_settings(run, index, axis);
+    others.retain(|one| !one.ends_with("=off") && one != "dns=system");
     let concurrency = (axis != "c").then(|| format!("At -c {}", variant.concurrency));
     let others = (!others.is_empty()).then(|| format!("with {}", others.join(" ")));
     let parts: Vec<String> = concurrency.into_iter().chain(others).collect();

@@ -5,7 +5,8 @@ use super::compare::{
     by_weight, did_not_act, is_about_load, keep_widest_loads, other_settings, setting,
     without_reuse,
 };
-use super::remedies;
+use super::computed::{self, CacheShare};
+use super::remedies::{self, Acted};
 use super::variant::VariantFacts;
 use crate::time_difference::TimeDifference;
 use intact_ledger::Run;
@@ -24,6 +25,10 @@ pub struct Effect {
     pub setting: String,
     /// The other settings, such as `-c 10 http=2`.
     pub at: String,
+    /// What the reference of a remedy has that the baseline has not, such as `HTTP/2` for gRPC;
+    /// absent where the reference is the baseline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub with: Option<String>,
     /// Whether a saving was shown.
     pub result: EffectResult,
     /// Typical latency without the setting, or of the baseline, in milliseconds; the mean of the
@@ -39,6 +44,12 @@ pub struct Effect {
     /// with a baseline.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub risks: BTreeMap<&'static str, &'static str>,
+    /// How often each remedy of the setting acted; remedies that nothing counts are missing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub acted: Vec<Acted>,
+    /// How the saving was computed; absent where it was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub computed: Option<CacheShare>,
     /// What a remedy was to do, and never did in this run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inactive: Vec<&'static str>,
@@ -54,6 +65,8 @@ pub enum EffectResult {
     Costs,
     /// Fewer than 8 rounds, or rounds that vary too much for an interval.
     NoInterval,
+    /// It was computed, not measured.
+    Computed,
     /// The rounds show no difference.
     NotShown,
     /// No request reused a connection, so that keep-alive could not act.
@@ -70,8 +83,9 @@ pub(super) fn effects(
     comparisons: &[TimeDifference],
 ) -> Vec<Effect> {
     let mut compared = by_weight(variants, comparisons);
-    let of_remedies = remedies::effects(run, variants, comparisons);
+    let mut of_remedies = remedies::effects(run, variants, comparisons);
     if !of_remedies.is_empty() {
+        of_remedies.extend(computed::fresh_entries(run, variants));
         return order(of_remedies);
     }
     keep_widest_loads(variants, &mut compared);
@@ -130,6 +144,10 @@ impl EffectResult {
         match one.significant {
             None => EffectResult::NoInterval,
             Some(false) => EffectResult::NotShown,
+            // the difference and the share are adjusted separately: both have to show it
+            Some(true) if one.saved_share.is_some_and(|share| !share.excludes_zero()) => {
+                EffectResult::NotShown
+            }
             Some(true) if one.a_ms >= one.b_ms => EffectResult::Saves,
             Some(true) => EffectResult::Costs,
         }
@@ -142,12 +160,15 @@ impl Effect {
         Effect {
             setting,
             at: String::new(),
+            with: None,
             result,
             reference_ms: one.a_ms,
             saved_ms: one.a_ms - one.b_ms,
             interval_ms: one.saved_ms,
             saved_share: one.saved_share,
             risks: BTreeMap::new(),
+            acted: Vec::new(),
+            computed: None,
             inactive: Vec::new(),
         }
     }

@@ -37,6 +37,10 @@ pub(super) struct MeasuredRounds {
     pub(super) server_cpu: Option<u64>,
     /// What all processes of this machine did; absent where a round has it not.
     machine: Option<MachineUse>,
+    /// Connections that sent data with their SYN; absent where they were not to.
+    pub(super) with_syn: Option<u64>,
+    /// For how many seconds a cache could use the response without a request, at least.
+    pub(super) fresh_for_s: Option<u64>,
     /// The sockets around the round in which they were counted.
     pub(super) sockets: Option<RoundSockets>,
 }
@@ -106,6 +110,13 @@ impl MeasuredRounds {
                 (sum, more) => sum.zip(more).map(|(sum, more)| sum.and(more)),
             };
             self.sockets = self.sockets.or(bounds.sockets);
+            if let Some(more) = bounds.with_syn {
+                *self.with_syn.get_or_insert(0) += more;
+            }
+            if let Some(seconds) = bounds.fresh_for_s {
+                let least = self.fresh_for_s.unwrap_or(seconds);
+                self.fresh_for_s = Some(least.min(seconds));
+            }
             let ok = cell.merged(|key| !key.warmup && key.outcome.is_ok());
             let figures = round_figures(round, cell, bounds, ok.as_ref());
             self.rounds.push(figures);

@@ -194,11 +194,10 @@ mod tests {
                 at_once: 10,
             }),
             client_cpu: Some(took / 10),
-            client_memory: None,
             client_threads: None,
             server_cpu: Some(took),
             machine,
-            sockets: None,
+            ..Round::default()
         }));
         BenchFacts::new(&run, &tally, &[]).unwrap()
     }

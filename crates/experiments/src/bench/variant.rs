@@ -18,7 +18,7 @@ use intact_document::traffic_readings::TrafficReadings;
 use intact_document::unobserved::Unobserved;
 use intact_experiment::{AxisError, AxisValues, CacheUse, NameLookup, TlsChoice};
 use intact_ledger::{
-    Cell, Exchange, ExpectedStatus, Failure, Group, Reuse, RoundSockets, Tally, Variant,
+    Cell, Exchange, ExpectedStatus, Failure, Group, Reuse, RoundSockets, Tally, TlsVersion, Variant,
 };
 use intact_reading::{Reading, Why};
 use serde::Serialize;
@@ -167,9 +167,9 @@ pub struct FirstCall {
 /// 15.4.5).
 pub(super) const NOT_MODIFIED: u16 = 304;
 
-fn not_modified_share(status: &BTreeMap<u16, u64>) -> Option<f64> {
+fn not_modified(status: &BTreeMap<u16, u64>) -> (u64, u64) {
     let not_modified = status.get(&NOT_MODIFIED).copied();
-    share(not_modified.unwrap_or(0), status.values().sum())
+    (not_modified.unwrap_or(0), status.values().sum())
 }
 
 /// Mean bytes of an exchange on the wire, framing included, without TLS and TCP.
@@ -346,6 +346,44 @@ pub struct VariantFacts {
     /// Index into the run's variants.
     #[serde(skip)]
     pub index: u32,
+    /// Its settings by their axes.
+    #[serde(skip)]
+    pub(super) settings: BTreeMap<String, String>,
+    /// Its TLS handshakes.
+    #[serde(skip)]
+    pub(super) handshakes: Handshakes,
+    /// Responses that were 304 (Not Modified), of how many; absent where it stores none.
+    #[serde(skip)]
+    pub(super) not_modified: Option<(u64, u64)>,
+    /// Connections that sent data with their SYN; absent where they were not to.
+    #[serde(skip)]
+    pub(super) with_syn: Option<u64>,
+    /// For how many seconds a cache could use the response without a request.
+    #[serde(skip)]
+    pub(super) fresh_for_s: Option<u64>,
+}
+
+/// Kinds of TLS handshakes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Handshakes {
+    pub(super) all: u64,
+    pub(super) resumed: u64,
+    pub(super) early: u64,
+    pub(super) of_tls13: u64,
+}
+
+impl Handshakes {
+    fn of(all: &Cell) -> Handshakes {
+        let (resumed, count) = all.connections.resumed_of_handshakes();
+        let kinds = all.connections.handshakes.iter();
+        let of_tls13 = kinds.filter(|(version, _, _)| *version == Some(TlsVersion::Tls13));
+        Handshakes {
+            all: count,
+            resumed,
+            early: all.connections.early_data(),
+            of_tls13: of_tls13.map(|(_, _, count)| *count).sum(),
+        }
+    }
 }
 
 impl VariantFacts {
@@ -464,7 +502,7 @@ impl VariantFacts {
         let open_loop = axes
             .open_loop
             .map(|open| OpenLoopFacts::new(&open, &measured, &requests, late));
-        let (resumed, handshakes) = all.connections.resumed_of_handshakes();
+        let handshakes = Handshakes::of(all);
         let calls: Vec<&Exchange> = calls.collect();
         let evidence = calls.iter().map(|call| CallEvidence::of(call));
         let evidence: Vec<CallEvidence> = evidence.collect();
@@ -475,11 +513,8 @@ impl VariantFacts {
             Reading::of(rate, Why::NothingHappened)
         };
         let (rate_per_s, churn_per_s) = (per_second(requests.ok), per_second(connections.opened));
-        let not_modified_share = axes
-            .connection
-            .cache
-            .filter(|cache| *cache == CacheUse::Revalidate)
-            .and_then(|_| not_modified_share(&requests.status));
+        let stores = axes.connection.cache == Some(CacheUse::Revalidate);
+        let not_modified = stores.then(|| not_modified(&requests.status));
         let counted = TrafficCounts {
             reuse: share(reused, measured.reuse_known()),
             reused,
@@ -501,12 +536,15 @@ impl VariantFacts {
             dns: axes.dns.map(NameLookup::as_str),
             concurrency: axes.concurrency.into(),
             streams: axes.streams.into(),
-            resumed_share: Reading::of(share(resumed, handshakes), Why::NothingHappened),
+            resumed_share: Reading::of(
+                share(handshakes.resumed, handshakes.all),
+                Why::NothingHappened,
+            ),
             early_data_share: axes
                 .early_data
                 .filter(|on| *on)
-                .and_then(|_| share(all.connections.early_data(), handshakes)),
-            not_modified_share,
+                .and_then(|_| share(handshakes.early, handshakes.all)),
+            not_modified_share: not_modified.and_then(|(some, all)| share(some, all)),
             rate_per_s,
             churn_per_s,
             requests_per_connection: Reading::of(
@@ -561,6 +599,11 @@ impl VariantFacts {
             warmup: measured.warmup,
             rounds: measured.rounds,
             index,
+            settings: variant.axes.clone(),
+            handshakes,
+            not_modified,
+            with_syn: measured.with_syn,
+            fresh_for_s: measured.fresh_for_s,
         };
         facts.read(&Unobserved::default());
         facts.saturation = Saturation::of(&facts);

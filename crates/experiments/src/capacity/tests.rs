@@ -131,11 +131,10 @@ fn window_with(
             at_once: 64,
         }),
         client_cpu: Some(SECOND / 10),
-        client_memory: None,
         client_threads: Some(1),
         server_cpu,
         machine,
-        sockets: None,
+        ..Round::default()
     }));
 }
 

@@ -321,10 +321,8 @@ fn variants(source: &SourceAxes, tls: TlsChoice) -> Result<(Vec<Variant>, Vec<St
         }
     }
     let varied = axes.varied();
-    Ok((
-        intact_experiment::variants(&axes.choices(), &varied),
-        varied,
-    ))
+    let variants = intact_experiment::variants(&axes.choices(), &varied, axes.variation);
+    Ok((variants, varied))
 }
 
 /// The values of an axis, or its default.

@@ -269,8 +269,8 @@ fn remote(name: &str) -> Result<(Arc<dyn ObjectStore>, Key), StoreError> {
     let url = url::Url::parse(name).map_err(|error| wrong(error.to_string()))?;
     // credentials, region and endpoint come from the environment, as for every tool of the platform
     let settings = std::env::vars().map(|(key, value)| (key.to_ascii_lowercase(), value));
-    let (objects, prefix) =
-        object_store::parse_url_opts(&url, settings).map_err(|error| wrong(error.to_string()))?;
+    let opened = object_store::parse_url_opts(&url, settings);
+    let (objects, prefix) = opened.map_err(|error| wrong(crate::cloud::chain(&error)))?;
     Ok((objects.into(), prefix))
 }
 

@@ -36,6 +36,7 @@ use intact_experiment::{Axes, CacheUse, TlsChoice, Variation};
 use intact_experiments::bench::{BenchFacts, Charts};
 use intact_findings::{BenchParts, Document, Parts};
 use intact_ledger::{Caveat, Protocol, Rows, Tally};
+use intact_link::{SERVER_NAME, SERVER_V4};
 use intact_units::plural::counted;
 use measurement::Measurement;
 use std::path::Path;
@@ -52,7 +53,8 @@ const SHORT_TIME: Duration = Duration::from_secs(8);
 pub(crate) type Config = super::config::Config<Args>;
 
 /// Runs a bench and prints its page; on a link in a process of its own.
-pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
+pub(crate) fn run(mut config: Config) -> Result<ExitCode, Failed> {
+    config.options.add_remedies_of_builtin();
     let options = &config.options;
     options.gates.begin(options.document())?;
     if options.scenario.dry_run {
@@ -67,7 +69,8 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
             "--link is for our own server, and {url} is not on it; to bench another one put both there: intact link {spec} --server CMD -- intact bench http://server.test/"
         )));
     }
-    on_link::run(&link::start(spec, None)?, config)
+    let resolver = options.serves_names().then_some(SERVER_V4.into());
+    on_link::run(&link::start(spec, resolver)?, config)
 }
 
 /// Measures from this process. `near`: the link on whose client side the process is.
@@ -161,7 +164,11 @@ fn compare_with(facts: &mut BenchFacts, (run, then): &(intact_ledger::Run, Bench
 
 /// The bench of these options, announced. `ready`: the built-in server.
 fn bench(args: &Args, ready: Option<&Ready>) -> Result<Bench, Failed> {
-    let url = args.url.clone().or(ready.map(Ready::url));
+    let of_builtin = |ready: &Ready| match args.serves_names() {
+        true => format!("http://{SERVER_NAME}:{}/", ready.plain.port()),
+        false => ready.url(),
+    };
+    let url = args.url.clone().or(ready.map(of_builtin));
     let url = url.ok_or_else(|| Failed::usage(anyhow!("name a URL")))?;
     let request = &args.request;
     if let (Some(data), None) = (&request.data, &request.method)
@@ -244,6 +251,7 @@ fn bench_config(
         io: args.io,
         keep: row_policy(args),
         server_pid: args.server_pid.or(builtin.map(|ready| ready.pid)),
+        call: builtin.map(|_| grpc::call_of_builtin()),
         ..intact_bench::Config::new(url, axes)
     };
     config.body = grpc.body(&config, given_body(args)?)?;
@@ -329,6 +337,8 @@ pub(super) fn server_config(args: &Args) -> anyhow::Result<serve::Config> {
         ("--early-data", sends_early),
         ("--tcp-fastopen", connection.fast_open.contains(&true)),
         ("--etag", connection.cache.contains(&CacheUse::Revalidate)),
+        ("--cache-max-age=60s", args.axes.remedies),
+        ("--dns", args.serves_names()),
     ];
     let needed = options.iter().filter(|(_, is_needed)| *is_needed);
     let needed: Vec<&str> = needed.map(|(option, _)| *option).collect();

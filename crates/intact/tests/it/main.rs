@@ -13,6 +13,8 @@ mod audit_words;
 mod bench_io;
 mod bench_like;
 #[cfg(target_os = "linux")]
+mod bench_remedies;
+#[cfg(target_os = "linux")]
 mod bench_service;
 // the live view draws on Unix terminals
 #[cfg(unix)]

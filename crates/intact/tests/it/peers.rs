@@ -30,7 +30,7 @@ pub(crate) fn program(name: &str, test: &str) -> Option<PathBuf> {
     let home = std::env::var_os("HOME").unwrap_or_default();
     let found = std::env::split_paths(&path)
         .chain(["/usr/sbin".into(), "/sbin".into()])
-        .chain([Path::new(&home).join("go/bin")])
+        .chain(["go/bin", ".local/bin"].map(|folder| Path::new(&home).join(folder)))
         .map(|folder| folder.join(name))
         .find(|file| file.is_file());
     if cfg!(windows) {

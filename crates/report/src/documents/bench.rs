@@ -11,8 +11,8 @@ use super::{likeness, populations, timeline};
 use crate::page::*;
 use intact_document::Facts;
 use intact_experiments::bench::{
-    BenchFacts, Charts, Effect, EffectResult, OpenLoopFacts, PerConnection, ServiceFacts,
-    TimeDifference, TimeStatistic, VariantFacts,
+    BenchFacts, Charts, Effect, EffectResult, ModelBounds, OpenLoopFacts, PerConnection,
+    ServiceFacts, TimeDifference, TimeStatistic, VariantFacts,
 };
 use intact_ledger::Run;
 use intact_reading::Reading;
@@ -407,36 +407,35 @@ fn phases(facts: &BenchFacts, charts: &Charts) -> Section {
         )
 }
 
-/// What each setting saves, or each remedy against the baseline. Settings without a difference that
-/// was shown share a line.
+/// What each setting saves, or each remedy against the baseline.
 fn effects(facts: &BenchFacts) -> Section {
-    let is_of_remedies = !facts.effects_baseline.is_empty();
+    match facts.effects.is_empty() || facts.effects_baseline.is_empty() {
+        true => settings(facts),
+        false => remedies(facts),
+    }
+}
+
+/// The share that an effect saves, with its interval.
+fn saved_share(effect: &Effect) -> Cell {
+    match effect.saved_share {
+        Some(share) if effect.result == EffectResult::Computed => RoundShare(share.value).into(),
+        Some(share) => Cell::interval(Some(share), RoundShare),
+        None => Cell::from("no interval"),
+    }
+}
+
+/// What each setting saves. Settings without a difference that was shown share a line.
+fn settings(facts: &BenchFacts) -> Section {
     let of = |result: EffectResult| facts.effects.iter().filter(move |one| one.result == result);
     let effects = facts.effects.iter();
     let shown = effects.filter(|one| one.result <= EffectResult::NoInterval);
     let shown: Vec<_> = shown.collect();
-    let rows = Rows::of(&shown);
-    // the baseline of remedies is the same in each row
-    let rows = match is_of_remedies {
-        true => rows
-            .column("remedy", |one| &one.setting)
-            .column("at", |one| &one.at)
-            .ranked(1, "with", |one| Time(one.reference_ms - one.saved_ms)),
-        false => rows
-            .column("setting", |one| &one.setting)
-            .column("at", |one| &one.at)
-            .ranked(1, "without", |one| Time(one.reference_ms)),
-    };
-    let table = rows
+    let table = Rows::of(&shown)
+        .column("setting", |one| &one.setting)
+        .column("at", |one| &one.at)
+        .ranked(1, "without", |one| Time(one.reference_ms))
         .column("saves", |one| Time(one.saved_ms))
-        .column("share", |one| match one.saved_share {
-            Some(share) => Cell::interval(Some(share), RoundShare),
-            None => Cell::from("no interval"),
-        })
-        .if_any("did not act", |one| match one.inactive.is_empty() {
-            true => None,
-            false => Some(one.inactive.join(", ")),
-        })
+        .column("share", |one| saved_share(one))
         .table();
     let line = |result: EffectResult, words: &str| {
         let mut names: Vec<&str> = of(result).map(|one| &*one.setting).collect();
@@ -453,31 +452,7 @@ fn effects(facts: &BenchFacts) -> Section {
         let each: Vec<String> = each.collect();
         (!each.is_empty()).then(|| note(format!("{words}: {}.", each.join(", "))))
     };
-    let baseline = is_of_remedies.then(|| {
-        let named = facts.effects_baseline.iter().map(|name| {
-            let mut variants = facts.variants.iter();
-            let typical = variants.find(|one| one.name == *name);
-            match typical.and_then(|one| one.typical_ms.value()) {
-                Some(typical) => format!("{name} ({})", Time(typical)),
-                None => format!("{name} (no response)"),
-            }
-        });
-        note(format!(
-            "Compared with a new connection per request and a full handshake: {}.",
-            named.collect::<Vec<String>>().join("; ")
-        ))
-    });
-    let risks = facts.effects.iter().flat_map(|one| &one.risks);
-    let risks: std::collections::BTreeMap<_, _> = risks.collect();
-    let risks = risks
-        .into_iter()
-        .map(|(name, risk)| note(format!("Risk of {name}: {risk}.")));
-    let title = match is_of_remedies {
-        true => "What each remedy saves here per request",
-        false => "What each setting saves per request",
-    };
-    Section::new("effects", title)
-        .summary(baseline)
+    Section::new("effects", "What each setting saves per request")
         .summary(table)
         .summary(line(
             EffectResult::NotShown,
@@ -491,7 +466,103 @@ fn effects(facts: &BenchFacts) -> Section {
             EffectResult::NothingReused,
             "Unknown, because no request reused a connection",
         ))
+}
+
+/// What each remedy saves, and what shows that it acted.
+fn remedies(facts: &BenchFacts) -> Section {
+    let is_unknown = |one: &Effect| {
+        matches!(
+            one.result,
+            EffectResult::NothingReused | EffectResult::NothingActed
+        )
+    };
+    let saves = |one: &Effect| match is_unknown(one) {
+        true => Cell::from("unknown"),
+        false => Time(one.saved_ms).into(),
+    };
+    // each has the same load, unless several were measured
+    let has_loads = facts.effects_baseline.len() > 1;
+    let table = Rows::of(&facts.effects)
+        .column("remedy", |one| match &one.with {
+            Some(with) => format!("{} (compared with {with})", one.setting),
+            None => one.setting.clone(),
+        })
+        .if_any("at", |one| has_loads.then_some(&one.at))
+        .ranked(1, "with", |one| {
+            let with = Time(one.reference_ms - one.saved_ms);
+            (!is_unknown(one)).then_some(with)
+        })
+        .column("saves", saves)
+        .column("share", |one| match is_unknown(one) {
+            true => Cell::default(),
+            false => saved_share(one),
+        })
+        .column("what acted", acted)
+        .table();
+    let baselines = facts.effects_baseline.iter().map(|name| {
+        let mut variants = facts.variants.iter();
+        let typical = variants.find(|one| one.name == *name);
+        match typical.and_then(|one| one.typical_ms.value()) {
+            Some(typical) => format!("{name} ({})", Time(typical)),
+            None => format!("{name} (no response)"),
+        }
+    });
+    let baseline = note(format!(
+        "Compared with a new connection per request and a full handshake: {}.",
+        baselines.collect::<Vec<String>>().join("; ")
+    ));
+    let risks = facts.effects.iter().flat_map(|one| &one.risks);
+    let risks: std::collections::BTreeMap<_, _> = risks.collect();
+    let risks = risks
+        .into_iter()
+        .map(|(name, risk)| note(format!("Risk of {name}: {risk}.")));
+    Section::new("effects", "What each remedy saves here per request")
+        .summary(baseline)
+        .summary(table)
+        .summary(facts.model.as_ref().map(bounds).unwrap_or_default())
         .summary(risks.collect::<Vec<Block>>())
+}
+
+/// What shows that a remedy acted, or how its saving was computed.
+fn acted(effect: &Effect) -> Text {
+    let counts = effect.acted.iter();
+    let counts = counts.map(|one| {
+        let (times, of) = (Count(one.times), Count(one.of));
+        format!("{times} of {of} {}", one.what)
+    });
+    let computed = effect.computed.iter().map(|one| {
+        let age = format!("measured: max-age {} s", one.max_age_s);
+        match (one.requests_per_s, one.rate_is_measured) {
+            (None, _) => format!("{age}; assumed: each request finds an entry"),
+            (Some(rate), true) => format!("{age}, {} requests/s for this URL", Rate(rate)),
+            (Some(rate), false) => {
+                let rate = Rate(rate);
+                format!("{age}; assumed: {rate} requests/s for this URL, as in the baseline")
+            }
+        }
+    });
+    let never = effect.inactive.iter().map(|words| (*words).to_owned());
+    let all: Vec<String> = counts.chain(computed).chain(never).collect();
+    Text::plain(all.join("; "))
+}
+
+/// The bounds of distance and caching, by the model.
+fn bounds(bounds: &ModelBounds) -> Vec<Block> {
+    let words = text!(
+        "Bounds by the model, for {} at a round trip of {} ({} predicted, {} measured):",
+        &*bounds.variant,
+        Time(bounds.rtt_ms),
+        Time(bounds.predicted_ms),
+        Time(bounds.measured_ms)
+    );
+    let table = Rows::of(&bounds.what_if)
+        .column("bound", |one| one.remedy.words())
+        .column("saves", |one| Time(one.saves_ms))
+        .column("once all is reused", |one| {
+            one.saves_when_reused_ms.map(Time)
+        })
+        .table();
+    vec![note(words), Block::Table(table)]
 }
 
 fn lives(run: &Run, charts: &Charts) -> Section {

@@ -1,7 +1,7 @@
 //! The table of remedies: each against the baseline, with its risk, on the terminal, as HTML and as
 //! JSON.
 
-use intact_experiments::bench::{BenchFacts, Charts, EffectResult};
+use intact_experiments::bench::{BenchFacts, Charts, Effect, EffectResult};
 use intact_findings::{BenchParts, Document, Parts};
 use intact_ledger::{
     Connection, ConnectionId, Event, Exchange, Handshake, Nanos, Producer, Reuse, Round, Run, Sink,
@@ -34,6 +34,12 @@ const VARIANTS: [(&str, u64, bool, Handshake); 4] = [
 ];
 
 fn facts() -> (Run, BenchFacts, Charts) {
+    facts_of(&[], None)
+}
+
+/// The same with these further settings of each variant but the baseline, and rounds whose
+/// responses may be stored for this time.
+fn facts_of(further: &[(&str, &str)], fresh_for_s: Option<u64>) -> (Run, BenchFacts, Charts) {
     let started = "2026-01-01T00:00:00Z".parse().unwrap();
     let mut run = Run::new(Producer::Bench, "0", Vantage::Client, started, 1, &[]);
     run.seed = Some(7);
@@ -45,6 +51,8 @@ fn facts() -> (Run, BenchFacts, Charts) {
         let fixed = "c=1 http=1.1 tls=1.3 streams=1";
         let axes = name.split(' ').chain(fixed.split(' '));
         let axes = axes.filter_map(|one| one.split_once('='));
+        let further = further.iter().copied().filter(|_| nth > 0);
+        let axes = axes.chain(further);
         run.variants.push(Variant {
             name: name.to_owned(),
             axes: axes
@@ -82,11 +90,11 @@ fn facts() -> (Run, BenchFacts, Charts) {
                 one.end = Nanos(at + wait);
                 tally.record(Event::Exchange(&one));
             }
-            tally.record(Event::Round(&Round::new(
-                nth as u32,
-                round,
-                Span::new(Nanos(0), Nanos(1_000 * MS)),
-            )));
+            let span = Span::new(Nanos(0), Nanos(1_000 * MS));
+            tally.record(Event::Round(&Round {
+                fresh_for_s: fresh_for_s.filter(|_| nth > 0),
+                ..Round::new(nth as u32, round, span)
+            }));
         }
     }
     let facts = BenchFacts::new(&run, &tally, &[]).unwrap();
@@ -107,6 +115,14 @@ fn each_remedy_is_compared_with_the_baseline_and_the_largest_saving_is_first() {
         assert!(effect.interval_ms.is_some());
     }
     assert_eq!(facts.effects[2].inactive, ["no session was resumed"]);
+    assert_eq!(facts.effects[2].result, EffectResult::NothingActed);
+    let acted = |nth: usize| -> Vec<_> {
+        let acted = facts.effects[nth].acted.iter();
+        acted.map(|one| (one.remedy, one.times, one.of)).collect()
+    };
+    assert_eq!(acted(0), [("keep-alive", 90, 90)]);
+    assert_eq!(acted(1), [("resumption", 100, 100), ("0-RTT", 100, 100)]);
+    assert_eq!(acted(2), []);
     assert!(facts.effects[1].risks["0-RTT"].contains("replay"));
 }
 
@@ -125,8 +141,61 @@ fn the_table_of_remedies_is_on_each_page_and_in_the_json() {
         assert!(!text.contains("What each setting saves"));
         assert!(text.contains("Risk of 0-RTT"), "{text}");
         assert!(text.contains("resumption + 0-RTT"), "{text}");
+        assert!(text.contains("90 of 90 requests reused"), "{text}");
+        // what never acted has no saving
+        assert!(text.contains("unknown"), "{text}");
+        assert!(text.contains("no session was resumed"), "{text}");
+        // a cache is not among the variants
+        assert!(!text.contains("fresh cache entries"), "{text}");
     }
     let json = intact_report::json::document(&document).unwrap();
     assert!(json.contains("\"effects_baseline\""));
     assert!(json.contains("\"risks\""));
+}
+
+#[test]
+fn fresh_entries_save_what_a_request_costs_times_the_share_that_finds_one() {
+    let revalidate = [("cache", "revalidate")];
+    let (_, facts, _) = facts_of(&revalidate, Some(9));
+    let of = |name: &str| -> &Effect {
+        let mut effects = facts.effects.iter();
+        effects.find(|one| one.setting == name).unwrap()
+    };
+    let (entries, ahead) = (of("fresh cache entries"), of("pre-fetching"));
+    assert_eq!(entries.result, EffectResult::Computed);
+    let share = entries.computed.unwrap();
+    assert_eq!(share.max_age_s, 9);
+    // 10 requests a second, one of which fetches the entry for 9 s
+    assert_eq!(share.requests_per_s, Some(10.0));
+    assert!(!share.rate_is_measured);
+    assert!((share.share - 90.0 / 91.0).abs() < 1e-9, "{share:?}");
+    let cost = entries.reference_ms;
+    assert!((entries.saved_ms - cost * share.share).abs() < 1e-9);
+    let interval = entries.interval_ms.unwrap();
+    assert!(interval.low < entries.saved_ms && entries.saved_ms < interval.high);
+    assert_eq!(ahead.saved_ms, cost);
+    assert_eq!(ahead.computed.unwrap().requests_per_s, None);
+    // no entry is fresh where the server names no time: no credit
+    let (_, facts, _) = facts_of(&revalidate, None);
+    let mut effects = facts.effects.iter();
+    let entries = effects.find(|one| one.setting == "fresh cache entries");
+    let entries = entries.unwrap();
+    assert_eq!(entries.result, EffectResult::NothingActed);
+    assert_eq!(entries.inactive, ["no response had a max-age"]);
+    assert!(
+        facts
+            .effects
+            .iter()
+            .all(|one| one.setting != "pre-fetching")
+    );
+}
+
+#[test]
+fn the_model_has_the_bounds_of_distance_and_caching() {
+    let (_, facts, _) = facts();
+    let model = facts.model.unwrap();
+    assert_eq!(model.variant, "keepalive=off resume=off");
+    // the whole setup of the rows is the transport handshake
+    assert!((model.rtt_ms - 60.0).abs() < 0.5, "{model:?}");
+    assert_eq!(model.what_if.len(), 2);
 }

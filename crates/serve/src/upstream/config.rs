@@ -92,6 +92,7 @@ impl UpstreamConfig {
                 stamps: false,
                 socket: SocketSettings::default(),
                 local_address: false,
+                header_table: None,
             }),
             requests,
         })

@@ -183,6 +183,7 @@ impl<'a, B: Backend> Round<'a, B> {
             tally: recorder.finish_round(),
             span: span.map(|span| Span::new(span.start, span.end.max(last.unwrap_or(span.end)))),
             scheduled,
+            with_syn: self.with_syn,
             used: self.slots.iter().filter(|slot| slot.dials > 0).count(),
             cpu: self
                 .cpu_from

@@ -78,9 +78,7 @@ impl Http2 {
                 }
             }
             Frame::Settings(payload) => self.apply_settings(payload, out)?,
-            Frame::SettingsAck if self.exchanges.life.response.is_none() => {
-                self.decoder.allow_table_size(0);
-            }
+            Frame::SettingsAck if !self.has_table => self.decoder.allow_table_size(0),
             Frame::Ping {
                 ack: false,
                 payload,

@@ -52,7 +52,7 @@ fn blank() -> Exchange {
 }
 
 fn http2_state(detail: Detail, streams: usize) -> (Http2, Vec<u8>) {
-    Http2::new(blank(), detail, streams)
+    Http2::new(blank(), (detail, None), streams)
 }
 
 fn begin(http: &mut impl HttpState, request: &Arc<Request>, id: u64, out: &mut Vec<u8>) {
@@ -535,5 +535,22 @@ fn bytes_after_a_response_are_counted_in_any_pieces() {
         assert_eq!(excess(&with(b"\r\n"), length), (2, None, State::Over));
         let late = excess(&with(unsolicited), length);
         assert_eq!(late, (0, Some(408), State::Over));
+    }
+}
+
+#[test]
+fn without_a_header_table_each_header_section_has_all_its_fields() {
+    for has_table in [true, false] {
+        let (mut http, preface) = Http2::new(blank(), (Detail::Outcome, Some(has_table)), 2);
+        let no_table = [0, 1, 0, 0, 0, 0];
+        let refuses = preface.windows(6).any(|setting| setting == no_table);
+        assert_eq!(refuses, !has_table);
+        let [first, second] = [1, 2].map(|id| {
+            let mut out = Vec::new();
+            begin(&mut http, &get(), id, &mut out);
+            out.len()
+        });
+        assert_eq!(second < first, has_table, "{second} after {first}");
+        assert_eq!(second == first, !has_table, "{second} after {first}");
     }
 }

@@ -11,9 +11,10 @@ use crate::cmd::gates::Gates;
 use crate::cmd::missing_feature;
 use crate::cmd::options;
 use intact_bench::{Coalesce, IoChoice};
+use intact_client::{TcpEnd, check_fast_open};
 use intact_document::requirement::DocumentKind;
 use intact_experiment::{
-    Arrivals, CONNECTION_AXES, Load, NameLookup, RequestRate, TlsChoice, WhenBusy,
+    Arrivals, CONNECTION_AXES, CacheUse, Load, NameLookup, RequestRate, TlsChoice, WhenBusy,
 };
 use intact_ledger::{Protocol, Rows, TlsVersion};
 use intact_units::rate::RateError;
@@ -189,7 +190,8 @@ pub(crate) struct AxisOptions {
     #[command(flatten)]
     pub(in crate::cmd) connection: ConnectionOptions,
     /// Compare remedies with a new connection per request and a full handshake: each alone, and
-    /// the best combination
+    /// the best combination; of the built-in server also HTTP/3, gRPC, header compression, TCP Fast
+    /// Open and caches, with --link of names too
     #[arg(long, conflicts_with_all = ["keepalive", "resume", "early_data"])]
     pub(in crate::cmd) remedies: bool,
 }
@@ -383,6 +385,53 @@ impl Args {
             None if self.capacity.is_any() => DocumentKind::Capacity,
             None => DocumentKind::Bench,
         }
+    }
+
+    /// Adds to `--remedies` what the built-in server has, and other servers or URLs may not have.
+    /// What the user gave stays.
+    pub(super) fn add_remedies_of_builtin(&mut self) {
+        let has_load = self.capacity.is_any() || self.service.is_any();
+        let is_plain = self.request.method() == "GET" && self.request.expect.expect.is_none();
+        if !self.axes.remedies || self.url.is_some() || has_load || !is_plain {
+            return;
+        }
+        let has_tls = self.axes.tls.iter().all(|&tls| tls != TlsChoice::None);
+        if self.axes.http.is_empty() && has_tls {
+            // the last of each are in the combination
+            let mut http = vec![Protocol::Http11, Protocol::Http3, Protocol::Http2];
+            http.retain(|&http| http != Protocol::Http3 || intact_client::HAS_HTTP3);
+            self.axes.http = http;
+        }
+        let has_link = self.link.is_some();
+        if has_link && self.axes.dns == [NameLookup::System] {
+            self.axes
+                .dns
+                .extend([NameLookup::PerConnection, NameLookup::Cached]);
+        }
+        fn add<T: Clone>(axis: &mut Vec<T>, is_possible: bool, values: &[T]) {
+            if axis.is_empty() && is_possible {
+                axis.extend_from_slice(values);
+            }
+        }
+        let axes = &mut self.axes.connection.axes;
+        let mut ends = [TcpEnd::Client, TcpEnd::Server].into_iter();
+        let is_allowed = has_link || ends.all(|end| check_fast_open(end).is_ok());
+        add(&mut axes.fast_open, is_allowed, &[false, true]);
+        add(
+            &mut axes.cache,
+            true,
+            &[CacheUse::Off, CacheUse::Revalidate],
+        );
+        let has_http2 = self.axes.http.contains(&Protocol::Http2);
+        add(&mut axes.header_table, has_http2, &[false, true]);
+        add(&mut axes.as_grpc, has_http2, &[false, true]);
+    }
+
+    /// Whether the built-in server serves names next to it: at the far end of a link, where names
+    /// are looked up otherwise than by the system.
+    pub(super) fn serves_names(&self) -> bool {
+        let asks_server = self.axes.dns != [NameLookup::System];
+        self.url.is_none() && self.link.is_some() && asks_server
     }
 
     /// The options of `intact bench` without an argument.

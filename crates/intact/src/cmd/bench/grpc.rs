@@ -3,6 +3,7 @@
 use crate::cmd::missing_feature;
 use crate::exit::Failed;
 use anyhow::{Context, anyhow};
+use intact_bench::GrpcCall;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -22,6 +23,19 @@ pub(crate) struct GrpcOptions {
     /// [default: by server reflection, once before the run]
     #[arg(long, value_name = "FILE", requires = "grpc_json")]
     descriptors: Option<PathBuf>,
+}
+
+/// The fields of a call. A server of gRPC may refuse a client that does not accept trailers.
+const FIELDS: [&str; 2] = ["Content-Type: application/grpc", "TE: trailers"];
+
+/// The call of the built-in server that returns the content of `/`.
+pub(super) fn call_of_builtin() -> GrpcCall {
+    GrpcCall {
+        path: "/intact.Test/Get".to_owned(),
+        headers: FIELDS.map(str::to_owned).into(),
+        // an empty message after its length
+        body: vec![0; 5],
+    }
 }
 
 /// The path of a gRPC method: a service with its package, and a method.
@@ -72,9 +86,8 @@ impl GrpcOptions {
 
     /// The fields of each call.
     pub(super) fn fields(&self) -> impl Iterator<Item = String> {
-        // a server of gRPC may refuse a client that does not accept trailers
-        let fields = ["Content-Type: application/grpc", "TE: trailers"].map(str::to_owned);
-        fields.into_iter().filter(|_| self.is_any())
+        let fields = FIELDS.into_iter().map(str::to_owned);
+        fields.filter(|_| self.is_any())
     }
 
     /// The body of each call, with `message` unless there is one in JSON.
