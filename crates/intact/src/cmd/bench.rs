@@ -391,11 +391,12 @@ fn axes(args: &Args, secure: bool) -> Axes {
 
 fn row_policy(args: &Args) -> RowPolicy {
     // the page draws connections, which only the rows of a ledger have
-    if args.ledger.is_none() && args.csv.is_none() && args.output.report.is_empty() {
+    let needs_all = args.needs_all_rows();
+    if args.ledger.is_none() && !needs_all && args.output.report.is_empty() {
         return RowPolicy::First;
     }
-    RowPolicy::Ledger(args.rows.unwrap_or(match args.csv {
-        Some(_) => Rows::All,
-        None => Rows::Sample,
+    RowPolicy::Ledger(args.rows.unwrap_or(match needs_all {
+        true => Rows::All,
+        false => Rows::Sample,
     }))
 }

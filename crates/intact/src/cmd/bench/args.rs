@@ -8,6 +8,8 @@ use crate::cmd::conclusion::Output;
 use crate::cmd::connect_options::ConnectOptions;
 use crate::cmd::expect::Expect;
 use crate::cmd::gates::Gates;
+#[cfg(feature = "metrics")]
+use crate::cmd::metrics::MetricsOptions;
 use crate::cmd::missing_feature;
 use crate::cmd::options;
 use intact_bench::{Coalesce, IoChoice};
@@ -99,6 +101,13 @@ pub(crate) struct Args {
     /// One row per request, hey's columns first
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(in crate::cmd) csv: Option<PathBuf>,
+    /// Latencies for readers of HdrHistogram: an interval log (V2) with a line for each round, or
+    /// with a name that ends with .hgrm the percentiles of each variant
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(in crate::cmd) hdr: Option<PathBuf>,
+    #[cfg(feature = "metrics")]
+    #[command(flatten)]
+    pub(in crate::cmd) metrics: MetricsOptions,
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(in crate::cmd) ledger: Option<PathBuf>,
@@ -113,12 +122,13 @@ pub(crate) struct Args {
     /// processor time, a graph for each variant
     #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
     pub(in crate::cmd) flamegraph: Option<PathBuf>,
-    /// Which requests have a row in the ledger [default: sample; all with --csv]
+    /// Which requests have a row in the ledger [default: sample; all with --csv, --prometheus and
+    /// --otlp]
     #[arg(
         long,
         value_name = "all|sample",
         value_parser = options::words(ROWS),
-        conflicts_with = "csv",
+        conflicts_with_all = row_outputs(),
         help_heading = "Output"
     )]
     pub(in crate::cmd) rows: Option<Rows>,
@@ -313,6 +323,13 @@ impl RequestOptions {
     }
 }
 
+/// The outputs that need a row of every request.
+fn row_outputs() -> impl IntoIterator<Item = &'static str> {
+    let prometheus = cfg!(feature = "prometheus").then_some("prometheus");
+    let otlp = cfg!(feature = "otlp").then_some("otlp");
+    ["csv"].into_iter().chain(prometheus).chain(otlp)
+}
+
 const EXAMPLES: &str = "Examples:
   # keep-alive on against off, polite: 200 requests at most
   intact bench https://my.server/health
@@ -383,6 +400,15 @@ impl Args {
             None if self.capacity.is_any() => DocumentKind::Capacity,
             None => DocumentKind::Bench,
         }
+    }
+
+    /// Whether an output needs a row of every request.
+    pub(super) fn needs_all_rows(&self) -> bool {
+        #[cfg(feature = "metrics")]
+        if self.metrics.is_any() {
+            return true;
+        }
+        self.csv.is_some()
     }
 
     /// The options of `intact bench` without an argument.
