@@ -12,6 +12,7 @@ pub mod dns;
 pub mod stamp;
 pub mod tls;
 
+mod acknowledgements;
 mod channel;
 mod connection;
 mod dial;
@@ -66,6 +67,7 @@ pub use stream::Stream;
 
 use intact_ledger::{Evidence, EvidenceSet};
 
+pub(crate) use acknowledgements::Acknowledgements;
 pub(crate) use judge::{judge, names_tls_port};
 pub(crate) use response_error::{ResponseError, is_tls_alert};
 pub(crate) use stopwatch::{Arrival, Stopwatch};

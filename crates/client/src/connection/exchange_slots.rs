@@ -153,6 +153,15 @@ impl<S: Default> ExchangeSlots<S> {
         }
     }
 
+    /// Records how long the request took to be acknowledged, if it is the only one in flight.
+    pub(super) fn note_acknowledgement(&mut self, nanos: u64) {
+        let mut slots = self.ids.iter().zip(&mut self.slots);
+        let in_flight = slots.find(|(id, _)| **id != FREE && self.in_flight == 1);
+        if let Some((_, slot)) = in_flight {
+            slot.exchange.acknowledged_after = Some(nanos);
+        }
+    }
+
     /// When the oldest exchange in flight was due.
     pub(super) fn oldest(&self) -> Option<Nanos> {
         if self.in_flight == 0 {

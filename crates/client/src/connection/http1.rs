@@ -127,6 +127,10 @@ impl HttpState for Http1 {
         *self.exchange.retransmissions.get_or_insert(0) += more;
     }
 
+    fn note_acknowledgement(&mut self, nanos: u64) {
+        self.exchange.acknowledged_after = Some(nanos);
+    }
+
     #[inline]
     fn receive(
         &mut self,
