@@ -18,6 +18,7 @@ mod remedies;
 mod saturation;
 mod service;
 mod subjects;
+mod targets;
 mod variant;
 
 pub use crate::time_difference::{TimeDifference, TimeStatistic};

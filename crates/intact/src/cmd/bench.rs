@@ -9,6 +9,7 @@ mod grpc;
 mod measurement;
 mod scenario;
 mod service;
+mod targets;
 #[cfg(all(feature = "live", unix))]
 mod view;
 #[cfg(not(all(feature = "live", unix)))]
@@ -52,7 +53,10 @@ const SHORT_TIME: Duration = Duration::from_secs(8);
 pub(crate) type Config = super::config::Config<Args>;
 
 /// Runs a bench and prints its page; on a link in a process of its own.
-pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
+pub(crate) fn run(mut config: Config) -> Result<ExitCode, Failed> {
+    if config.options.url.is_none() {
+        config.options.url = targets::named_url(&config.options.request)?;
+    }
     let options = &config.options;
     options.gates.begin(options.document())?;
     if options.scenario.dry_run {
@@ -247,6 +251,7 @@ fn bench_config(
         ..intact_bench::Config::new(url, axes)
     };
     config.body = grpc.body(&config, given_body(args)?)?;
+    config.targets = targets::read(&args.request, config.seed)?;
     if args.scenario.scenario.is_some() {
         config.axes.keepalive = vec![true];
     } else if let Some(time) = args.time {

@@ -275,6 +275,9 @@ fn not_in_scenarios() -> impl IntoIterator<Item = &'static str> {
     others.into_iter().chain(of_connections)
 }
 
+/// What says itself what is sent.
+const NOT_WITH_TARGETS: [&str; 6] = ["method", "data", "body_file", "grpc", "cache", "scenario"];
+
 /// The request that every exchange sends.
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Request")]
@@ -299,6 +302,14 @@ pub(crate) struct RequestOptions {
     pub(in crate::cmd) body_file: Option<PathBuf>,
     #[command(flatten)]
     pub(in crate::cmd) grpc: GrpcOptions,
+    /// Send the requests of a file in turn: method, URL, header fields and @FILE, or JSON, as for
+    /// vegeta, or a URL in each line, as for h2load
+    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_WITH_TARGETS)]
+    pub(in crate::cmd) targets: Option<PathBuf>,
+    /// Send requests for 10,000 paths in turn that match a regular expression, drawn by the seed:
+    /// '/item/[0-9]{1,6}'
+    #[arg(long, value_name = "REGEX", conflicts_with_all = NOT_WITH_TARGETS, conflicts_with = "targets")]
+    pub(in crate::cmd) random_path: Option<String>,
     /// Content-Type of the body
     #[arg(short = 'T', long, value_name = "TYPE")]
     pub(in crate::cmd) content_type: Option<String>,
@@ -319,7 +330,7 @@ impl RequestOptions {
 
     /// Whether a server may execute the request twice.
     pub(in crate::cmd) fn is_repeatable(&self) -> bool {
-        matches!(self.method(), "GET" | "HEAD")
+        self.targets.is_none() && matches!(self.method(), "GET" | "HEAD")
     }
 }
 
