@@ -47,8 +47,8 @@ pub(crate) struct Args {
     /// streams, and briefly on io_uring); less CPU, longer client delay
     #[arg(long, value_name = "auto|on|off", value_parser = options::words(COALESCE), default_value = "auto")]
     pub(in crate::cmd) coalesce: Coalesce,
-    /// How the engine waits for the kernel (auto: io_uring with 32 to 1,000 connections per thread
-    /// where it is allowed, else epoll)
+    /// How the engine waits for the kernel (auto: io_uring with 32 to 1,000 kept connections per
+    /// thread where it is allowed, else epoll)
     #[arg(long, value_name = "auto|epoll|uring", value_parser = options::words(IO), default_value = "auto")]
     pub(in crate::cmd) io: IoChoice,
     /// Seed of the order of the variants and of the samples [default: random, and printed]
