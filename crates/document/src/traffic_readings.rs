@@ -164,10 +164,14 @@ impl TrafficReadings {
     /// fewer. Without a cost no setup was seen.
     pub fn cost(&self, whole: Option<f64>, counted: u64) -> Reading {
         let each = whole.filter(|_| counted > 0);
-        // what the server ended was counted where its ends were seen
-        let spared = match self.avoidable_by_server.value() {
-            Some(by_server) => self.avoidable.plus(&Reading::known(by_server)),
-            None => self.avoidable.clone(),
+        let most = self.avoidable.high();
+        let spared = match (self.avoidable_by_server.value(), self.avoidable.why()) {
+            (Some(by_server), _) => self.avoidable.plus(&Reading::known(by_server)),
+            // the client or the server: which of them does not matter to the cost
+            (None, Some(why)) if most.is_finite() => {
+                Reading::between(counted as f64, most, why.clone())
+            }
+            (None, _) => self.avoidable.clone(),
         };
         match (spared.why(), each) {
             (None, _) => Reading::of(whole, reason(Evidence::Setup)),

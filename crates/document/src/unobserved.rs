@@ -23,6 +23,8 @@ const UNKNOWN_REUSE: Why = Why::cannot_see("reuse is unknown for some of the req
 /// Whether the server would have kept a connection that the client closed is not known.
 const SERVER_LIMIT: &str =
     "the client closes idle connections, and how long the server keeps them was not observed";
+/// The server may have ended each connection.
+const UNSEEN_ENDS: &str = "the input does not show how connections end";
 /// Some handshakes do not show whether they resumed a session.
 const UNKNOWN_HANDSHAKES: Why =
     Why::cannot_see("some handshakes do not show whether they resumed a session");
@@ -32,7 +34,7 @@ const NOTHING_STATED: &str = "the producer does not state what it observed";
 /// Why nothing can be concluded without a kind of evidence.
 pub const fn reason(kind: Evidence) -> Why {
     Why::cannot_see(match kind {
-        Evidence::Ends => "the input does not show how connections end",
+        Evidence::Ends => UNSEEN_ENDS,
         Evidence::Announcements => {
             "the input does not show what is announced on connections (Connection: close, GOAWAY, SETTINGS)"
         }
@@ -87,9 +89,10 @@ pub struct Unobserved {
     pub spare: u64,
     /// Connections of a server's recording that do not show their client.
     pub without_client: u64,
-    /// Connections that replaced one which the client had closed at its idle limit, where the
-    /// server's limit is unknown: whether the server would have kept them is, too.
-    pub idle_limited: u64,
+    /// Connections that replaced one of which it is unknown whether the server would have kept it:
+    /// its end is not shown, or the client had closed it at its idle limit and the server's is
+    /// unknown.
+    pub perhaps_by_server: u64,
     /// Connections that were open before the recording: whether and when the client opened them
     /// for the traffic that is measured is unknown.
     pub open_before: u64,
@@ -198,6 +201,7 @@ impl Unobserved {
     /// Why it is unknown whether the spare connections were needed.
     pub fn spare_reason(&self) -> &'static str {
         match self.without_client {
+            0 if self.spare == 0 && self.lacking.contains(&Evidence::Ends) => UNSEEN_ENDS,
             0 if self.spare == 0 => SERVER_LIMIT,
             0 => "the times do not show which requests overlapped",
             _ => "the input does not show which client opened each connection",
@@ -207,7 +211,7 @@ impl Unobserved {
     /// Why figures of the traffic are bounds.
     fn why(&self) -> Why {
         let reason = self.missing().unwrap_or_else(|| {
-            if self.spare + self.idle_limited > 0 {
+            if self.spare + self.perhaps_by_server > 0 {
                 return self.spare_reason().to_owned();
             }
             let connections = statement::connections(self.open_before);
@@ -248,7 +252,7 @@ impl Unobserved {
         if opened == 0 && self.without_connection > 0 {
             return Reading::unknown(NO_CONNECTIONS);
         }
-        let least = count.saturating_sub(self.spare + self.idle_limited) as f64;
+        let least = count.saturating_sub(self.spare + self.perhaps_by_server) as f64;
         if self.has_all_connections() && self.has_seen_requests() {
             let most = (count + self.open_before) as f64;
             return Reading::between(least, most, self.why());
@@ -272,7 +276,7 @@ impl Unobserved {
             (false, _) if self.guessed > 0 => Reading::unknown(self.why()).inferred(count as f64),
             (false, _) => Reading::unknown(self.why()),
             (true, 0) => {
-                let most = count + self.spare + self.idle_limited + self.open_before;
+                let most = count + self.spare + self.perhaps_by_server + self.open_before;
                 Reading::between(count as f64, most as f64, self.why())
             }
             (true, _) => Reading::at_least(count as f64, self.why()),
@@ -390,7 +394,7 @@ impl Unobserved {
         self.without_connection += other.without_connection;
         self.guessed += other.guessed;
         self.spare += other.spare;
-        self.idle_limited += other.idle_limited;
+        self.perhaps_by_server += other.perhaps_by_server;
         self.without_client += other.without_client;
         self.open_before += other.open_before;
         self.nothing |= other.nothing;
@@ -435,7 +439,7 @@ mod tests {
         without_connection: 0,
         guessed: 0,
         spare: 0,
-        idle_limited: 0,
+        perhaps_by_server: 0,
         without_client: 0,
         open_before: 0,
         nothing: false,

@@ -55,23 +55,33 @@ pub(crate) struct Need {
     /// In the place of those that the client closed at its idle limit, where the server's is
     /// unknown.
     pub(crate) idle_limited: u64,
+    /// In the place of others whose end is not shown: the server may have ended them.
+    pub(crate) unseen: u64,
 }
 
 impl Need {
-    /// `opened` is all that were opened.
-    fn of(opened: u64, at_once: u64, by_server: u64, idle_limited: u64) -> Need {
+    /// `opened` is all that were opened, and `shows_ends` whether their ends were recorded.
+    fn of(opened: u64, at_once: u64, by_server: u64, idle_limited: u64, shows_ends: bool) -> Need {
         let at_once = at_once.min(opened);
         let by_server = by_server.min(opened - at_once);
+        let idle_limited = idle_limited.min(opened - at_once - by_server);
+        let others = opened - at_once - by_server - idle_limited;
         Need {
             at_once,
             by_server,
-            idle_limited: idle_limited.min(opened - at_once - by_server),
+            idle_limited,
+            unseen: if shows_ends { 0 } else { others },
         }
     }
 
     /// All of them.
     pub(crate) fn all(self) -> u64 {
-        self.least() + self.by_server
+        self.least() + self.perhaps_by_server()
+    }
+
+    /// Those that the server ended, or may have ended.
+    pub(crate) fn perhaps_by_server(self) -> u64 {
+        self.by_server + self.unseen
     }
 
     /// What would do if the server ended none.
@@ -85,6 +95,7 @@ impl Need {
             at_once: self.at_once + other.at_once,
             by_server: self.by_server + other.by_server,
             idle_limited: self.idle_limited + other.idle_limited,
+            unseen: self.unseen + other.unseen,
         }
     }
 }
@@ -162,7 +173,8 @@ impl Tracker {
             let by_server = reasons.map(|(_, openings)| openings).sum();
             let of_client = causes.openings(at, OpenReason::ClientIdle);
             let limited = if limits[at].is_none() { of_client } else { 0 };
-            let need = Need::of(counts.opened, at_once, by_server, limited);
+            let shows_ends = self.run.sees(Evidence::Ends);
+            let need = Need::of(counts.opened, at_once, by_server, limited, shows_ends);
             causes.absorb(at, counts.opened - need.least());
             judged.needs.push(need);
         }

@@ -11,7 +11,7 @@ use intact_document::error_responses::ErrorResponses;
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{Value, connections, counts, timer_nanos};
 use intact_document::{Claim, ClaimKind, Claims};
-use intact_ledger::{Caveat, Failure, Vantage};
+use intact_ledger::{Caveat, Evidence, Failure, Vantage};
 use intact_units::number::{count, time, whole_percent};
 use intact_units::plural::{self, counted};
 use std::cmp::Reverse;
@@ -89,7 +89,9 @@ fn main(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) -> Claim {
         let text = format!("{reuse}. Connections were not observed{reason}");
         return claim(ClaimKind::Unseen, text);
     }
-    let is_open = counted.avoidable == 0 && counted.unobserved.idle_limited > 0;
+    let perhaps = counted.unobserved.perhaps_by_server;
+    let hides_ends = counted.unobserved.lacking.contains(&Evidence::Ends);
+    let is_open = counted.avoidable == 0 && perhaps > 0 && !hides_ends;
     if (counted.unobserved.spare > 0 || is_open) && missing.is_none() {
         let text = format!(
             "{connections} opened where {needed} would do: {}; {reuse}",
@@ -163,6 +165,9 @@ fn main(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) -> Claim {
         }
     };
     let for_what = match counted.avoidable {
+        0 if hides_ends => {
+            "setup of connections opened in vain, by the client or because the server ended others"
+        }
         0 => "setup because the server ended connections",
         _ => "setup of connections that were not needed",
     };
@@ -191,10 +196,12 @@ fn main(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) -> Claim {
 /// that spares most.
 fn if_kept(tracker: &Tracker, judged: &Judged) -> Option<String> {
     let needs = judged.needs.iter().enumerate();
-    let (at, _) = needs.max_by_key(|(at, need)| (need.by_server, Reverse(*at)))?;
+    let (at, need) = needs.max_by_key(|(at, need)| (need.perhaps_by_server(), Reverse(*at)))?;
     let reasons = judged.causes.reasons(at);
     let reasons = reasons.filter(|(why, _)| why.is_of_server());
-    let (why, _) = reasons.max_by_key(|(_, openings)| *openings)?;
+    let Some((why, _)) = reasons.max_by_key(|(_, openings)| *openings) else {
+        return (need.unseen > 0).then(|| "the server ended none".to_owned());
+    };
     Some(match why {
         OpenReason::ServerIdle | OpenReason::PauseTooLong | OpenReason::Stale => {
             let limit = server_limit(&tracker.destinations.counts[at]);
@@ -251,7 +258,9 @@ fn largest_part(facts: &ObservedFacts) -> Option<Claim> {
 
 /// What the findings warn of in addition.
 fn warned(facts: &ObservedFacts) -> Vec<Claim> {
-    if facts.totals.counted.avoidable > 0 {
+    let counted = &facts.totals.counted;
+    let hides_ends = counted.unobserved.lacking.contains(&Evidence::Ends);
+    if counted.avoidable > 0 || hides_ends && counted.spared() > 0 {
         let broken = grave(facts, Severity::Error);
         let text = format!(
             "In addition to the cost, something breaks: {}",

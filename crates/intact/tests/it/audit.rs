@@ -653,6 +653,47 @@ fn times_to_the_second_leave_needed_connections_and_idle_times_open() {
     );
 }
 
+/// A log does not show which side ends connections. Of a client that keeps them, and whose server
+/// allows it 20 requests on each, nothing is known to be wrong.
+#[test]
+fn what_a_log_does_not_show_of_ends_is_left_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    let of_five = |each: u32| {
+        let line = |nth: u32| {
+            format!(
+                "::1 - - [10/Oct/2000:13:55:30 +0000] \"GET /{nth} HTTP/1.1\" 200 5 \"-\" \"-\" msec={}.{:03} rt=0.001 conn={} reqs={}\n",
+                971_186_130 + nth / 100,
+                nth % 100 * 10,
+                1 + nth / each,
+                1 + nth % each
+            )
+        };
+        std::fs::write(&log, (0..5 * each).map(line).collect::<String>()).unwrap();
+        log.to_str().unwrap()
+    };
+    let log = of_five(20);
+    let kept = document(&[log]);
+    let bounds = ends(&kept["totals"], "avoidable");
+    assert_eq!(bounds, (Some(0.0), Some(4.0)), "{kept:#}");
+    let needed = ends(&kept["totals"]["connections"], "needed");
+    assert_eq!(needed, (Some(1.0), Some(5.0)), "{kept:#}");
+    assert_eq!(kept["findings"], serde_json::json!([]));
+    assert_eq!(gate(log, "avoidable == 0").0, 1);
+    assert_eq!(gate(log, "warnings == 0").0, 0);
+    let log = of_five(2);
+    let page = page(&intact(&["audit", log]));
+    let flat = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "5 connections were opened where 1 would do if the server ended none",
+        "The server may have ended the others",
+        "[new-connection-per-request]",
+    ] {
+        assert!(flat.contains(words), "{words}: {page}");
+    }
+    assert_eq!(gate(log, "warnings == 0").0, 1);
+}
+
 #[test]
 fn without_connection_data_no_gate_on_connections_passes() {
     let folder = tempfile::tempdir().unwrap();

@@ -377,8 +377,9 @@ fn fact_figure(fact: &str) -> Option<(&'static str, &str)> {
     .find_map(|(words, metric)| Some((metric, fact.strip_suffix(words)?)))
 }
 
-/// The figures of a sentence of the verdict about all connections.
-fn sentence_figures(sentence: &str) -> Option<[(&'static str, &str); 2]> {
+/// The figures of a sentence of the verdict about all connections. What would do on a condition is
+/// no figure.
+fn sentence_figures(sentence: &str) -> Option<Vec<(&'static str, &str)>> {
     let (opened, rest) = sentence.split_once(" opened where ")?;
     let opened = opened
         .strip_suffix(" were")
@@ -387,9 +388,11 @@ fn sentence_figures(sentence: &str) -> Option<[(&'static str, &str); 2]> {
     let opened = opened
         .trim_end_matches(" connections")
         .trim_end_matches(" connection");
-    let (needed, _) = rest.split_once(" would do")?;
+    let (needed, rest) = rest.split_once(" would do")?;
     let is_figure = |words: &str| !matches!(Reading::displayed(words), Reading::Strange(_));
-    is_figure(opened).then_some([("connections", opened), ("needed", needed)])
+    let mut figures = vec![("connections", opened), ("needed", needed)];
+    figures.truncate(if rest.starts_with(" if ") { 1 } else { 2 });
+    is_figure(opened).then_some(figures)
 }
 
 /// How many cells there are, and how many of them differ, by output and kind of difference.

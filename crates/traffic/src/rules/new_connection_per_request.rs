@@ -3,6 +3,7 @@
 
 use super::new_connection_per_query::spoken;
 use super::{Attribution, Remedy, RuleRow, for_client};
+use crate::open_reason::MANY;
 use crate::pool_renewal::Renewal;
 use crate::{Counts, OpenReason, server_limit};
 use intact_document::finding::{Finding, RuleDoc, Severity};
@@ -26,6 +27,10 @@ const PAUSES: &str = "If there is one already, its idle limit may be below its p
 /// Where the input does not show which side ends connections, what the client does is a guess.
 const UNSEEN_ENDS: &str = "Find out which side closes: `intact check URL` prints the server's limits, `intact watch` shows the client. If it is the client: one client with keep-alive for the life of the program";
 
+/// What shows it there.
+const UNSEEN_EVIDENCE: &str =
+    "the server may have ended the others: the input does not show how connections end";
+
 /// The same where connections end after the same number of requests.
 const UNSEEN_LIMIT: &str = "Find out which side has the limit, and raise it: `intact check URL` prints that of the server (nginx: `keepalive_requests`)";
 
@@ -34,7 +39,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         id: "new-connection-per-request",
         what: "The client opens more connections than it needs: each pays for lookup, TCP and TLS again.",
         evidence: "Connections opened against those that the peak overlap of requests needs, minus those that more specific rules have claimed; the end of the connection that each one replaces.",
-        threshold: "Two avoidable connections, since some clients use one more than they need. A warning from 3 on, or from 2 on that are half of the connections. Where four are needed, a third. Informational where the client closes idle connections, unless the server is known to keep them for more than twice as long. Also informational where the client renews connections after ten requests or more. Never reported where neither HTTP nor TLS was seen.",
+        threshold: "Two avoidable connections, since some clients use one more than they need. A warning from 3 on, or from 2 on that are half of the connections. Where four are needed, a third. Informational where the client closes idle connections, unless the server is known to keep them for more than twice as long. Also informational where the client renews connections after ten requests or more. Never reported where the ends of connections are not shown and they carried ten requests on average. Never reported where neither HTTP nor TLS was seen.",
         false_positives: "Requests minutes apart, where no idle limit would have kept the connection; programs that make one call and end.",
         fix: "Keep connections open between requests: one client with keep-alive for the life of the program",
         risk: "A kept connection can meet the server's idle timer (`stale-reuse`), stays with one address (`pinned-to-old-address`) and one server of several",
@@ -47,19 +52,26 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     let mut findings = idle_limits(attribution);
     for (destination, name, counts) in attribution.destinations() {
         let left = attribution.left(destination);
+        let shows_ends = attribution.tracker().run().sees(Evidence::Ends);
+        // where ends are not shown, limits of the server explain so few connections
+        let is_used_often = !shows_ends && counts.requests >= MANY * counts.opened;
         // for these even three are nothing: `new-connection-per-query` decides
-        if left < LEAST || spoken(counts).is_some() {
+        if left < LEAST || is_used_often || spoken(counts).is_some() {
             continue;
         }
         let claim = attribution.claim(destination, left);
         let reasons = attribution.unexplained(destination);
-        let evidence = if reasons.is_empty() {
+        let evidence = if !shows_ends {
+            Statement::text(UNSEEN_EVIDENCE)
+        } else if reasons.is_empty() {
             claim.statement()
         } else {
             opened_for(&reasons)
         };
         let needed = attribution.needed(destination);
-        let said = if left < counts.opened - needed {
+        let said = if !shows_ends {
+            unseen_ends(counts, needed)
+        } else if left < counts.opened - needed {
             statement!(
                 "{further} more of {opened} connections were avoidable, for {requests}",
                 further = Value::Number(left),
@@ -71,7 +83,6 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
         };
         let first = reasons.first().map(|(_, why)| *why);
         let renewal = attribution.renewal(destination);
-        let shows_ends = attribution.tracker().run().sees(Evidence::Ends);
         let is_renewed = matches!(
             first,
             Some(OpenReason::ClientAtOnce | OpenReason::ClientRenewed)
@@ -211,6 +222,17 @@ fn is_unread(counts: &Counts, name: &str) -> bool {
     counts.requests == 0 && is_used && name.starts_with("tcp://")
 }
 
+/// How many connections there were, for what, and how many were busy at the same time.
+fn unseen_ends(counts: &Counts, needed: u64) -> Statement {
+    let said = statement!(
+        "{opened} for {requests}, at most {needed} busy at the same time",
+        opened = connections(counts.opened),
+        requests = requests(counts.requests),
+        needed = Value::Number(needed)
+    );
+    and_reuse(said, counts)
+}
+
 /// How many connections there were, for what, and how many were needed.
 fn opened(counts: &Counts, needed: u64) -> Statement {
     let opened = connections(counts.opened);
@@ -230,6 +252,10 @@ fn opened(counts: &Counts, needed: u64) -> Statement {
             needed = Value::Number(needed)
         )
     };
+    and_reuse(said, counts)
+}
+
+fn and_reuse(said: Statement, counts: &Counts) -> Statement {
     let known = counts.first + counts.reused;
     if known == 0 {
         return said;

@@ -100,8 +100,7 @@ pub(super) fn connections(run: &Run, facts: &ObservedFacts, charts: &Charts) -> 
 }
 
 fn waste(all: &[Destination]) -> Chart {
-    let wasteful = all.iter();
-    let wasteful = wasteful.filter(|one| one.figures.traffic.avoidable.is_positive());
+    let wasteful = all.iter().filter(|one| one.figures.wasted_ms.is_positive());
     let bars = wasteful.filter_map(|one| {
         let wasted = &one.figures.wasted_ms;
         let counts = &one.figures.traffic.connections;
