@@ -116,7 +116,7 @@ fn refusal(reason: &str) -> ConfigError {
 const NO_QUIC: &str = "io_uring receives from streams here, and HTTP/3 uses UDP";
 const NO_SCENARIO: &str =
     "a scenario adds connections while it runs, which the io_uring back end does not support";
-const NO_GAIN: &str = "io_uring surely needs less CPU time only if it gathers the responses of many kept connections: from -c 32 to -c 1000 per thread, in a closed loop, without --coalesce off";
+const NO_GAIN: &str = "io_uring needs less CPU time only if it gathers the responses of many kept connections: from -c 32 to -c 1000 per thread, in a closed loop, without --coalesce off";
 const NO_BATCH: &str = "io_uring counts responses in a wait from Linux 6.12 on";
 
 /// More connections of a thread run out of receive buffers, and each receive that pauses costs more

@@ -64,7 +64,7 @@ impl RequestWriter<'_> {
         };
         let named = text.parse::<ExpectedStatus>();
         let named = named.map_err(|error| format!("check: status {text:?}: {error}"))?;
-        // the findings about error responses know what the run expects, and not which request had it
+        // the findings about error responses know what the run expects, and not of which request
         let is_error = |status| named.allows(status) && ExpectedStatus::is_error(of_run, status);
         match (400..600).any(is_error) {
             true => Err(format!(

@@ -487,8 +487,8 @@ pub(crate) fn too_many_steps() -> String {
     )
 }
 
-/// A path into JSON such as `$.items[0].id` as a JSON Pointer (RFC 6901). Of RFC 9535 it takes names
-/// and indexes.
+/// A path into JSON such as `$.items[0].id` as a JSON Pointer (RFC 6901). Of RFC 9535 it takes
+/// names and indexes.
 fn json_pointer(path: &str) -> Result<String, String> {
     let wrong = || format!("check: {path:?} is no path: write $.items[0].id, or $['a name']");
     let mut rest = path.strip_prefix('$').ok_or_else(wrong)?;

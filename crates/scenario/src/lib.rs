@@ -67,8 +67,9 @@ pub fn compile(
     plan.map_err(|problems| ScenarioError::new(file, problems))
 }
 
-/// Reads a file of targets: vegeta's text or JSON, or a list of URLs. `file` is used in errors only;
-/// `body` reads the files that have bodies. Requests without a tag are too many to count each.
+/// Reads a file of targets: vegeta's text or JSON, or a list of URLs. `file` is used in errors
+/// only; `body` reads the files that have bodies. Requests without a tag are too many to count
+/// each.
 ///
 /// # Errors
 /// All problems of the file, with their lines.

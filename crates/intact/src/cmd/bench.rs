@@ -71,6 +71,12 @@ pub(crate) fn run(mut config: Config) -> Result<ExitCode, Failed> {
             "--link is for our own server, and {url} is not on it; to bench another one put both there: intact link {spec} --server CMD -- intact bench http://server.test/"
         )));
     }
+    #[cfg(feature = "metrics")]
+    if options.metrics.has_collector() {
+        return Err(Failed::usage(anyhow!(
+            "--otlp: the client of a link reaches nothing but the server; write the metrics with --prometheus"
+        )));
+    }
     on_link::run(&link::start(spec, None)?, config)
 }
 

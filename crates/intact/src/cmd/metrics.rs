@@ -60,6 +60,14 @@ impl MetricsOptions {
         false
     }
 
+    /// Whether a collector of this network gets them.
+    pub(crate) fn has_collector(&self) -> bool {
+        #[cfg(feature = "otlp")]
+        return self.otlp.is_some();
+        #[cfg(not(feature = "otlp"))]
+        false
+    }
+
     /// Opens the writers; `None` without any.
     pub(crate) fn open(&self, run: &Run) -> anyhow::Result<Option<Metrics>> {
         if !self.is_any() {

@@ -1,5 +1,5 @@
-//! The files that a run is kept in: ledger, CSV, HAR, HdrHistogram, metrics. Trouble with a file does not end the
-//! run: it is printed, and what could not be written is counted.
+//! The files that a run is kept in: ledger, CSV, HAR, HdrHistogram, metrics. Trouble with a file
+//! does not end the run: it is printed, and what could not be written is counted.
 
 use crate::console;
 use anyhow::Context;

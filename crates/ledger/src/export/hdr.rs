@@ -1,8 +1,8 @@
-//! Latencies as HdrHistogram and its readers take them: an interval log with histograms of version 2
-//! (`HistogramLogWriter` 1.3), and the text of percentiles (`.hgrm`).
+//! Latencies as HdrHistogram and its readers take them: an interval log with histograms of version
+//! 2 (`HistogramLogWriter` 1.3), and the text of percentiles (`.hgrm`).
 //!
-//! Values are nanoseconds in the log. Its maximum and the text of percentiles are in milliseconds, as
-//! in wrk2 and vegeta. A failed request has no latency here, as on the page.
+//! Values are nanoseconds in the log. Its maximum and the text of percentiles are in milliseconds,
+//! as in wrk2 and vegeta. A failed request has no latency here, as on the page.
 
 use crate::histogram::Histogram;
 use crate::run::{Run, Variant};
@@ -138,8 +138,8 @@ fn write_levels(out: &mut impl Write, latencies: &Histogram) -> io::Result<()> {
     writeln!(out, "#[Buckets = {buckets:12}, SubBuckets     = {each:12}]")
 }
 
-/// A value of each filled bucket of HdrHistogram in order, with the count: the middle of a bucket of
-/// ours, and the exact maximum.
+/// A value of each filled bucket of HdrHistogram in order, with the count: the middle of a bucket
+/// of ours, and the exact maximum.
 fn values(latencies: &Histogram) -> Vec<(u64, u64)> {
     let (min, max) = (latencies.min().unwrap_or(0), latencies.max().unwrap_or(0));
     let mut values: Vec<(u64, u64)> = Vec::new();

@@ -101,8 +101,8 @@ pub(crate) struct Args {
     /// One row per request, hey's columns first
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(in crate::cmd) csv: Option<PathBuf>,
-    /// Latencies for readers of HdrHistogram: an interval log (V2) with a line for each round, or
-    /// with a name that ends with .hgrm the percentiles of each variant
+    /// Latencies for readers of HdrHistogram: an interval log (V2) by round; to FILE.hgrm the
+    /// percentiles of each variant
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(in crate::cmd) hdr: Option<PathBuf>,
     #[cfg(feature = "metrics")]
@@ -302,8 +302,8 @@ pub(crate) struct RequestOptions {
     pub(in crate::cmd) body_file: Option<PathBuf>,
     #[command(flatten)]
     pub(in crate::cmd) grpc: GrpcOptions,
-    /// Send the requests of a file in turn: method, URL, header fields and @FILE, or JSON, as for
-    /// vegeta, or a URL in each line, as for h2load
+    /// Send the requests of a file in turn: vegeta's text or JSON, or a URL in each line as for
+    /// h2load
     #[arg(long, value_name = "FILE", conflicts_with_all = NOT_WITH_TARGETS)]
     pub(in crate::cmd) targets: Option<PathBuf>,
     /// Send requests for 10,000 paths in turn that match a regular expression, drawn by the seed:
