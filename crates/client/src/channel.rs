@@ -4,8 +4,9 @@
 
 use crate::failure::tls_words;
 use crate::stream::without_waiting;
-use crate::{Acknowledgements, ResponseError, Stream, stamp};
+use crate::{ResponseError, Stream, stamp};
 use intact_ledger::ConnectionBytes;
+use intact_wire::tcp::Acknowledgements;
 use rustls::ClientConnection;
 use std::io::{self, BufRead, ErrorKind, Read, Write};
 
@@ -97,15 +98,7 @@ impl Channel {
     /// The kernel's counts of segments and round trips; `None` if it has none.
     pub(crate) fn acknowledgements(&self) -> Option<Acknowledgements> {
         #[cfg(target_os = "linux")]
-        {
-            let counts = intact_sys::socket::acknowledgements(&self.stream)?;
-            let [smoothed_us, retransmissions, segments] = counts;
-            Some(Acknowledgements {
-                smoothed_us,
-                retransmissions,
-                segments,
-            })
-        }
+        return intact_sys::socket::acknowledgements(&self.stream).map(Acknowledgements::new);
         #[cfg(not(target_os = "linux"))]
         None
     }

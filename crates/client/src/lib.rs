@@ -12,7 +12,6 @@ pub mod dns;
 pub mod stamp;
 pub mod tls;
 
-mod acknowledgements;
 mod body_check;
 mod channel;
 mod connection;
@@ -69,7 +68,6 @@ pub use stream::Stream;
 
 use intact_ledger::{Evidence, EvidenceSet};
 
-pub(crate) use acknowledgements::Acknowledgements;
 pub(crate) use judge::{judge, names_tls_port};
 pub(crate) use response_error::{ResponseError, is_tls_alert};
 pub(crate) use stopwatch::{Arrival, Stopwatch};

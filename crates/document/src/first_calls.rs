@@ -53,8 +53,6 @@ pub enum TierCause {
     HeadersToBody,
     /// The server took longer.
     ServerWait,
-    /// The path to the server took longer.
-    Path,
     /// The server or the path took longer: nothing separates them.
     ServerOrPath,
     /// Another phase.
@@ -264,18 +262,9 @@ impl<'a> Evidence<'a> {
         let came_alone = slow.is_some_and(|[_, after]| after >= ALONE_MS);
         if let (Some(fast), Some(slow), true) = (fast, slow, came_alone) {
             let [until, after] = [slow[0] - fast[0], slow[1] - fast[1]];
-            let difference = until + after;
-            if after >= EXPLAINED * difference {
+            if after >= EXPLAINED * (until + after) {
                 let words = format!("server wait: {words}, after its TCP acknowledged the request");
                 return (TierCause::ServerWait, words);
-            }
-            // an acknowledgement that is delayed for 40 ms is no slow path
-            if until >= EXPLAINED * difference && !DELAYED_ACK_MS.contains(&until) {
-                let words = format!(
-                    "path: {words}, and the request was acknowledged {} later",
-                    time(until)
-                );
-                return (TierCause::Path, words);
             }
         }
         let [fast, slow_calls] = pair.map(|level| self.found.levels[level].calls as f64);
@@ -283,6 +272,7 @@ impl<'a> Evidence<'a> {
             return (TierCause::ServerWait, format!("server wait: {words}"));
         }
         let why = match slow {
+            // a TCP may delay it for up to 500 ms (RFC 9293 section 3.8.6.3)
             Some(_) if came_alone => "the acknowledgement of the request may have been delayed",
             Some(_) => "the acknowledgement of the request came with the response",
             None => "no acknowledgement of the request was seen",

@@ -98,13 +98,6 @@ pub fn acknowledged(socket: &impl AsFd) -> Option<u64> {
     count.checked_sub(1)
 }
 
-/// Number of segments that the kernel sent again on a connection, including its SYN; `None` if it
-/// does not count them.
-pub fn retransmissions(socket: &impl AsFd) -> Option<u32> {
-    // linux/tcp.h: tcpi_total_retrans
-    tcp_info(socket, 100).map(u32::from_ne_bytes)
-}
-
 /// Of a connection the smoothed round trip in microseconds (RFC 6298), the segments that were sent
 /// again, and the segments with data that were sent; `None` if the kernel does not count them.
 pub fn acknowledgements(socket: &impl AsFd) -> Option<[u32; 3]> {

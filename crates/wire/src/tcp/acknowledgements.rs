@@ -1,21 +1,30 @@
-//! When the kernel of the peer acknowledged a request: by then the request had reached its machine,
-//! whatever the program there did. Must not conclude who was slow.
+//! When the peer's TCP acknowledged a request: by then the request had reached its machine, whatever
+//! the program there did. From the counts of our own kernel. Must not conclude who was slow.
 
 /// The kernel's counts of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Acknowledgements {
+pub struct Acknowledgements {
     /// The smoothed round trip (RFC 6298), in microseconds.
-    pub(crate) smoothed_us: u32,
+    pub smoothed_us: u32,
     /// Segments that were sent again, including the SYN.
-    pub(crate) retransmissions: u32,
+    pub retransmissions: u32,
     /// Segments with data that were sent.
-    pub(crate) segments: u32,
+    pub segments: u32,
 }
 
 impl Acknowledgements {
+    /// Counts in the order of `intact_sys::socket::acknowledgements`.
+    pub fn new([smoothed_us, retransmissions, segments]: [u32; 3]) -> Acknowledgements {
+        Acknowledgements {
+            smoothed_us,
+            retransmissions,
+            segments,
+        }
+    }
+
     /// How long the only segment since `before` took to be acknowledged, in nanoseconds, to 16 us;
     /// `None` if there was not exactly one. RFC 6298 adds an eighth of the difference.
-    pub(crate) fn since(self, before: Acknowledgements) -> Option<u64> {
+    pub fn since(self, before: Acknowledgements) -> Option<u64> {
         let is_one = self.segments.checked_sub(before.segments) == Some(1)
             && self.retransmissions == before.retransmissions;
         let eighths = 8 * u64::from(self.smoothed_us);
