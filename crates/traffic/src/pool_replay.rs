@@ -8,7 +8,7 @@ use super::history::{End, Life};
 use super::open_reason::{AT_ONCE, OpenReason};
 use super::pool_full::{Full, closed_together, full_at};
 use super::pool_renewal::{Renewal, renewal};
-use super::pool_rests::{IN_HAND, Intervals, before, idle, is_reusing, last_use, margin};
+use super::pool_rests::{IN_HAND, Intervals, before, idle, is_reusing, last_use, margin, rests};
 use intact_ledger::{Nanos, Span};
 
 /// How many idle connections the first requests of others would occupy at a moment, had their
@@ -82,10 +82,9 @@ impl<'a> PoolReplay<'a> {
             renewal: if full.is_none() { renewal(lives) } else { None },
             full,
             openings: lives.iter().map(|life| life.at).collect(),
-            at_once: if full.is_some() {
-                IN_HAND
-            } else {
-                at_once(lives)
+            at_once: match full {
+                Some(_) => longest_rest(lives).max(IN_HAND),
+                None => at_once(lives),
             },
         }
     }
@@ -278,6 +277,15 @@ fn at_once(lives: &[&Life]) -> u64 {
     } else {
         AT_ONCE
     }
+}
+
+/// The longest time in nanoseconds after which the client used a connection again: its idle limit,
+/// if it has one, is longer.
+fn longest_rest(lives: &[&Life]) -> u64 {
+    let rests = lives.iter().flat_map(|life| rests(life));
+    let followed = rests.filter(|rest| rest.is_followed);
+    let longest = followed.map(|rest| rest.to.since(rest.from)).max();
+    longest.unwrap_or_default()
 }
 
 /// The reason of a connection that was opened while another one, opened for `why`, was set up: what
