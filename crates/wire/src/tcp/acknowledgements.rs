@@ -1,5 +1,6 @@
-//! When the peer's TCP acknowledged a request: by then the request had reached its machine, whatever
-//! the program there did. From the counts of our own kernel. Must not conclude who was slow.
+//! When the peer's TCP acknowledged a request: by then the request had reached its machine,
+//! whatever the program there did. From the counts of our own kernel. Must not conclude who was
+//! slow.
 
 /// The kernel's counts of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
