@@ -6,6 +6,7 @@ use crate::io_backend::IoChoice;
 use crate::machine;
 use crate::recorder::RowPolicy;
 use crate::response_cache::ResponseCache;
+use crate::targets::{RequestWriter, Targets};
 use crate::variant_plan::{ConnectionLife, VariantPlan};
 use intact_client::tls::{self, Credentials, Settings, Trust};
 use intact_client::{
@@ -14,6 +15,7 @@ use intact_client::{
 };
 use intact_experiment::{Axes, AxisValues, CacheUse, Period, TlsChoice};
 use intact_ledger::{ExpectedStatus, Method, Protocol, Rows, Run, Scheme};
+use intact_scenario::ScenarioError;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -41,6 +43,9 @@ pub enum ConfigError {
     /// A part of the request cannot be sent as given.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// A target of a file cannot be sent, with its line.
+    #[error(transparent)]
+    Target(#[from] ScenarioError),
     /// A value makes no sense.
     #[error("{option}: {reason}")]
     Value {
@@ -171,6 +176,8 @@ pub struct Config {
     /// What the variants with `--as-grpc on` send instead; absent where the server has no such
     /// method.
     pub call: Option<GrpcCall>,
+    /// The requests that are sent in turn; absent: all are alike.
+    pub targets: Option<Targets>,
     /// Our `User-Agent`, unless a header names another.
     pub user_agent: String,
     /// The statuses that count as ok; absent: every status.
@@ -216,6 +223,7 @@ impl Config {
             headers: Vec::new(),
             body: Vec::new(),
             call: None,
+            targets: None,
             user_agent: concat!("intact/", env!("CARGO_PKG_VERSION")).to_owned(),
             expect: None,
             credentials: Credentials::default(),
@@ -265,7 +273,24 @@ impl Config {
         } else {
             None
         };
-        let request = self.request(&address, choice, through_proxy)?;
+        let writer = RequestWriter {
+            source: self.targets.as_ref().map_or("", |one| &one.source),
+            config: &Config {
+                targets: None,
+                ..self.clone()
+            },
+            choice,
+            target: &self.address()?,
+            address: &address,
+            is_absolute: through_proxy,
+        };
+        let targets = self.targets.iter().flat_map(|one| &one.requests);
+        let targets = targets.map(|one| writer.write(one).map(Arc::new));
+        let targets = targets.collect::<Result<Arc<[_]>, _>>()?;
+        let request = match targets.first() {
+            Some(first) => first.clone(),
+            None => Arc::new(self.request(&address, choice, through_proxy)?),
+        };
         let connection = &choice.connection;
         let nanos = |time: Duration| time.as_nanos() as u64;
         let plan_stamps = kernel_stamps && self.unix_socket.is_none();
@@ -288,7 +313,8 @@ impl Config {
         Ok(VariantPlan {
             variant,
             plan: Arc::new(plan),
-            request: Arc::new(request),
+            request,
+            targets,
             cache: match connection.cache {
                 Some(CacheUse::Revalidate) => Some(Arc::new(ResponseCache::default())),
                 Some(CacheUse::Off) | None => None,
@@ -327,6 +353,7 @@ impl Config {
         run.add_evidence(intact_client::EVIDENCE);
         run.seed = Some(self.seed);
         run.expect = self.expect;
+        run.targets = self.targets.as_ref().map(|one| one.source.clone());
         run.rows = match self.keep {
             RowPolicy::First => Rows::Sample,
             RowPolicy::Ledger(rows) => rows,

@@ -22,6 +22,7 @@ mod recording;
 mod response_cache;
 mod rounds;
 mod scenario;
+mod targets;
 mod validation;
 mod variant_plan;
 
@@ -35,3 +36,4 @@ pub use load_steps::{LoadTurn, LoadWindow};
 pub use recorder::RowPolicy;
 pub use rounds::{Bench, BenchError, BenchObserver, Place, Position};
 pub use scenario::{Arrival, Scenario, ScenarioConfigError, ScenarioSize};
+pub use targets::Targets;

@@ -469,6 +469,7 @@ impl RoundRunner<'_> {
             warm_up: warm_up.clone(),
             clients: None,
             windows: windows.cloned(),
+            turn: variant_plan.targets.len() * thread / threads,
         };
         (0..threads).map(task).collect()
     }

@@ -114,7 +114,9 @@ fn check_early_data(config: &Config) -> Result<(), ConfigError> {
             "only a resumed session of TLS 1.3 sends it; add --resume on, and TLS 1.3 (--tls 1.3, an https:// URL, or --http 3)",
         );
     }
-    if !matches!(config.method.as_str(), "GET" | "HEAD") {
+    let targets = config.targets.iter().flat_map(|one| &one.requests);
+    let mut methods = targets.map(|one| &one.method).chain([&config.method]);
+    if !methods.all(|method| matches!(method.as_str(), "GET" | "HEAD")) {
         return refuse("a server may execute an early request twice; use GET or HEAD");
     }
     Ok(())

@@ -30,8 +30,10 @@ pub(crate) struct VariantPlan {
     pub(crate) variant: u32,
     /// How to connect.
     pub(crate) plan: Arc<Plan>,
-    /// What to send.
+    /// What to send; the first of several.
     pub(crate) request: Arc<Request>,
+    /// What to send in turn; empty if all requests are alike.
+    pub(crate) targets: Arc<[Arc<Request>]>,
     /// What is kept of responses to revalidate them; absent: nothing.
     pub(crate) cache: Option<Arc<ResponseCache>>,
     /// Whether the fields of responses are read: also without a cache, where a variant with one is
@@ -74,12 +76,18 @@ impl VariantPlan {
             || age.is_some_and(|age| now.since(at) >= age)
     }
 
-    /// What is sent next. Without a cache nothing that threads share is written.
+    /// What is sent next, the target of this `turn`, which a warm-up does not take. Without a cache
+    /// nothing that threads share is written.
     #[inline]
-    pub(crate) fn next_request(&self) -> Cow<'_, Arc<Request>> {
-        match &self.cache {
-            None => Cow::Borrowed(&self.request),
-            Some(cache) => Cow::Owned(cache.request(&self.request)),
+    pub(crate) fn next_request(&self, turn: &mut usize, warmup: bool) -> Cow<'_, Arc<Request>> {
+        match (&self.cache, self.targets.len()) {
+            (None, 0) => Cow::Borrowed(&self.request),
+            (None, all) => {
+                let next = &self.targets[*turn % all];
+                *turn = (*turn + usize::from(!warmup)) % all;
+                Cow::Borrowed(next)
+            }
+            (Some(cache), _) => Cow::Owned(cache.request(&self.request)),
         }
     }
 

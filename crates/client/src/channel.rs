@@ -6,6 +6,7 @@ use crate::failure::tls_words;
 use crate::stream::without_waiting;
 use crate::{ResponseError, Stream, stamp};
 use intact_ledger::ConnectionBytes;
+use intact_wire::tcp::Acknowledgements;
 use rustls::ClientConnection;
 use std::io::{self, BufRead, ErrorKind, Read, Write};
 
@@ -94,10 +95,10 @@ impl Channel {
         }
     }
 
-    /// Number of retransmissions so far; `None` if the kernel does not count them.
-    pub(crate) fn retransmissions(&self) -> Option<u32> {
+    /// The kernel's counts of segments and round trips; `None` if it has none.
+    pub(crate) fn acknowledgements(&self) -> Option<Acknowledgements> {
         #[cfg(target_os = "linux")]
-        return intact_sys::socket::retransmissions(&self.stream);
+        return intact_sys::socket::acknowledgements(&self.stream).map(Acknowledgements::new);
         #[cfg(not(target_os = "linux"))]
         None
     }

@@ -12,6 +12,7 @@ pub mod dns;
 pub mod stamp;
 pub mod tls;
 
+mod body_check;
 mod channel;
 mod connection;
 mod dial;
@@ -48,6 +49,7 @@ pub const EVIDENCE: EvidenceSet = EvidenceSet::of(&[
 /// Whether this build speaks HTTP/3 (feature `http3`).
 pub const HAS_HTTP3: bool = cfg!(feature = "http3");
 
+pub use body_check::BodyCheck;
 pub use clock::Clock;
 pub use connection::{
     ConnectionLife, Detail, Ended, HttpConnection, Received, ResponseInfo, State,

@@ -1,6 +1,6 @@
 //! A request: described once, and formatted for each HTTP version.
 
-use crate::ServerUrl;
+use crate::{BodyCheck, ServerUrl};
 use intact_ledger::{Exchange, ExpectedStatus, Method, Protocol, Scheme, Target};
 use intact_wire::h2::is_grpc;
 use intact_wire::http1::{
@@ -243,6 +243,7 @@ impl RequestSpec {
                 .field("content-type")
                 .is_some_and(|kind| is_grpc(kind.as_bytes())),
             tag: None,
+            check: None,
         }
     }
 
@@ -322,8 +323,10 @@ pub struct Request {
     follows: bool,
     /// Whether its response has to have a `grpc-status` of 0.
     pub(crate) is_grpc: bool,
-    /// The name under which a scenario counts its exchanges.
+    /// The name under which its exchanges are counted.
     pub tag: Option<Arc<str>>,
+    /// What the body of its response has to have.
+    pub check: Option<Arc<BodyCheck>>,
 }
 
 impl Request {

@@ -25,6 +25,14 @@ const ACK_DELAYED: f64 = 0.5;
 const LEAST_HANDSHAKES: usize = 3;
 /// The share of the difference that they must vary by to explain it.
 const JITTER: f64 = 0.5;
+/// The longest handshake of a short path, such as loopback, in milliseconds.
+const SHORT_PATH_MS: f64 = 0.5;
+/// How likely handshakes may miss a slow path by chance.
+const MISSED: f64 = 0.05;
+/// How long before the response an acknowledgement came alone, in milliseconds.
+const ALONE_MS: f64 = 1.0;
+/// The share of the difference that one of its parts explains.
+const EXPLAINED: f64 = 0.6;
 /// The shortest time before a segment is sent again, in milliseconds (`TCP_RTO_MIN` of Linux is 200
 /// ms).
 const RETRANSMISSION_MS: f64 = 100.0;
@@ -45,6 +53,8 @@ pub enum TierCause {
     HeadersToBody,
     /// The server took longer.
     ServerWait,
+    /// The server or the path took longer: nothing separates them.
+    ServerOrPath,
     /// Another phase.
     OtherPhase,
     /// No cause was seen.
@@ -89,6 +99,8 @@ pub struct CallEvidence {
     is_inferred: bool,
     retransmissions: Option<u32>,
     delayed_acks: Option<u32>,
+    /// The wait until the request was acknowledged, and after that, in milliseconds.
+    waits: Option<[f64; 2]>,
 }
 
 impl CallEvidence {
@@ -97,6 +109,7 @@ impl CallEvidence {
         // a log has one time for the whole call
         let is_whole = call.spans.wait == Some(Span::new(call.at, call.end));
         let time_of = |phase| call.spans.of(phase).map(|span| ms(span.nanos()));
+        let waits = call.acknowledged_after.zip(call.spans.wait);
         CallEvidence {
             ms: ms(call.latency()),
             phases: Phase::ALL.map(|phase| time_of(phase).filter(|_| !is_whole)),
@@ -105,6 +118,10 @@ impl CallEvidence {
             is_inferred: matches!(call.certainty, Certainty::Inferred(_)),
             retransmissions: call.retransmissions,
             delayed_acks: call.delayed_acks,
+            waits: waits.map(|(after, wait)| {
+                let until = after.min(wait.nanos());
+                [ms(until), ms(wait.nanos() - until)]
+            }),
         }
     }
 }
@@ -117,7 +134,7 @@ impl FirstCallTiers {
         let times: Vec<f64> = steady.iter().map(|call| call.ms).collect();
         let found = tiers(&times).filter(|_| times.len() >= LEAST)?;
         let evidence = Evidence {
-            handshakes: handshake_range(calls),
+            handshakes: Handshakes::of(calls),
             phases: phases(&steady),
             calls: steady,
             found,
@@ -136,8 +153,7 @@ struct Evidence<'a> {
     found: Tiers,
     /// The time of each call in each phase.
     phases: Vec<Vec<Option<f64>>>,
-    /// By how much TCP handshakes vary.
-    handshakes: Option<f64>,
+    handshakes: Handshakes,
 }
 
 impl<'a> Evidence<'a> {
@@ -222,7 +238,7 @@ impl<'a> Evidence<'a> {
         let pair = [base.unwrap_or(0), level];
         let explained = self.explained(pair);
         let difference = self.found.levels[pair[1]].mean - self.found.levels[pair[0]].mean;
-        if let Some(range) = jitter(self.handshakes, difference, explained) {
+        if let Some(range) = jitter(self.handshakes.range, difference, explained) {
             let words = format!(
                 "jitter: the TCP handshakes, in which no server program takes part, vary by {} too",
                 time(range)
@@ -230,10 +246,48 @@ impl<'a> Evidence<'a> {
             return (TierCause::Jitter, words);
         }
         let sees_acks = self.of_tier(level).any(|call| call.delayed_acks.is_some());
-        explained.map_or_else(
+        let (cause, words) = explained.map_or_else(
             || (TierCause::NotSeen, self.why_not_seen(level)),
             |one| of_phase(one, !sees_acks),
-        )
+        );
+        match cause {
+            TierCause::ServerWait => self.server_or_path(pair, &words),
+            _ => (cause, words),
+        }
+    }
+
+    /// Which of the two made the wait longer, if that can be seen. `words`: that it is longer.
+    fn server_or_path(&self, pair: [usize; 2], words: &str) -> (TierCause, String) {
+        let [fast, slow] = pair.map(|level| self.mean_waits(level));
+        let came_alone = slow.is_some_and(|[_, after]| after >= ALONE_MS);
+        if let (Some(fast), Some(slow), true) = (fast, slow, came_alone) {
+            let [until, after] = [slow[0] - fast[0], slow[1] - fast[1]];
+            if after >= EXPLAINED * (until + after) {
+                let words = format!("server wait: {words}, after its TCP acknowledged the request");
+                return (TierCause::ServerWait, words);
+            }
+        }
+        let [fast, slow_calls] = pair.map(|level| self.found.levels[level].calls as f64);
+        if self.handshakes.rule_out(slow_calls / (fast + slow_calls)) {
+            return (TierCause::ServerWait, format!("server wait: {words}"));
+        }
+        let why = match slow {
+            // a TCP may delay it for up to 500 ms (RFC 9293 section 3.8.6.3)
+            Some(_) if came_alone => "the acknowledgement of the request may have been delayed",
+            Some(_) => "the acknowledgement of the request came with the response",
+            None => "no acknowledgement of the request was seen",
+        };
+        let words = format!("server or path: {words}, and {why}");
+        (TierCause::ServerOrPath, words)
+    }
+
+    /// The mean waits of a tier until the acknowledgement and after it, if half of its calls have
+    /// one.
+    fn mean_waits(&self, level: usize) -> Option<[f64; 2]> {
+        let count = self.count(level, ACK_DELAYED, |call| call.waits.is_some())? as f64;
+        let waits = || self.of_tier(level).filter_map(|call| call.waits);
+        let mean = |nth: usize| waits().map(|both| both[nth]).sum::<f64>() / count;
+        Some([mean(0), mean(1)])
     }
 
     /// The phase that explains the difference of two tiers.
@@ -303,7 +357,7 @@ fn of_phase(one: Explained<'_>, infers_acks: bool) -> (TierCause, String) {
             TierCause::HeadersToBody,
             format!("headers-to-body gap: {place}"),
         ),
-        "wait" => (TierCause::ServerWait, format!("server wait: {place}")),
+        "wait" => (TierCause::ServerWait, place),
         "connect" if is_lost_syn(one) => {
             let words = format!("retransmission: {place}, as after a lost SYN");
             (TierCause::Retransmission, words)
@@ -319,16 +373,36 @@ fn phases(calls: &[&CallEvidence]) -> Vec<Vec<Option<f64>>> {
         .collect()
 }
 
-/// By how much the TCP handshakes of the calls vary, in milliseconds. The shortest and the longest
-/// 5 % are left out, and those that lost a SYN.
-fn handshake_range(calls: &[CallEvidence]) -> Option<f64> {
-    let connect = Phase::ALL.iter().position(|one| *one == Phase::Connect)?;
-    let times = calls.iter().filter_map(|call| call.phases[connect]);
-    let mut times: Vec<f64> = times.filter(|time| *time < LOST_SYN_MS).collect();
-    times.sort_by(f64::total_cmp);
-    let aside = times.len() / 20;
-    let ends = (times.get(aside)?, times.get(times.len() - 1 - aside)?);
-    (times.len() >= LEAST_HANDSHAKES).then_some(ends.1 - ends.0)
+/// The TCP handshakes of the calls, which show the path alone, but those that lost a SYN.
+struct Handshakes {
+    count: usize,
+    /// By how much they vary, in milliseconds, without the shortest and the longest 5 %.
+    range: Option<f64>,
+    longest: f64,
+}
+
+impl Handshakes {
+    fn of(calls: &[CallEvidence]) -> Handshakes {
+        let times = calls
+            .iter()
+            .filter_map(|call| call.phases[Phase::Connect as usize]);
+        let mut times: Vec<f64> = times.filter(|time| *time < LOST_SYN_MS).collect();
+        times.sort_by(f64::total_cmp);
+        let count = times.len();
+        let aside = count / 20;
+        Handshakes {
+            count,
+            range: (count >= LEAST_HANDSHAKES).then(|| times[count - 1 - aside] - times[aside]),
+            longest: times.last().copied().unwrap_or(f64::INFINITY),
+        }
+    }
+
+    /// Whether handshakes that hardly vary show that the path did not make this share of the calls
+    /// slow: it is short, or one of them would have been slow.
+    fn rule_out(&self, share: f64) -> bool {
+        let missed = (1.0 - share).powi(self.count as i32);
+        self.longest <= SHORT_PATH_MS || self.range.is_some() && missed <= MISSED
+    }
 }
 
 fn phase_words(phase: &str) -> &'static str {

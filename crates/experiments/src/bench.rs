@@ -19,6 +19,7 @@ mod remedies;
 mod saturation;
 mod service;
 mod subjects;
+mod targets;
 mod variant;
 
 pub use crate::time_difference::{TimeDifference, TimeStatistic};

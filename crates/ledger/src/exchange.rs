@@ -239,6 +239,10 @@ pub struct Exchange {
     /// Number of late acknowledgements that the sender of the next data waited for, in either
     /// direction; absent if packets were not observed.
     pub delayed_acks: Option<u32>,
+    /// From the sending of the request to its acknowledgement by the peer's TCP, in nanoseconds, by
+    /// the client's kernel. Absent if the kernel was not queried, as for fast responses, or if more
+    /// than one segment was sent meanwhile.
+    pub acknowledged_after: Option<u64>,
     /// Bytes on the wire.
     #[serde(default)]
     pub bytes: ExchangeBytes,

@@ -61,7 +61,10 @@ impl Outcome {
         match self {
             Outcome::Ok => true,
             Outcome::Failed(kind) => {
-                matches!(kind, Failure::UnexpectedStatus | Failure::GrpcStatus)
+                matches!(
+                    kind,
+                    Failure::UnexpectedStatus | Failure::UnexpectedBody | Failure::GrpcStatus
+                )
             }
             Outcome::Pending | Outcome::Unknown => false,
         }
@@ -125,11 +128,12 @@ kinds! {
         Timeout = "timeout", "no complete response in time";
         NotPlain = "not-plain", "the server on this port speaks TLS, not plain HTTP: use https://";
         Malformed = "malformed", "the response is not HTTP";
-        TooLarge = "too-large", "the header section of the response is larger than the limit";
+        TooLarge = "too-large", "a part of the response is larger than the limit";
         NoProgress = "no-progress", "the peer sent bytes that are no part of a response";
         Refusal = "refused-stream", "the server refused the stream (HTTP/2 REFUSED_STREAM or GOAWAY)";
         StreamReset = "stream-reset", "the server reset the stream";
-        UnexpectedStatus = "unexpected-status", "a complete response, but not one that --expect allows";
+        UnexpectedStatus = "unexpected-status", "a complete response, but not one that --expect or a check allows";
+        UnexpectedBody = "unexpected-body", "a complete response whose body does not have what a check asks for";
         GrpcStatus = "grpc-status", "a complete response of gRPC with a status other than OK, or without one";
         ClientClosed = "client-closed", "the client closed the connection or reset the stream before the response was complete";
         Aborted = "aborted", "intact cut it off when the run was stopped";

@@ -109,6 +109,8 @@ pub struct Run {
     pub varied: Vec<String>,
     /// The file of the scenario. The variants are then its sessions, which ran at the same time.
     pub scenario: Option<String>,
+    /// The file or the pattern of the requests that were sent in turn, if they were not alike.
+    pub targets: Option<String>,
     /// The terms of a search, in which the results of rounds decide the next rounds. The rounds of
     /// a variant then have different loads.
     pub capacity: Option<CapacityTerms>,
@@ -152,6 +154,7 @@ impl Run {
             variants: Vec::new(),
             varied: Vec::new(),
             scenario: None,
+            targets: None,
             capacity: None,
             argv: redact::argv(argv),
             expect: None,

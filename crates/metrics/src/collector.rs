@@ -85,12 +85,18 @@ pub enum CollectorError {
     Undated,
 }
 
-/// The endpoint and its header fields. Has no `Debug`, because header fields are secrets.
+/// The endpoint and its header fields. Its `Debug` has neither, because they may hold secrets.
 #[derive(Clone)]
 pub struct Collector {
     url: String,
     headers: Vec<(HeaderName, HeaderValue)>,
     patience: Duration,
+}
+
+impl std::fmt::Debug for Collector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Collector").finish_non_exhaustive()
+    }
 }
 
 fn milliseconds(text: &str) -> Result<Duration, String> {

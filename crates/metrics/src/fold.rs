@@ -6,7 +6,8 @@ use crate::connections::{ConnectionTable, TimedConnection};
 use crate::series::Families;
 use crate::table::{Metric, PHASE};
 use intact_ledger::{
-    Closed, Connection, Event, Evidence, Exchange, Failure, Nanos, Run, Setup, Sink, Spans,
+    Closed, Connection, Event, Evidence, Exchange, Failure, Nanos, Producer, Run, Setup, Sink,
+    Spans,
 };
 use opentelemetry_semantic_conventions::attribute;
 
@@ -154,10 +155,13 @@ impl Fold {
         }
     }
 
-    /// Whether the event belongs to a round that is not counted, such as a warm-up.
+    /// Whether the event is a warm-up, or belongs to a round that is not counted.
     fn is_warm_up(&self, event: Event<'_>) -> bool {
+        // the page of a bench leaves them out; that of observed traffic has every request
+        let is_bench = self.run.producer == Producer::Bench;
         let round = match event {
             Event::Opened(connection) | Event::Revised(connection) => connection.round,
+            Event::Exchange(exchange) if exchange.warmup && is_bench => return true,
             Event::Exchange(exchange) => exchange.round,
             Event::Closed(closed) => closed.round,
             _ => None,

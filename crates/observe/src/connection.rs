@@ -11,6 +11,7 @@ use crate::{Ending, FirstEnd, LowerBound, SharingSign, Side, TlsReading, ledger_
 use intact_ledger::{
     CloseKind, Connection, ConnectionBytes, DialFailure, Nanos, OtherEnd, Probes, Protocol, Span,
 };
+use intact_wire::tcp::Acknowledgements;
 
 /// A connection without exchanges is recorded after this time, in nanoseconds.
 const PATIENCE: u64 = 1_000_000_000;
@@ -38,8 +39,8 @@ pub struct ObservedConnection {
     server_ended_at: Option<Nanos>,
     /// When the client sent its last bytes, if the server has sent nothing since.
     sent_at: Option<Nanos>,
-    /// The kernel's last count of retransmissions.
-    retransmissions: Option<u32>,
+    /// The kernel's last counts of segments.
+    acknowledgements: Option<Acknowledgements>,
 }
 
 impl ObservedConnection {
@@ -57,7 +58,7 @@ impl ObservedConnection {
             turns: ClientTurns::default(),
             server_ended_at: None,
             sent_at: None,
-            retransmissions: None,
+            acknowledgements: None,
         }
     }
 
@@ -133,18 +134,21 @@ impl ObservedConnection {
         self.rows.segments.note_late_ack(at);
     }
 
-    /// Whether the server's bytes that arrive at `at` may have waited for a retransmission.
+    /// Whether the server's bytes that arrive at `at` may have waited for a segment.
     pub fn may_have_waited_for_segments(&self, at: Nanos) -> bool {
         let is_late = |sent: Nanos| at.since(sent) >= LEAST_RETRANSMISSION;
-        self.retransmissions.is_none() || self.sent_at.is_some_and(is_late)
+        self.acknowledgements.is_none() || self.sent_at.is_some_and(is_late)
     }
 
-    /// Records the kernel's count of retransmissions of the client's end so far.
-    pub fn note_retransmissions(&mut self, all: u32, at: Nanos) {
-        let before = self.retransmissions.replace(all).unwrap_or(0);
-        self.rows
-            .segments
-            .note_resent(all.saturating_sub(before), at);
+    /// Records the kernel's counts of the client's end so far.
+    pub fn note_acknowledgements(&mut self, counts: Acknowledgements, at: Nanos) {
+        let before = self.acknowledgements.replace(counts);
+        let segments = &mut self.rows.segments;
+        let resent = before.map_or(0, |before| before.retransmissions);
+        segments.note_resent(counts.retransmissions.saturating_sub(resent), at);
+        if let Some(nanos) = before.and_then(|before| counts.since(before)) {
+            segments.note_acknowledged(nanos, at);
+        }
     }
 
     /// Records the number of the server's bytes that are in the client's socket, unread. It holds

@@ -1,4 +1,4 @@
-//! Retransmissions and late acknowledgements, each added to the exchange during which it was
+//! Retransmissions and acknowledgements, each added to the exchange during which it was
 //! observed.
 //!
 //! A capture observes them in the packets, a relay in the counts of its kernel. Must not judge
@@ -17,6 +17,8 @@ pub(crate) struct SegmentEvents {
     pub(crate) sees_packets: bool,
     resent: VecDeque<(Nanos, u32)>,
     late_acks: VecDeque<Nanos>,
+    /// How long requests took to be acknowledged.
+    acknowledged: VecDeque<(Nanos, u64)>,
 }
 
 impl SegmentEvents {
@@ -30,6 +32,11 @@ impl SegmentEvents {
         push(&mut self.late_acks, at);
     }
 
+    /// Records that the last request took this many nanoseconds to be acknowledged, by `at`.
+    pub(crate) fn note_acknowledged(&mut self, nanos: u64, at: Nanos) {
+        push(&mut self.acknowledged, (at, nanos));
+    }
+
     /// Adds the events during an exchange whose start and end are set.
     pub(crate) fn fill(&self, row: &mut Exchange) {
         let is_during = |at: Nanos| row.at <= at && at <= row.end;
@@ -39,6 +46,11 @@ impl SegmentEvents {
         row.retransmissions =
             (self.sees_packets || !counts.is_empty()).then(|| counts.iter().sum());
         row.delayed_acks = self.sees_packets.then_some(late_acks as u32);
+        let mut during = self.acknowledged.iter().filter(|(at, _)| is_during(*at));
+        row.acknowledged_after = match (during.next(), during.next()) {
+            (Some((_, nanos)), None) => Some(*nanos),
+            _ => None,
+        };
     }
 }
 
@@ -68,6 +80,18 @@ mod tests {
         assert_eq!(filled(&kernel, 0, 10), (None, None));
         assert_eq!(filled(&kernel, 11, 20), (Some(0), None));
         assert_eq!(filled(&kernel, 30, 40), (Some(2), None));
+        kernel.note_acknowledged(7, Nanos(35));
+        kernel.note_acknowledged(9, Nanos(45));
+        let after = |from, to| {
+            let mut row = Exchange::new(1, Nanos(from));
+            row.end = Nanos(to);
+            kernel.fill(&mut row);
+            row.acknowledged_after
+        };
+        assert_eq!(
+            [after(30, 40), after(30, 50), after(0, 20)],
+            [Some(7), None, None]
+        );
         let mut capture = SegmentEvents {
             sees_packets: true,
             ..SegmentEvents::default()

@@ -2,10 +2,13 @@
 //! problem with its line.
 
 use crate::definition::{
-    At, Definition, Given, PhaseSource, RequestSource, SessionSource, StepSource, WeightSource,
+    At, CheckSource, Definition, Given, PhaseSource, RequestSource, SessionSource, StepSource,
+    WeightSource,
 };
 use crate::error::Problem;
-use crate::plan::{Note, Phase, Plan, Request, Session, Step, Target, Wait, requests};
+use crate::plan::{
+    Check, JsonCheck, Note, Phase, Plan, Request, Session, Step, Target, Wait, requests,
+};
 use intact_units::number::count;
 use intact_units::{duration, rate, suggest};
 use std::collections::BTreeSet;
@@ -29,6 +32,8 @@ const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 const MOST_TAGS: usize = 500;
 /// The longest name and tag, in letters.
 const LONGEST_NAME: usize = 100;
+/// The most targets of a file.
+pub(crate) const MOST_TARGETS: usize = 100_000;
 /// The most bytes of a URL.
 const LONGEST_URL: usize = 16_000;
 /// The most header fields of a request.
@@ -224,7 +229,11 @@ impl Compiler {
     fn step(&mut self, session: &str, source: &At<StepSource>, depth: usize) -> Option<Step> {
         let line = source.line;
         Some(match &source.value {
-            StepSource::Request(request) => Step::Request(self.request(session, line, request)?),
+            StepSource::Request(request) => {
+                let request = self.request(line, request)?;
+                self.count_tag(session, &request);
+                Step::Request(request)
+            }
             StepSource::Wait(given) => {
                 Step::Wait(Wait::Constant(self.check(line, time("wait", given))?))
             }
@@ -292,7 +301,18 @@ impl Compiler {
         self.steps(session, steps, depth + 1)
     }
 
-    fn request(&mut self, session: &str, line: usize, source: &RequestSource) -> Option<Request> {
+    /// Limits the tags of all sessions.
+    fn count_tag(&mut self, session: &str, request: &Request) {
+        let tag = (session.to_owned(), request.tag.clone());
+        if self.tags.insert(tag) && self.tags.len() == MOST_TAGS + 1 {
+            let words = format!(
+                "more than {MOST_TAGS} tags, and each gets separate figures; use one tag for related requests"
+            );
+            self.note_problem(request.line, words);
+        }
+    }
+
+    fn request(&mut self, line: usize, source: &RequestSource) -> Option<Request> {
         let method = source.method.to_ascii_uppercase();
         if !METHODS.contains(&&*method) {
             let words = format!("unknown method {:?}: {}", source.method, METHODS.join(", "));
@@ -321,20 +341,66 @@ impl Compiler {
             Some(_) => self.check(line, name("the tag", &tag).map(|()| tag))?,
             None => tag.chars().take(LONGEST_NAME).collect(),
         };
-        if self.tags.insert((session.to_owned(), tag.clone())) && self.tags.len() == MOST_TAGS + 1 {
-            let words = format!(
-                "more than {MOST_TAGS} tags, and each gets separate figures; use one tag for related requests"
-            );
-            self.note_problem(line, words);
-        }
         Some(Request {
             method,
             url: source.url.clone(),
             tag,
             headers: source.headers.clone(),
             body: source.body.clone(),
+            check: source
+                .check
+                .as_ref()
+                .map(|check| self.response_check(line, &source.headers, check)),
             line,
         })
+    }
+
+    fn response_check(
+        &mut self,
+        line: usize,
+        headers: &[(String, String)],
+        source: &CheckSource,
+    ) -> Check {
+        let status = source.status.as_ref().map(|given| match given {
+            Given::Number(number) => number.to_string(),
+            Given::Text(text) => text.clone(),
+        });
+        if source.contains.as_deref() == Some("") {
+            self.note_problem(line, "check: contains: every body has an empty text");
+        }
+        let compresses = |field: &(String, String)| field.0.eq_ignore_ascii_case("accept-encoding");
+        let reads = source.contains.is_some() || !source.json.is_empty();
+        if reads && headers.iter().any(compresses) {
+            let words = "check: it reads the body, which the server may compress: leave out gzip and Accept-Encoding";
+            self.note_problem(line, words);
+        }
+        let mut json = Vec::new();
+        for (path, value) in &source.json {
+            if value.is_null() || value.is_array() || value.is_object() {
+                let words = format!("check: {path}: the value is a text, a number, true or false");
+                self.note_problem(line, words);
+            }
+            json.extend(
+                self.check(line, json_pointer(path))
+                    .map(|pointer| JsonCheck {
+                        path: path.clone(),
+                        pointer,
+                        // as TOML writes it: a whole number of 64 bits, or any number
+                        value: match (value.as_i64(), value.as_f64()) {
+                            (None, Some(number)) => number.into(),
+                            _ => value.clone(),
+                        },
+                    }),
+            );
+        }
+        if status.is_none() && source.contains.is_none() && source.json.is_empty() {
+            self.note_problem(line, "check: of nothing: name status, contains or json");
+        }
+        Check {
+            status,
+            contains: source.contains.clone(),
+            json,
+        }
     }
 
     fn weights(&mut self, sessions: &mut [Session], weights: &[At<WeightSource>]) {
@@ -393,11 +459,60 @@ impl Compiler {
     }
 }
 
+/// Checks targets and makes their requests. Where they have too many tags, none has one.
+pub(crate) fn targets(sources: &[At<RequestSource>]) -> Result<Vec<Request>, Vec<Problem>> {
+    let mut compiler = Compiler::default();
+    if let Some(one) = sources.get(MOST_TARGETS) {
+        let words = format!("more than {} targets", count(MOST_TARGETS as u64));
+        compiler.note_problem(one.line, words);
+    }
+    let mut requests: Vec<Request> = Vec::new();
+    for At { line, value } in sources.iter().take(MOST_TARGETS) {
+        requests.extend(compiler.request(*line, value));
+    }
+    let tags: BTreeSet<&str> = requests.iter().map(|one| &*one.tag).collect();
+    if tags.len() > MOST_TAGS {
+        requests.iter_mut().for_each(|one| one.tag.clear());
+    }
+    match compiler.problems.is_empty() {
+        true => Ok(requests),
+        false => Err(compiler.problems),
+    }
+}
+
 pub(crate) fn too_many_steps() -> String {
     format!(
         "more than {} steps: repeat steps with times(n, function (context) {{ ... }})",
         count(MOST_STEPS as u64)
     )
+}
+
+/// A path into JSON such as `$.items[0].id` as a JSON Pointer (RFC 6901). Of RFC 9535 it takes
+/// names and indexes.
+fn json_pointer(path: &str) -> Result<String, String> {
+    let wrong = || format!("check: {path:?} is no path: write $.items[0].id, or $['a name']");
+    let mut rest = path.strip_prefix('$').ok_or_else(wrong)?;
+    let mut pointer = String::new();
+    while !rest.is_empty() {
+        let part;
+        if let Some(quoted) = rest.strip_prefix("['") {
+            (part, rest) = quoted.split_once("']").ok_or_else(wrong)?;
+        } else if let Some(index) = rest.strip_prefix('[') {
+            (part, rest) = index.split_once(']').ok_or_else(wrong)?;
+            part.parse::<u32>().map_err(|_| wrong())?;
+        } else {
+            let name = rest.strip_prefix('.').ok_or_else(wrong)?;
+            let is_name = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
+            let end = name.find(|letter| !is_name(letter)).unwrap_or(name.len());
+            (part, rest) = name.split_at(end);
+            if part.is_empty() {
+                return Err(wrong());
+            }
+        }
+        pointer.push('/');
+        pointer.push_str(&part.replace('~', "~0").replace('/', "~1"));
+    }
+    Ok(pointer)
 }
 
 /// A path without its query; that of a URL without its host.

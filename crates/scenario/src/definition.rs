@@ -1,6 +1,7 @@
 //! A definition as read, before its values are checked. Both languages end here.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
 
 /// A value with its line, from 1.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -72,13 +73,28 @@ pub(crate) enum StepSource {
 }
 
 /// A request.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub(crate) struct RequestSource {
     pub(crate) method: String,
     pub(crate) url: String,
     pub(crate) tag: Option<String>,
     #[serde(default)]
     pub(crate) headers: Vec<(String, String)>,
-    #[serde(default)]
-    pub(crate) body: String,
+    #[serde(default, deserialize_with = "text_as_bytes")]
+    pub(crate) body: Vec<u8>,
+    pub(crate) check: Option<CheckSource>,
+}
+
+/// What a response has to have.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct CheckSource {
+    pub(crate) status: Option<Given>,
+    pub(crate) contains: Option<String>,
+    /// Values by their paths.
+    pub(crate) json: BTreeMap<String, serde_json::Value>,
+}
+
+fn text_as_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+    String::deserialize(from).map(String::into_bytes)
 }

@@ -10,18 +10,24 @@ mod compile;
 mod definition;
 mod error;
 mod javascript;
+mod pattern;
 mod plan;
+mod targets;
 mod toml_source;
 mod toml_writer;
 
 pub use error::{Problem, ScenarioError};
-pub use plan::{Note, Phase, Plan, Request, Session, Step, Target, Wait};
+pub use plan::{Check, JsonCheck, Note, Phase, Plan, Request, Session, Step, Target, Wait};
+pub use targets::ReadBody;
 
 use std::path::Path;
 use std::time::Duration;
 
 /// The most bytes that a file may have.
 pub const LARGEST_FILE: u64 = 1 << 20;
+
+/// The most bytes that a file of targets may have.
+pub const LARGEST_TARGETS: u64 = 64 << 20;
 
 /// The language of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,4 +65,28 @@ pub fn compile(
     };
     let plan = definition.and_then(compile::plan);
     plan.map_err(|problems| ScenarioError::new(file, problems))
+}
+
+/// Reads a file of targets: vegeta's text or JSON, or a list of URLs. `file` is used in errors
+/// only; `body` reads the files that have bodies. Requests without a tag are too many to count
+/// each.
+///
+/// # Errors
+/// All problems of the file, with their lines.
+pub fn targets(file: &str, text: &str, body: ReadBody<'_>) -> Result<Vec<Request>, ScenarioError> {
+    let requests = targets::read(text, body).and_then(|all| compile::targets(&all));
+    requests.map_err(|problems| ScenarioError::new(file, problems))
+}
+
+/// As many paths that a regular expression matches, without tags. `below` returns a random number
+/// below its argument.
+///
+/// # Errors
+/// What is wrong with the expression.
+pub fn random_paths(
+    pattern: &str,
+    count: usize,
+    mut below: impl FnMut(u64) -> u64,
+) -> Result<Vec<Request>, String> {
+    pattern::requests(pattern, count, &mut below)
 }

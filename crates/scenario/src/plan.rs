@@ -91,9 +91,39 @@ pub struct Request {
     /// Header fields in order.
     pub headers: Vec<(String, String)>,
     /// The body.
-    pub body: String,
+    #[serde(serialize_with = "text")]
+    pub body: Vec<u8>,
+    /// What the response has to have, in addition to what the run expects of all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<Check>,
     /// The line of the definition.
     pub line: usize,
+}
+
+/// What a response has to have, or the request fails.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// A status or a class of them, such as 204 or 2xx.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// A text within the body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contains: Option<String>,
+    /// Values within a body of JSON.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub json: Vec<JsonCheck>,
+}
+
+/// A value within a body of JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JsonCheck {
+    /// The path as written, such as `$.items[0].id`.
+    pub path: String,
+    /// The same as a JSON Pointer (RFC 6901).
+    #[serde(skip)]
+    pub pointer: String,
+    /// A text, a number or a truth value.
+    pub value: serde_json::Value,
 }
 
 /// How long a client waits.
@@ -120,8 +150,21 @@ pub struct Note {
     pub words: String,
 }
 
+fn text<S: serde::Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&String::from_utf8_lossy(bytes))
+}
+
 fn seconds<S: serde::Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_f64(time.as_secs_f64())
+}
+
+impl Request {
+    /// Scheme and host of its URL; absent of a path.
+    pub fn target(&self) -> Option<&str> {
+        let host = self.url.find("://")? + 3;
+        let end = self.url[host..].find(['/', '?', '#']);
+        Some(&self.url[..end.map_or(self.url.len(), |at| host + at)])
+    }
 }
 
 impl Wait {
@@ -157,11 +200,7 @@ impl Plan {
             return Some((&target.url, target.line));
         }
         let mut requests = self.sessions.iter().flat_map(Session::each_request);
-        let first = requests.find(|one| one.url.contains("://"))?;
-        let host = first.url.find("://").map_or(0, |at| at + 3);
-        let end = first.url[host..].find(['/', '?', '#']);
-        let end = end.map_or(first.url.len(), |at| host + at);
-        Some((&first.url[..end], first.line))
+        requests.find_map(|one| Some((one.target()?, one.line)))
     }
 
     /// The clients that arrive on average; absent without phases.

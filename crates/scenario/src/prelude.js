@@ -113,12 +113,29 @@
     return url;
   }
 
+  // what the response has to have
+  function check(name, source) {
+    const one = {};
+    for (const [key, value] of object(`${name}: the parts of check`, source)) {
+      if (value === undefined) continue;
+      if (key === "status") one.status = given(value);
+      else if (key === "contains") one.contains = text(`${name}: the text of check`, value);
+      else if (key === "json") {
+        const values = object(`${name}: the values of check`, value);
+        const scalar = (word) => (["string", "number", "boolean"].includes(typeof word) ? word : null);
+        one.json = Object.fromEntries(values.map(([path, word]) => [path, scalar(word)]));
+      } else note(record.unsupported, `${key} in the check of ${name}`);
+    }
+    return one;
+  }
+
   function request(name, method, url, options) {
     const one = { method, url: text(`${name}: the URL`, url), headers: [] };
     if (options === undefined || options === null) options = {};
     for (const [key, value] of object(`${name}: the options`, options)) {
       if (value === undefined) continue;
       if (key === "tag") one.tag = text(`${name}: the tag`, value);
+      else if (key === "check") one.check = check(name, value);
       else if (key === "headers") {
         for (const [field, word] of object(`${name}: the headers`, value)) one.headers.push([field, String(word)]);
       } else if (key === "gzip") {

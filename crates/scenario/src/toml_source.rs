@@ -2,7 +2,7 @@
 //! both languages.
 
 use crate::definition::{
-    At, Definition, Given, PhaseSource, RequestSource, SessionSource, StepSource,
+    At, CheckSource, Definition, Given, PhaseSource, RequestSource, SessionSource, StepSource,
 };
 use crate::error::Problem;
 use serde::Deserialize;
@@ -33,6 +33,7 @@ struct StepTable {
     tag: Option<String>,
     headers: Vec<String>,
     body: Option<String>,
+    check: Option<CheckSource>,
     wait: Option<Given>,
     wait_exp: Option<Given>,
     wait_uniform: Option<(Given, Given)>,
@@ -136,7 +137,8 @@ impl StepReader<'_> {
                     .drain(..)
                     .map(|field| split(&field))
                     .collect::<Result<_, String>>()?,
-                body: table.body.take().unwrap_or_default(),
+                body: table.body.take().unwrap_or_default().into_bytes(),
+                check: table.check.take(),
             }));
         }
         kinds.extend(table.wait.map(StepSource::Wait));
@@ -157,11 +159,14 @@ impl StepReader<'_> {
             (None, Some(true)) => kinds.push(StepSource::ForEver(inner)),
             (Some(_), Some(true)) => return Err("both times and for-ever: choose one".to_owned()),
         }
-        let of_requests = table.tag.is_some() || table.body.is_some() || !table.headers.is_empty();
+        let of_requests = table.tag.is_some()
+            || table.body.is_some()
+            || table.check.is_some()
+            || !table.headers.is_empty();
         match (kinds.pop(), kinds.is_empty(), of_requests) {
             (Some(kind), true, false) => Ok(kind),
             (Some(_), true, true) => {
-                Err("tag, headers and body belong to a request: get = \"/path\"".to_owned())
+                Err("tag, headers, body and check belong to a request: get = \"/path\"".to_owned())
             }
             (Some(_), false, _) => Err("a step does one thing: make two steps of it".to_owned()),
             (None, ..) => Err(

@@ -1,6 +1,6 @@
 //! A plan as TOML: what `--dry-run` prints, and a definition like any other.
 
-use crate::plan::{Phase, Plan, Request, Session, Step, Wait};
+use crate::plan::{Check, Phase, Plan, Request, Session, Step, Wait};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -79,9 +79,34 @@ fn table(request: &Request) -> String {
         let _ = write!(words, ", headers = [{}]", fields.join(", "));
     }
     if !request.body.is_empty() {
-        let _ = write!(words, ", body = {}", quoted(&request.body));
+        let body = String::from_utf8_lossy(&request.body);
+        let _ = write!(words, ", body = {}", quoted(&body));
+    }
+    if let Some(check) = &request.check {
+        let _ = write!(words, ", check = {}", check_table(check));
     }
     words + " }"
+}
+
+fn check_table(check: &Check) -> String {
+    let text = |key: &str, text: &str| format!("{key} = {}", quoted(text));
+    let status = check.status.iter().map(|status| text("status", status));
+    let contains = check.contains.iter();
+    let contains = contains.map(|part| text("contains", part));
+    let values = check.json.iter();
+    let values = values.map(|one| format!("{} = {}", quoted(&one.path), scalar(&one.value)));
+    let values = values.collect::<Vec<String>>().join(", ");
+    let json = (!values.is_empty()).then(|| format!("json = {{ {values} }}"));
+    let parts = status.chain(contains).chain(json);
+    format!("{{ {} }}", parts.collect::<Vec<String>>().join(", "))
+}
+
+/// A text, a number or a truth value.
+fn scalar(value: &serde_json::Value) -> String {
+    match value.as_str() {
+        Some(text) => quoted(text),
+        None => value.to_string(),
+    }
 }
 
 fn waiting(wait: Wait) -> String {

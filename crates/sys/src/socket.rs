@@ -98,11 +98,14 @@ pub fn acknowledged(socket: &impl AsFd) -> Option<u64> {
     count.checked_sub(1)
 }
 
-/// Number of segments that the kernel sent again on a connection, including its SYN; `None` if it
-/// does not count them.
-pub fn retransmissions(socket: &impl AsFd) -> Option<u32> {
-    // linux/tcp.h: tcpi_total_retrans
-    tcp_info(socket, 100).map(u32::from_ne_bytes)
+/// Of a connection the smoothed round trip in microseconds (RFC 6298), the segments that were sent
+/// again, and the segments with data that were sent; `None` if the kernel does not count them.
+pub fn acknowledgements(socket: &impl AsFd) -> Option<[u32; 3]> {
+    let info = socket_option::read_with_len(socket, libc::IPPROTO_TCP, libc::TCP_INFO);
+    let (info, len): ([u8; 256], usize) = info.ok()?;
+    let number = |at: usize| Some(u32::from_ne_bytes(*info[..len].get(at..)?.first_chunk()?));
+    // linux/tcp.h: tcpi_rtt, tcpi_total_retrans, tcpi_data_segs_out
+    Some([number(68)?, number(100)?, number(156)?])
 }
 
 /// Whether the kernel has no counts for a TCP socket: it was never connected, or was disconnected.

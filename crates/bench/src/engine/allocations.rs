@@ -83,6 +83,7 @@ fn allocations(config: &Config, io: IoBackend, exchanges: u64) -> u64 {
         warm_up: Arc::new(WarmUp::new(if warms_up { CONNECTIONS } else { 0 })),
         clients: None,
         windows: None,
+        turn: 0,
     };
     let mut result = None;
     let info = allocation_counter::measure(|| result = Some(engine.run(task)));

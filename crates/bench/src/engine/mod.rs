@@ -31,6 +31,7 @@ use intact_client::{Clock, Resolver};
 use intact_ledger::{ClientCounts, Nanos, Span, Tally};
 use readiness::Readiness;
 use round::Round;
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -63,6 +64,8 @@ pub(crate) struct RoundTask {
     /// The windows of a step, each a round of its own; absent where all exchanges are of one
     /// round.
     pub(crate) windows: Option<Windows>,
+    /// The first target that this thread sends.
+    pub(crate) turn: usize,
 }
 
 /// What one thread did in one round.
@@ -91,6 +94,8 @@ pub(crate) struct EngineState {
     gauge: Arc<Gauge>,
     thread: u32,
     next_id: u64,
+    /// The next target of each variant that has several.
+    turns: HashMap<u32, usize>,
 }
 
 impl EngineState {
@@ -136,6 +141,7 @@ impl Engine {
                 gauge,
                 thread,
                 next_id: u64::from(thread) << 48,
+                turns: HashMap::new(),
             },
             readiness,
             io,

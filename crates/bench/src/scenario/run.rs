@@ -248,6 +248,7 @@ impl Scenario {
             warm_up: warm_up.clone(),
             clients: Some(Box::new(clients)),
             windows: None,
+            turn: 0,
         }
     }
 

@@ -1,7 +1,8 @@
 //! The steps of a plan, ready to run: requests formatted once, repetitions as jumps.
 
 use super::run::ScenarioConfigError;
-use crate::config::{Config, ConfigError};
+use crate::config::Config;
+use crate::targets::RequestWriter;
 use crate::variant_plan::VariantPlan;
 use intact_client::ServerUrl;
 use intact_experiment::AxisValues;
@@ -93,45 +94,19 @@ impl ScriptWriter<'_> {
         variant: u32,
         request: &Request,
     ) -> Result<VariantPlan, ScenarioConfigError> {
-        let wrong = |words| ScenarioConfigError::at(self.file, request.line, words);
-        let address = self.address(&request.url).map_err(wrong)?;
-        let headers = request.headers.iter();
-        let mut config = self.config.clone();
-        config.method.clone_from(&request.method);
-        config
-            .headers
-            .extend(headers.map(|(name, value)| format!("{name}: {value}")));
-        config.body = request.body.clone().into_bytes();
-        let absolute = config.proxy.is_some() && self.base.plan.tls.is_none();
-        let formatted = config.request(&address, &self.choice, absolute);
-        let mut formatted = formatted.map_err(|error: ConfigError| wrong(error.to_string()))?;
-        formatted.tag = Some(Arc::from(&*request.tag));
+        let writer = RequestWriter {
+            source: self.file,
+            config: self.config,
+            choice: &self.choice,
+            target: self.target,
+            address: self.target,
+            is_absolute: self.config.proxy.is_some() && self.base.plan.tls.is_none(),
+        };
         Ok(VariantPlan {
             variant,
-            request: Arc::new(formatted),
+            request: Arc::new(writer.write(request)?),
             ..self.base.clone()
         })
-    }
-
-    /// The address of a request: a path at the target, or a URL of the same origin.
-    fn address(&self, url: &str) -> Result<ServerUrl, String> {
-        let target = self.target;
-        let authority = target.authority();
-        let scheme = target.scheme.as_str();
-        if !url.contains("://") {
-            let slash = if url.starts_with('/') { "" } else { "/" };
-            let whole = format!("{scheme}://{authority}{slash}{url}");
-            return ServerUrl::parse(&whole).map_err(|error| error.to_string());
-        }
-        let address = ServerUrl::parse(url).map_err(|error| error.to_string())?;
-        if address.origin() != target.origin() {
-            return Err(format!(
-                "{} is outside of the plan: its target is {}; a scenario has one target",
-                address.origin(),
-                target.origin()
-            ));
-        }
-        Ok(address)
     }
 }
 

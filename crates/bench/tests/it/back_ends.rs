@@ -216,7 +216,8 @@ fn recorded(change: impl Fn(&mut Config)) -> (String, Option<String>) {
 fn auto_is_io_uring_only_where_it_pays_and_the_run_says_why_not() {
     let epoll = recorded(|config| config.io = IoChoice::Epoll);
     assert_eq!(epoll, (String::from(READINESS), None));
-    let without_gain: [fn(&mut Config); 5] = [
+    let without_gain: [fn(&mut Config); 6] = [
+        |config| config.axes.keepalive = vec![true, false],
         |config| config.axes.concurrency = vec![1, 31],
         |config| config.axes.concurrency = vec![64, 1_001],
         |config| config.threads = 3,

@@ -17,3 +17,4 @@ mod scenario;
 mod scripted;
 #[path = "../../../../fixtures/tests/skip.rs"]
 mod skip;
+mod targets;

@@ -30,6 +30,7 @@ pub(super) fn begin(exchange: &mut Exchange, new: &NewExchange<'_>, ordinal: u64
     exchange.grpc = None;
     exchange.client_delay = None;
     exchange.retransmissions = None;
+    exchange.acknowledged_after = None;
     exchange.body = Body::default();
     exchange.terms = KeepAliveTerms::default();
     exchange.close_sent_by = None;

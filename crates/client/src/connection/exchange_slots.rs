@@ -7,7 +7,7 @@ use super::connection_life::ConnectionLife;
 use super::exchange_record::{self, NewExchange};
 use super::transport_end::TransportEnd;
 use super::{Checked, State};
-use crate::{Arrival, Request, ResponseError, Stopwatch, judge};
+use crate::{Arrival, BodyCheck, Request, ResponseError, Stopwatch, judge};
 use intact_ledger::{ClosePoint, Event, Exchange, Failure, Nanos, Side, Sink};
 use intact_wire::h2::ResponseFields;
 use intact_wire::h3::ErrorCode;
@@ -34,6 +34,8 @@ pub(super) struct ExchangeSlot<S> {
     pub(super) unsent: bool,
     /// Number of interim (1xx) responses so far.
     interim: u32,
+    /// The body so far, where it is checked.
+    body: Vec<u8>,
     /// What the version knows of its stream.
     pub(super) stream: S,
 }
@@ -84,6 +86,7 @@ impl<S: Default> ExchangeSlots<S> {
         slot.sent_before = new.sent_before;
         slot.unsent = false;
         slot.interim = 0;
+        slot.body.clear();
         place
     }
 
@@ -107,6 +110,7 @@ impl<S: Default> ExchangeSlots<S> {
             sent_before: 0,
             unsent: false,
             interim: 0,
+            body: Vec::new(),
             stream: S::default(),
         });
         self.ids.len() - 1
@@ -150,6 +154,15 @@ impl<S: Default> ExchangeSlots<S> {
         let slots = self.ids.iter().zip(&mut self.slots);
         for (_, slot) in slots.filter(|(id, _)| **id != FREE) {
             *slot.exchange.retransmissions.get_or_insert(0) += more;
+        }
+    }
+
+    /// Records how long the request took to be acknowledged, if it is the only one in flight.
+    pub(super) fn note_acknowledgement(&mut self, nanos: u64) {
+        let mut slots = self.ids.iter().zip(&mut self.slots);
+        let in_flight = slots.find(|(id, _)| **id != FREE && self.in_flight == 1);
+        if let Some((_, slot)) = in_flight {
+            slot.exchange.acknowledged_after = Some(nanos);
         }
     }
 
@@ -223,6 +236,9 @@ impl<S: Default> ExchangeSlots<S> {
         if let Some(content) = &mut self.life.content {
             content.take(bytes)?;
         }
+        if slot.request.check.is_some() {
+            BodyCheck::keep(&mut slot.body, bytes)?;
+        }
         *exchange.body.read.get_or_insert(0) += bytes.len() as u64;
         exchange.bytes.body += length as u64;
         Ok(())
@@ -236,6 +252,9 @@ impl<S: Default> ExchangeSlots<S> {
         slot.watch.complete(exchange, arrival);
         judge(exchange, slot.request.expected(exchange.status), false);
         exchange.judge_grpc();
+        if let Some(check) = &slot.request.check {
+            check.judge(exchange, &slot.body);
+        }
         self.answered = true;
         self.free(place);
         sink.record(Event::Exchange(&self.slots[place].exchange));

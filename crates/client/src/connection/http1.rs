@@ -5,7 +5,7 @@ use super::exchange_record::{self, NewExchange};
 use super::stream_connection::HttpState;
 use super::transport_end::TransportEnd;
 use super::{Detail, ResponseInfo, State};
-use crate::{Arrival, Request, ResponseError, Stopwatch, judge, names_tls_port};
+use crate::{Arrival, BodyCheck, Request, ResponseError, Stopwatch, judge, names_tls_port};
 use intact_ledger::{
     ClosePoint, Event, Exchange, ExchangeBytes, Failure, Nanos, Protocol, Side, Sink,
 };
@@ -27,6 +27,8 @@ pub(super) struct Http1 {
     sent_before: u64,
     /// The body of a 400 names a TLS port.
     is_tls_port: bool,
+    /// The body so far, where it is checked.
+    body: Vec<u8>,
     /// A response without a request has begun.
     is_unsolicited: bool,
     life: ConnectionLife,
@@ -74,6 +76,9 @@ impl Http1 {
         let request = self.request.as_deref();
         let expect = request.and_then(|request| request.expected(exchange.status));
         judge(exchange, expect, is_tls_port);
+        if let Some(check) = request.and_then(|request| request.check.as_deref()) {
+            check.judge(exchange, &self.body);
+        }
         self.in_flight = false;
         self.life.moment = ClosePoint::AfterExchange;
         sink.record(Event::Exchange(exchange));
@@ -109,6 +114,7 @@ impl HttpState for Http1 {
         if let Some(response) = &mut self.life.response {
             **response = ResponseInfo::default();
         }
+        self.body.clear();
         self.parser.expect(request.kind);
         self.life.moment = ClosePoint::MidExchange;
         if request.closes {
@@ -125,6 +131,10 @@ impl HttpState for Http1 {
 
     fn note_retransmissions(&mut self, more: u32) {
         *self.exchange.retransmissions.get_or_insert(0) += more;
+    }
+
+    fn note_acknowledgement(&mut self, nanos: u64) {
+        self.exchange.acknowledged_after = Some(nanos);
     }
 
     #[inline]
@@ -179,6 +189,11 @@ impl HttpState for Http1 {
                     }
                     *exchange.body.read.get_or_insert(0) += piece.len() as u64;
                     exchange.bytes.body += piece.len() as u64;
+                    if self.request.as_ref().is_some_and(|one| one.check.is_some())
+                        && let Err(broken) = BodyCheck::keep(&mut self.body, piece)
+                    {
+                        return self.break_off(&broken, arrival.read, sink);
+                    }
                 }
                 Some(ResponseEvent::Trailers(_)) => {}
                 Some(ResponseEvent::End(after)) => {

@@ -207,6 +207,10 @@ impl HttpState for Http2 {
         self.exchanges.note_retransmissions(more);
     }
 
+    fn note_acknowledgement(&mut self, nanos: u64) {
+        self.exchanges.note_acknowledgement(nanos);
+    }
+
     fn receive(&mut self, bytes: &[u8], arrival: Arrival, sink: &mut impl Sink, out: &mut Vec<u8>) {
         self.read(bytes, arrival, sink, out);
     }

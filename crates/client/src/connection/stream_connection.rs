@@ -18,6 +18,7 @@ use crate::connection::heartbeat::{Beat, Heartbeat};
 use crate::{Arrival, Clock, Due, Request, ResponseError, failure, tls};
 use intact_ledger::{CloseKind, ClosePoint, Closed, Failure, Nanos, SetupPhase, Side, Sink};
 use intact_wire::h2::writer;
+use intact_wire::tcp::Acknowledgements;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,9 @@ use std::time::Duration;
 /// A lost segment of a request is sent again after this time at the earliest, in nanoseconds: half
 /// of Linux's minimum retransmission timeout.
 const LEAST_RETRANSMISSION: u64 = 100_000_000;
+/// How late a response is for which it is worth a system call to ask when its request was
+/// acknowledged, in nanoseconds.
+const LEAST_ACKNOWLEDGEMENT: u64 = 1_000_000;
 
 /// An open connection on a byte stream, with the state of its HTTP version.
 pub(super) struct StreamConnection<H> {
@@ -41,6 +45,8 @@ pub(super) struct StreamConnection<H> {
     is_read_to_end: bool,
     /// Retransmissions that were assigned to exchanges.
     retransmissions: u32,
+    /// The kernel's counts after the last response that was late enough for them.
+    acknowledgements: Option<Acknowledgements>,
     /// The client of a TLS session whose handshake was not complete at the first request.
     pub(super) early: Option<Box<tls::Client>>,
     /// PINGs, if they are sent.
@@ -72,6 +78,7 @@ impl<H: HttpState> StreamConnection<H> {
             is_tunnel,
             is_read_to_end: false,
             retransmissions: 0,
+            acknowledgements: None,
             early: early.map(Box::new),
             heartbeat: None,
         }
@@ -213,7 +220,7 @@ impl<H: HttpState> StreamConnection<H> {
 
     #[inline]
     fn take_read(&mut self, bytes: &[u8], arrival: Arrival, sink: &mut impl Sink) -> Received {
-        self.note_retransmissions(arrival.read);
+        self.note_acknowledgements(arrival.read);
         match self.take(bytes, arrival, sink) {
             true => Received::Bytes {
                 count: bytes.len(),
@@ -223,16 +230,22 @@ impl<H: HttpState> StreamConnection<H> {
         }
     }
 
-    /// Reads the kernel's count of retransmissions, if the response was late enough for one.
+    /// Reads the kernel's counts, if the response was late enough for the path to matter.
     #[inline]
-    fn note_retransmissions(&mut self, now: Nanos) {
-        let is_late = |oldest: Nanos| now.since(oldest) >= LEAST_RETRANSMISSION;
-        if self.http.oldest().is_some_and(is_late)
-            && let Some(all) = self.channel.retransmissions()
+    fn note_acknowledgements(&mut self, now: Nanos) {
+        let waited = self.http.oldest().map_or(0, |oldest| now.since(oldest));
+        if waited >= LEAST_ACKNOWLEDGEMENT
+            && let Some(counts) = self.channel.acknowledgements()
         {
-            let more = all.saturating_sub(self.retransmissions);
-            self.retransmissions = all;
-            self.http.note_retransmissions(more);
+            let before = self.acknowledgements.replace(counts);
+            if let Some(nanos) = before.and_then(|before| counts.since(before)) {
+                self.http.note_acknowledgement(nanos);
+            }
+            if waited >= LEAST_RETRANSMISSION {
+                let more = counts.retransmissions.saturating_sub(self.retransmissions);
+                self.retransmissions = counts.retransmissions;
+                self.http.note_retransmissions(more);
+            }
         }
     }
 
@@ -448,6 +461,9 @@ pub(super) trait HttpState {
 
     /// Adds retransmissions to the exchanges in flight, which share the connection.
     fn note_retransmissions(&mut self, more: u32);
+
+    /// Records how long the only request in flight took to be acknowledged, in nanoseconds.
+    fn note_acknowledgement(&mut self, nanos: u64);
 
     /// Reads bytes. Completed exchanges go to `sink`, and the protocol's replies to `out`.
     fn receive(&mut self, bytes: &[u8], arrival: Arrival, sink: &mut impl Sink, out: &mut Vec<u8>);

@@ -51,7 +51,7 @@ fn found(calls: &[Exchange]) -> (TierCause, String) {
 #[test]
 fn a_slow_tier_is_blamed_on_what_the_calls_show() {
     for (phase, ms, cause) in [
-        (Phase::Wait, 25, TierCause::ServerWait),
+        (Phase::Wait, 25, TierCause::ServerOrPath),
         (Phase::Wait, 41, TierCause::DelayedAck),
         (Phase::HeadersToBody, 41, TierCause::DelayedAck),
         (Phase::HeadersToBody, 20, TierCause::HeadersToBody),
@@ -82,7 +82,7 @@ fn retransmissions_name_the_cause_although_the_wait_makes_the_difference() {
 #[test]
 fn a_path_that_delays_handshakes_as_much_is_jitter() {
     let mut calls = calls(|one, _| lengthen(one, Phase::Wait, 20_000));
-    for nth in 0..6 {
+    for nth in 0..9 {
         let mut warmup = Exchange::new(100 + nth, Nanos(0));
         warmup.warmup = true;
         lengthen(&mut warmup, Phase::Connect, 2_000 + 8_000 * (nth % 3));
@@ -95,6 +95,56 @@ fn a_path_that_delays_handshakes_as_much_is_jitter() {
         one.spans.connect = Some(Span::new(Nanos(0), Nanos(2_000_000)));
     });
     assert_eq!(found(&calls).0, TierCause::ServerWait);
+}
+
+#[test]
+fn the_acknowledgement_of_the_request_separates_server_and_path() {
+    // of fast and slow calls, in milliseconds; the waits are 4 ms, and longer by `more`
+    for (acknowledged, more, cause, words) in [
+        ([1, 1], 25, TierCause::ServerWait, "server wait: "),
+        (
+            [2, 27],
+            25,
+            TierCause::ServerOrPath,
+            "may have been delayed",
+        ),
+        (
+            [99, 99],
+            25,
+            TierCause::ServerOrPath,
+            "came with the response",
+        ),
+        ([99, 15], 25, TierCause::ServerOrPath, "server or path: "),
+        (
+            [2, 42],
+            62,
+            TierCause::ServerOrPath,
+            "may have been delayed",
+        ),
+    ] {
+        let mut calls = calls(|one, _| {
+            lengthen(one, Phase::Wait, more * 1_000);
+            one.acknowledged_after = Some(acknowledged[1] * 1_000_000);
+        });
+        for one in calls
+            .iter_mut()
+            .filter(|one| one.acknowledged_after.is_none())
+        {
+            one.acknowledged_after = Some(acknowledged[0] * 1_000_000);
+        }
+        let (seen, sentence) = found(&calls);
+        assert_eq!(seen, cause, "{acknowledged:?}: {sentence}");
+        assert!(sentence.contains(words), "{sentence}");
+    }
+}
+
+#[test]
+fn a_short_path_is_not_what_makes_a_call_slow() {
+    let mut calls = calls(|one, _| lengthen(one, Phase::Wait, 25_000));
+    lengthen(&mut calls[1], Phase::Connect, 100);
+    assert_eq!(found(&calls).0, TierCause::ServerWait);
+    lengthen(&mut calls[1], Phase::Connect, 1_000);
+    assert_eq!(found(&calls).0, TierCause::ServerOrPath);
 }
 
 #[test]

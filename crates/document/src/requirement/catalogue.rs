@@ -357,7 +357,7 @@ pub static SELECTORS: &[SelectorEntry] = &[
     SelectorEntry { values: &FAULT_KINDS, ..SelectorEntry::of("fault", FAULTS, "the kind: `fault.black-hole`; `fault` alone is every kind that suits the program's connections") },
     SelectorEntry::of("scope", FAULTS, "all or one: the connections of a pool that a fault strikes; without it both are checked"),
     SelectorEntry::of("session", &[Scenario], "the session of a scenario, all tags together"),
-    SelectorEntry::of("tag", &[Scenario], "the tag that a scenario gave, in each session"),
+    SelectorEntry::of("tag", &[Bench, Scenario], "the tag that a scenario gave, in each session; with `--targets` method and path, in each variant"),
 ];
 
 #[cfg(test)]

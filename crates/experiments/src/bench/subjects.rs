@@ -4,6 +4,7 @@ use super::compare::{did_not_act, opposite_mean, without_reuse};
 use super::measured_latency::CLIENT_LATE;
 use super::{BenchFacts, BytesPerRequest, OpenLoopFacts, RULES, ServiceFacts, VariantFacts};
 use crate::likeness::NO_PRODUCTION;
+use crate::scenario::tag_subject;
 use crate::time_difference::{Saving, TimeStatistic, interval, uncompared};
 use intact_document::facts::{add_findings, rules_alike};
 use intact_document::figures::{NANOS_PER_MS, PhaseTime};
@@ -48,7 +49,22 @@ impl Facts for BenchFacts {
         };
         let services = self.services.iter();
         let outgoing = services.map(|one| one.subject(&self.findings));
-        self.variants.iter().map(subject).chain(outgoing).collect()
+        let targets = |variant: &VariantFacts| -> Vec<Subject> {
+            let targets = variant.targets.iter();
+            let subject = |target| tag_subject(&variant.name, target, &missing);
+            targets.map(subject).collect()
+        };
+        let variants = self.variants.iter();
+        variants
+            .clone()
+            .map(subject)
+            .chain(outgoing)
+            .chain(variants.flat_map(targets))
+            .collect()
+    }
+
+    fn default_subjects(&self) -> Option<usize> {
+        Some(self.variants.len() + self.services.len())
     }
 
     fn conclusions(&self) -> Conclusions<'_> {

@@ -6,7 +6,9 @@ use super::measured_rounds::MeasuredRounds;
 use super::open_loop::OpenLoopFacts;
 use super::populations;
 use super::saturation::Saturation;
+use super::targets::targets;
 use crate::likeness::ConnectionBehaviour;
+use crate::scenario::TagFacts;
 use crate::traffic::{self, avoidable};
 use intact_document::error_responses::{ErrorResponses, ONLY_ERRORS};
 use intact_document::figures::{
@@ -331,6 +333,9 @@ pub struct VariantFacts {
     /// Populations: fresh and reused where both occur, else the two modes of the histogram if it
     /// has two.
     pub modes: Vec<Mode>,
+    /// The targets, where requests took turns; absent where those are too many.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TagFacts>,
     /// Warm-up.
     pub warmup: Warmup,
     /// Rounds.
@@ -436,6 +441,7 @@ impl VariantFacts {
         }
         self.latency_ms = self.latency_ms.observed(missing);
         self.latency_without_setup_ms = self.latency_without_setup_ms.observed(missing);
+        self.targets.iter_mut().for_each(|one| one.read(missing));
         if let Some(open) = &mut self.open_loop {
             each(&mut open.achieved);
             each(&mut open.queued_share);
@@ -596,6 +602,7 @@ impl VariantFacts {
             lookups_failed: all.lookups_failed,
             unreached_limit: unreached_limit(&axes, all, measured.rounds.len()),
             open_loop,
+            targets: targets(index, &measured, tally),
             warmup: measured.warmup,
             rounds: measured.rounds,
             index,

@@ -59,7 +59,7 @@ pub(super) fn traffic(counts: &TrafficCounts, missing: &Unobserved) -> TrafficRe
     of_client(counts, avoidable(counts), 0, missing)
 }
 
-/// One tag of one session.
+/// The requests of one tag: of a session, or of a variant whose targets take turns.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TagFacts {
     /// The tag; without one, method and path.
@@ -82,25 +82,37 @@ pub struct TagFacts {
     pub phases_ms: PhaseTimes,
     /// Of its requests and no connections.
     #[serde(skip)]
-    pub(super) traffic: TrafficReadings,
+    pub(crate) traffic: TrafficReadings,
 }
 
 impl TagFacts {
-    fn new(cell: &TagCell, missing: &Unobserved) -> TagFacts {
+    pub(crate) fn new(cell: &TagCell, missing: &Unobserved) -> TagFacts {
         let ok = cell.merged(|key| key.outcome.is_ok());
         let measured = MeasuredRequests::new(&cell.groups, &cell.status, ok);
-        let traffic = traffic(&measured.counted, missing);
-        TagFacts {
+        let traffic = TrafficReadings::default();
+        let mut facts = TagFacts {
             tag: cell.tag.to_string(),
             requests: traffic.requests.clone(),
             reused: traffic.reused.clone(),
             reuse: traffic.reuse.clone(),
             traffic,
-            latency_ms: measured.latency_ms.observed(missing),
-            latency_without_setup_ms: measured.latency_without_setup_ms.observed(missing),
+            latency_ms: measured.latency_ms,
+            latency_without_setup_ms: measured.latency_without_setup_ms,
             phases_ms: PhaseTime::all(measured.ok.as_ref()),
             counted: measured.counted,
-        }
+        };
+        facts.read(missing);
+        facts
+    }
+
+    /// Makes the readings, of which this is missing.
+    pub(crate) fn read(&mut self, missing: &Unobserved) {
+        self.traffic = traffic(&self.counted, missing);
+        self.requests = self.traffic.requests.clone();
+        self.reused = self.traffic.reused.clone();
+        self.reuse = self.traffic.reuse.clone();
+        self.latency_ms = self.latency_ms.observed(missing);
+        self.latency_without_setup_ms = self.latency_without_setup_ms.observed(missing);
     }
 }
 

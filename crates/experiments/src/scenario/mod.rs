@@ -7,6 +7,7 @@ mod subjects;
 mod verdict;
 
 pub use figures::{SessionFacts, TagFacts};
+pub(crate) use subjects::tag_subject;
 
 use crate::bench::{
     ErrorResponses, MachineFacts, Mode, SERVER_UNKNOWN, SHARED, explains, failure_kinds, modes,

@@ -113,7 +113,14 @@ fn of_session(session: &SessionFacts) -> Subject {
 }
 
 fn of_tag(session: &SessionFacts, tag: &TagFacts, missing: &Unobserved) -> Subject {
-    let name = format!("{}: {}", session.name, tag.tag);
+    let mut subject = tag_subject(&session.name, tag, missing);
+    add_none_of_the_run(&mut subject.readings);
+    subject
+}
+
+/// A tag of a session or a variant as requirements ask for it.
+pub(crate) fn tag_subject(of: &str, tag: &TagFacts, missing: &Unobserved) -> Subject {
+    let name = format!("{of}: {}", tag.tag);
     let mut subject = Subject::new(name).label("tag", &*tag.tag);
     let readings = &mut subject.readings;
     tag.traffic.add_to(readings);
@@ -122,7 +129,6 @@ fn of_tag(session: &SessionFacts, tag: &TagFacts, missing: &Unobserved) -> Subje
     for name in CONNECTIONS {
         readings.set(name, Reading::unknown(NO_CONNECTIONS));
     }
-    add_none_of_the_run(readings);
     subject
 }
 

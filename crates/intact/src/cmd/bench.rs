@@ -9,6 +9,7 @@ mod grpc;
 mod measurement;
 mod scenario;
 mod service;
+mod targets;
 #[cfg(all(feature = "live", unix))]
 mod view;
 #[cfg(not(all(feature = "live", unix)))]
@@ -54,6 +55,9 @@ pub(crate) type Config = super::config::Config<Args>;
 
 /// Runs a bench and prints its page; on a link in a process of its own.
 pub(crate) fn run(mut config: Config) -> Result<ExitCode, Failed> {
+    if config.options.url.is_none() {
+        config.options.url = targets::named_url(&config.options.request)?;
+    }
     config.options.add_remedies_of_builtin();
     let options = &config.options;
     options.gates.begin(options.document())?;
@@ -67,6 +71,12 @@ pub(crate) fn run(mut config: Config) -> Result<ExitCode, Failed> {
     if let Some(url) = &options.url {
         return Err(Failed::usage(anyhow!(
             "--link is for our own server, and {url} is not on it; to bench another one put both there: intact link {spec} --server CMD -- intact bench http://server.test/"
+        )));
+    }
+    #[cfg(feature = "metrics")]
+    if options.metrics.has_collector() {
+        return Err(Failed::usage(anyhow!(
+            "--otlp: the client of a link reaches nothing but the server; write the metrics with --prometheus"
         )));
     }
     let resolver = options.serves_names().then_some(SERVER_V4.into());
@@ -255,6 +265,7 @@ fn bench_config(
         ..intact_bench::Config::new(url, axes)
     };
     config.body = grpc.body(&config, given_body(args)?)?;
+    config.targets = targets::read(&args.request, config.seed)?;
     if args.scenario.scenario.is_some() {
         config.axes.keepalive = vec![true];
     } else if let Some(time) = args.time {
@@ -401,11 +412,12 @@ fn axes(args: &Args, secure: bool) -> Axes {
 
 fn row_policy(args: &Args) -> RowPolicy {
     // the page draws connections, which only the rows of a ledger have
-    if args.ledger.is_none() && args.csv.is_none() && args.output.report.is_empty() {
+    let needs_all = args.needs_all_rows();
+    if args.ledger.is_none() && !needs_all && args.output.report.is_empty() {
         return RowPolicy::First;
     }
-    RowPolicy::Ledger(args.rows.unwrap_or(match args.csv {
-        Some(_) => Rows::All,
-        None => Rows::Sample,
+    RowPolicy::Ledger(args.rows.unwrap_or(match needs_all {
+        true => Rows::All,
+        false => Rows::Sample,
     }))
 }

@@ -11,9 +11,10 @@ use intact_metrics::Collector;
 use intact_metrics::Fold;
 #[cfg(feature = "prometheus")]
 use intact_metrics::TextFile;
+use serde::{Deserialize, Serialize};
 
 /// Where metrics go.
-#[derive(clap::Args, Clone, Default)]
+#[derive(clap::Args, Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct MetricsOptions {
     /// The run as metrics in Prometheus' text format, with OpenTelemetry's names
     #[cfg(feature = "prometheus")]
@@ -24,6 +25,8 @@ pub(crate) struct MetricsOptions {
     /// http://localhost:4318, with OTEL_EXPORTER_OTLP_HEADERS and OTEL_EXPORTER_OTLP_TIMEOUT; with
     /// one, none of these is used
     #[cfg(feature = "otlp")]
+    // its header fields are secrets, and no process on a link can reach it
+    #[serde(skip)]
     #[arg(long, value_name = "URL", value_parser = collector, num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Output")]
     otlp: Option<Collector>,
 }
@@ -44,9 +47,33 @@ fn collector(url: &str) -> Result<Collector, String> {
 }
 
 impl MetricsOptions {
+    /// Whether there is a writer.
+    pub(crate) fn is_any(&self) -> bool {
+        #[cfg(feature = "prometheus")]
+        if self.prometheus.is_some() {
+            return true;
+        }
+        #[cfg(feature = "otlp")]
+        if self.otlp.is_some() {
+            return true;
+        }
+        false
+    }
+
+    /// Whether a collector of this network gets them.
+    pub(crate) fn has_collector(&self) -> bool {
+        #[cfg(feature = "otlp")]
+        return self.otlp.is_some();
+        #[cfg(not(feature = "otlp"))]
+        false
+    }
+
     /// Opens the writers; `None` without any.
     pub(crate) fn open(&self, run: &Run) -> anyhow::Result<Option<Metrics>> {
-        let metrics = Metrics {
+        if !self.is_any() {
+            return Ok(None);
+        }
+        Ok(Some(Metrics {
             fold: Fold::new(run),
             #[cfg(feature = "prometheus")]
             file: self
@@ -57,24 +84,11 @@ impl MetricsOptions {
                 .context("--prometheus")?,
             #[cfg(feature = "otlp")]
             collector: self.otlp.clone(),
-        };
-        Ok(metrics.is_wanted().then_some(metrics))
+        }))
     }
 }
 
 impl Metrics {
-    fn is_wanted(&self) -> bool {
-        #[cfg(feature = "prometheus")]
-        if self.file.is_some() {
-            return true;
-        }
-        #[cfg(feature = "otlp")]
-        if self.collector.is_some() {
-            return true;
-        }
-        false
-    }
-
     /// Writes and sends the metrics; returns what failed. A file that cannot be written fails the
     /// command, a collector does not.
     pub(crate) fn finish(self) -> Vec<String> {

@@ -1,14 +1,14 @@
-//! The files that a run is kept in: ledger, CSV, HAR, metrics. Trouble with a file does not end the
-//! run: it is printed, and what could not be written is counted.
+//! The files that a run is kept in: ledger, CSV, HAR, HdrHistogram, metrics. Trouble with a file
+//! does not end the run: it is printed, and what could not be written is counted.
 
 use crate::console;
 use anyhow::Context;
-use intact_ledger::export::csv;
 use intact_ledger::export::har::HarWriter;
+use intact_ledger::export::{csv, hdr};
 use intact_ledger::server_profile::ServerProfile;
 use intact_ledger::store::{StoreError, Writer};
 use intact_ledger::{
-    Caveat, Connection, ConnectionId, Event, Exchange, Run, Sink, Tally, private_file,
+    Caveat, Connection, ConnectionId, Event, Exchange, Run, Sink, Tally, Variant, private_file,
 };
 use std::collections::HashMap;
 use std::fs::File;
@@ -35,9 +35,12 @@ pub(crate) struct OutputFiles {
     /// All requests as HAR 1.2
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     har: Option<PathBuf>,
+    /// Latencies for readers of HdrHistogram, from the counts of a recorder.
+    #[arg(skip)]
+    pub(crate) hdr: Option<PathBuf>,
     #[cfg(feature = "metrics")]
     #[command(flatten)]
-    metrics: super::metrics::MetricsOptions,
+    pub(crate) metrics: super::metrics::MetricsOptions,
 }
 
 /// The open files.
@@ -48,6 +51,7 @@ pub(crate) struct OpenOutputs {
     tally: Option<Tally>,
     csv: Option<BufWriter<File>>,
     har: Option<HarWriter<BufWriter<File>>>,
+    hdr: Option<HdrFiles>,
     #[cfg(feature = "metrics")]
     metrics: Option<super::metrics::Metrics>,
     connections: HashMap<ConnectionId, Connection>,
@@ -96,12 +100,15 @@ impl OutputFiles {
             .as_deref()
             .map(|path| HarWriter::new(create("--har", path)?, run).context("--har"))
             .transpose()?;
+        let hdr = self.hdr.as_deref();
+        let hdr = hdr.map(|path| HdrFiles::create(path, run, |path| create("--hdr", path)));
         Ok(OpenOutputs {
             run: run.clone(),
             tally: ledger.is_some().then(Tally::new),
             ledger,
             csv,
             har,
+            hdr: hdr.transpose()?,
             #[cfg(feature = "metrics")]
             metrics: self.metrics.open(run)?,
             connections: HashMap::new(),
@@ -146,6 +153,15 @@ impl OpenOutputs {
     /// Takes the counts of the recorder.
     pub(crate) fn replace_tally(&mut self, tally: &Tally) {
         self.write(|ledger| ledger.replace_tally(tally));
+    }
+
+    /// Writes the latencies of the recorder's last counts.
+    pub(crate) fn write_latencies(&mut self, tally: &Tally) {
+        if let Some(hdr) = self.hdr.take()
+            && let Err(error) = hdr.write(&self.run, tally)
+        {
+            self.stumble(format!("--hdr: {error}"));
+        }
     }
 
     /// Takes the profile of a check.
@@ -264,6 +280,48 @@ impl OpenOutputs {
                 self.connections.remove(&closed.connection);
             }
             _ => {}
+        }
+    }
+}
+
+/// The files of latencies: a log of all variants, or the percentiles of each in a file of its own.
+enum HdrFiles {
+    Log(BufWriter<File>),
+    Percentiles(Vec<BufWriter<File>>),
+}
+
+impl HdrFiles {
+    fn create(
+        path: &Path,
+        run: &Run,
+        create: impl Fn(&Path) -> anyhow::Result<BufWriter<File>>,
+    ) -> anyhow::Result<HdrFiles> {
+        if path.extension().is_none_or(|end| end != hdr::PERCENTILES) {
+            return Ok(HdrFiles::Log(create(path)?));
+        }
+        let of_variant = |variant: &Variant| {
+            let name = variant.name.replace(", ", "-").replace(['/', ' '], "_");
+            create(&path.with_extension(format!("{name}.{}", hdr::PERCENTILES)))
+        };
+        Ok(HdrFiles::Percentiles(match &run.variants[..] {
+            [_] => vec![create(path)?],
+            variants => variants.iter().map(of_variant).collect::<Result<_, _>>()?,
+        }))
+    }
+
+    fn write(self, run: &Run, tally: &Tally) -> std::io::Result<()> {
+        match self {
+            HdrFiles::Log(mut out) => {
+                hdr::write_log(&mut out, run, tally)?;
+                out.flush()
+            }
+            HdrFiles::Percentiles(files) => {
+                for ((index, variant), mut out) in (0..).zip(&run.variants).zip(files) {
+                    hdr::write_percentiles(&mut out, tally, (index, variant))?;
+                    out.flush()?;
+                }
+                Ok(())
+            }
         }
     }
 }

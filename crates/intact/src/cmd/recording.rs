@@ -94,6 +94,7 @@ impl Recording {
     pub(crate) fn finish(mut self, tally: &mut Tally, caveats: Vec<Caveat>) -> Recorded {
         tally.caveats.extend(caveats);
         self.kept.replace_tally(tally);
+        self.kept.write_latencies(tally);
         self.view.end();
         self.bar.finish_and_clear();
         if let Some(flame) = self.flame.take() {

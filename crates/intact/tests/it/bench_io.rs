@@ -71,7 +71,8 @@ fn where_io_uring_is_forbidden_auto_says_so_and_uring_is_not_permitted() {
     let url = server.plain();
     // enough connections for auto to use io_uring
     let many = ["-n", "640", "-c", "64", "--rounds", "2", "--json"];
-    let load = |io| [&["bench", &url, "--io", io][..], &many].concat();
+    let kept = ["bench", &url, "--keepalive", "on", "--io"];
+    let load = |io| [&kept[..], &[io], &many].concat();
     for (error, reason) in [
         ("EPERM", "is forbidden here"),
         ("ENOSYS", "has no io_uring"),

@@ -485,18 +485,28 @@ fn the_cause_of_slow_first_calls_on_a_link_is_named() {
     if crate::peers::program("python3", "tiers of the first calls").is_none() {
         return;
     }
-    for (spec, slow, cause, words) in [
-        ("rtt=4ms", "wait", "server-wait", "server wait: "),
-        ("rtt=4ms", "gap", "headers-to-body", "headers-to-body gap: "),
-        ("rtt=4ms", "nagle", "delayed-ack", "delayed ACK: "),
+    for (spec, slow, rounds, cause, words) in [
+        // as many handshakes as rounds show the path
+        ("rtt=4ms", "wait", "20", "server-wait", "server wait: "),
+        // the acknowledgement comes with the response
+        ("rtt=4ms", "wait", "1", "server-or-path", "server or path: "),
+        (
+            "rtt=4ms",
+            "gap",
+            "2",
+            "headers-to-body",
+            "headers-to-body gap: ",
+        ),
+        ("rtt=4ms", "nagle", "2", "delayed-ack", "delayed ACK: "),
         (
             "rtt=4ms,loss=8%",
             "never",
+            "2",
             "retransmission",
             "retransmission: ",
         ),
     ] {
-        let Some((seen, sentence)) = tiers_on_link(spec, slow, "2") else {
+        let Some((seen, sentence)) = tiers_on_link(spec, slow, rounds) else {
             return;
         };
         assert_eq!(seen, cause, "{spec}, {slow}: {sentence}");

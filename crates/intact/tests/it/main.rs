@@ -18,6 +18,7 @@ mod bench_remedies;
 mod bench_service;
 // the live view draws on Unix terminals
 #[cfg(unix)]
+mod bench_targets;
 mod bench_view;
 mod capacity;
 mod captured;

@@ -168,6 +168,67 @@ fn metrics(message: &ExportMetricsServiceRequest) -> &[Metric] {
     &message.resource_metrics[0].scope_metrics[0].metrics
 }
 
+/// The series of a file with their values.
+fn written(file: &Path) -> BTreeMap<String, f64> {
+    let text = std::fs::read_to_string(file).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let series = lines.map(|line| {
+        let (series, value) = line.rsplit_once(' ').unwrap();
+        (series.to_owned(), value.parse().unwrap())
+    });
+    series.collect()
+}
+
+#[test]
+fn a_bench_exports_the_measured_requests_of_each_variant() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("metrics.prom");
+    let collector = Collector::taking();
+    let out = intact(&[
+        "bench",
+        "--json",
+        "-n",
+        "400",
+        "--rounds",
+        "2",
+        &format!("--otlp={}", collector.url),
+        "--prometheus",
+        file.to_str().unwrap(),
+    ]);
+    assert_eq!(not_written(&out), [] as [&str; 0]);
+    let message = ExportMetricsServiceRequest::decode(&collector.request().1[..]).unwrap();
+    let mut exported = BTreeMap::new();
+    for metric in metrics(&message) {
+        as_prometheus(metric, &mut exported);
+    }
+    let written = written(&file);
+    assert_eq!(exported, written);
+    let document: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    for variant in document["variants"].as_array().unwrap() {
+        let name = variant["name"].as_str().unwrap();
+        let is_own = |series: &str, prefix: &str| {
+            series.starts_with(prefix) && series.contains(&format!("intact_variant=\"{name}\""))
+        };
+        let sum = |prefix: &str| -> f64 {
+            let own = written.iter().filter(|(series, _)| is_own(series, prefix));
+            own.map(|(_, value)| value).sum()
+        };
+        assert_eq!(variant["requests"]["total"], 400);
+        assert_eq!(sum("http_client_request_duration_seconds_count{"), 400.0);
+        assert_eq!(sum("intact_requests_total{"), 400.0);
+        let opened = variant["connections"]["opened"].as_f64().unwrap();
+        assert_eq!(sum("intact_connections_opened_total{"), opened);
+    }
+}
+
+#[test]
+fn a_bench_on_a_link_refuses_a_collector_that_its_client_cannot_reach() {
+    let out = intact(&["bench", "--link", "rtt=1ms", "--otlp"]);
+    assert_eq!(out.status.code(), Some(2), "{out:?}");
+    let words = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(words.contains("--otlp: the client of a link"), "{words}");
+}
+
 #[test]
 fn a_collector_gets_what_the_text_has_with_the_times_of_the_run() {
     let dir = tempfile::tempdir().unwrap();
@@ -212,15 +273,7 @@ fn a_collector_gets_what_the_text_has_with_the_times_of_the_run() {
             );
         }
     }
-    let text = std::fs::read_to_string(file).unwrap();
-    let written: BTreeMap<String, f64> = text
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .map(|line| {
-            let (series, value) = line.rsplit_once(' ').unwrap();
-            (series.to_owned(), value.parse().unwrap())
-        })
-        .collect();
+    let written = written(&file);
     assert_eq!(exported, written);
     // and both what the page says
     let document: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! What a scenario adds to a cell: figures by tag, and its simulated clients.
+//! What several targets add to a cell: figures by tag, and the simulated clients of a scenario.
 
 use super::{Group, GroupKey, add, add_each, group};
 use crate::exchange::Exchange;
@@ -14,7 +14,7 @@ const MOST: usize = 1_000;
 pub struct TagCell {
     /// The tag.
     pub tag: Arc<str>,
-    /// Exchanges by kind.
+    /// Exchanges by kind, without warm-up.
     pub groups: Vec<Group>,
     /// Status codes of complete exchanges.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -42,7 +42,8 @@ impl ClientCounts {
 /// Counts an exchange under its tag.
 #[inline]
 pub(super) fn record(tags: &mut Vec<TagCell>, exchange: &Exchange) {
-    let Some(tag) = &exchange.tag else { return };
+    let tag = exchange.tag.as_ref().filter(|_| !exchange.warmup);
+    let Some(tag) = tag else { return };
     let Some(cell) = cell(tags, tag) else { return };
     group::record(&mut cell.groups, exchange);
     if let Some(status) = exchange.status.filter(|_| exchange.outcome.is_ok()) {

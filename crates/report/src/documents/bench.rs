@@ -7,7 +7,7 @@ mod rounds;
 use super::common::{
     GROUPS, by_kind, findings, first_of, method, no_response, page as start, ports_run_out, seed,
 };
-use super::{likeness, populations, timeline};
+use super::{likeness, populations, scenario, timeline};
 use crate::page::*;
 use intact_document::Facts;
 use intact_experiments::bench::{
@@ -42,6 +42,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a BenchFacts, charts: &'a Charts) 
             .summary(latencies(&facts.variants))
             .summary(connections(&facts.variants)),
         );
+        page.section(targets(run, &facts.variants));
         page.section(schedule(&facts.variants));
         page.section(concurrency::section(charts));
         page.section(latency(facts, charts));
@@ -267,6 +268,21 @@ fn schedule(variants: &[VariantFacts]) -> Section {
     )
     .summary(table)
     .summary(manner)
+}
+
+/// The targets of each variant.
+fn targets(run: &Run, variants: &[VariantFacts]) -> Option<Section> {
+    let source = run.targets.as_deref()?;
+    let rows = scenario::tag_rows(variants, |one| (&one.name, &one.targets));
+    let words = match rows.is_empty() {
+        true => "requests from {} took turns, and are not counted by target",
+        false => "requests from {} took turns",
+    };
+    let section = Section::new("targets", "Targets").summary(note(text!(words, source)));
+    Some(match rows.is_empty() {
+        true => section,
+        false => section.summary(scenario::tags("variant", &rows)),
+    })
 }
 
 fn connections(variants: &[VariantFacts]) -> Table {

@@ -1,15 +1,15 @@
 //! The page of a scenario: what simulated clients sent, by session and tag, and what new and reused
 //! connections took.
 
-use super::common::{by_kind, each_part, findings, method, no_response, page as start, seed};
+use super::common::{by_kind, findings, method, no_response, page as start, seed};
 use super::populations;
 use crate::page::*;
 use intact_experiments::scenario::{ScenarioFacts, SessionFacts, TagFacts};
 use intact_ledger::{Reuse, Run};
 use intact_units::Quantity::{Mean, Share, Time};
 
-/// A tag with its session.
-type Row<'a> = (&'a SessionFacts, &'a TagFacts);
+/// A tag with its session or variant.
+type Row<'a> = (&'a str, &'a TagFacts);
 
 pub(super) fn page<'a>(run: &'a Run, facts: &'a ScenarioFacts) -> Page<'a> {
     let mut page = start(run, facts, || "the built-in server".to_owned());
@@ -26,20 +26,29 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a ScenarioFacts) -> Page<'a> {
         let rows = rows(facts);
         page.section(
             Section::new("tags", "Tags")
-                .summary(tags(&rows))
+                .summary(tags("session", &rows))
                 .full(phases(&rows)),
         );
         page.section(latency(facts));
         page.section(client(facts));
     }
     page.method = Some(method(run, &how(facts), vec![("Seed", seed(run).into())]));
-    page.csv("tags.csv", "the tags as CSV", move || tags(&rows(facts)));
+    page.csv("tags.csv", "the tags as CSV", move || {
+        tags("session", &rows(facts))
+    });
     page
 }
 
 /// Every tag of every session.
 fn rows(facts: &ScenarioFacts) -> Vec<Row<'_>> {
-    each_part(&facts.sessions, |one| &one.tags)
+    tag_rows(&facts.sessions, |one| (&one.name, &one.tags))
+}
+
+/// Every tag with the name of its session or variant.
+pub(super) fn tag_rows<T>(all: &[T], tags: impl Fn(&T) -> (&str, &[TagFacts])) -> Vec<Row<'_>> {
+    let each = all.iter().map(tags);
+    each.flat_map(|(name, tags)| tags.iter().map(move |tag| (name, tag)))
+        .collect()
 }
 
 /// The share of requests that waited for a new connection, and the two times.
@@ -124,9 +133,9 @@ fn sessions(sessions: &[SessionFacts]) -> Table {
         .table()
 }
 
-fn tags(rows: &[Row<'_>]) -> Table {
+pub(super) fn tags(of: &'static str, rows: &[Row<'_>]) -> Table {
     Rows::of(rows)
-        .column("session", |row| &row.0.name)
+        .column(of, |row| row.0)
         .column("tag", |row| &row.1.tag)
         .figure(0, "requests", |row| &row.1.requests.total)
         .failures("failed", |row| &row.1.requests.failures)

@@ -109,15 +109,18 @@ fn methods_bodies_and_placeholders_are_those_of_the_documentation() {
     let all = one.each_request();
     let methods: Vec<&str> = all.iter().map(|one| &*one.method).collect();
     assert_eq!(methods, ["POST", "PUT", "DELETE", "PATCH", "HEAD"]);
-    assert_eq!((&*all[0].body, &*all[0].headers[0].1), ("text", "1"));
-    assert_eq!(all[1].body, "name=a+b&more=%26");
+    assert_eq!((&*all[0].body, &*all[0].headers[0].1), (&b"text"[..], "1"));
+    assert_eq!(all[1].body, b"name=a+b&more=%26");
     assert_eq!(all[1].headers[0].1, "application/x-www-form-urlencoded");
     assert_eq!(all[2].url, "/users/7?x=7");
     assert_eq!(
         all[2].headers,
         [("Accept-Encoding".to_owned(), "gzip".to_owned())]
     );
-    assert_eq!((&*all[3].body, all[3].headers.len()), ("{\"n\":1}", 1));
+    assert_eq!(
+        (&*all[3].body, all[3].headers.len()),
+        (&b"{\"n\":1}"[..], 1)
+    );
     let tags: Vec<&str> = all.iter().map(|one| &*one.tag).collect();
     assert_eq!(
         tags,

@@ -2,6 +2,7 @@
 
 mod definitions;
 mod mistakes;
+mod targets;
 mod toml;
 
 use intact_scenario::{Language, Plan, ScenarioError};

@@ -64,6 +64,44 @@ fn values_that_make_no_sense_are_refused_with_their_line() {
         ("session.get(7);", "has to be a string"),
         ("session.get('/a\\tb');", "the URL has a control character"),
         ("session.get('/', { tag: '' });", "tag is empty"),
+        ("session.get('/', { check: {} });", "check: of nothing"),
+        ("session.get('/', { check: 'x' });", "have to be an object"),
+        (
+            "session.get('/', { check: { contains: '' } });",
+            "every body",
+        ),
+        (
+            "session.get('/', { check: { contains: 7 } });",
+            "has to be a string",
+        ),
+        (
+            "session.get('/', { check: { status: 200, state: 1 } });",
+            "state in the check of get",
+        ),
+        (
+            "session.get('/', { gzip: true, check: { contains: 'a' } });",
+            "which the server may compress",
+        ),
+        (
+            "session.get('/', { check: { json: { '$.a': [1] } } });",
+            "a text, a number, true or false",
+        ),
+        (
+            "session.get('/', { check: { json: { '$.a': () => 1 } } });",
+            "a text, a number, true or false",
+        ),
+        (
+            "session.get('/', { check: { json: { 'a': 1 } } });",
+            "is no path",
+        ),
+        (
+            "session.get('/', { check: { json: { '$.a[*]': 1 } } });",
+            "is no path",
+        ),
+        (
+            "session.get('/', { check: { json: { '$..a': 1 } } });",
+            "is no path",
+        ),
         (
             "session.get('/', { headers: { 'a b': 1 } });",
             "no name of a header field",

@@ -61,6 +61,11 @@ fn step(depth: u32) -> BoxedStrategy<String> {
     let leaf = prop_oneof![
         ("[a-z]{1,5}", "[a-z]{0,3}")
             .prop_map(|(path, tag)| format!("{{ get = \"/{path}\", tag = \"t{tag}\" }}")),
+        ("[a-z ]{1,5}", "[a-z]{1,5}", -1_000i64..1_000, any::<bool>()).prop_map(
+            |(text, name, number, truth)| format!(
+                "{{ get = \"/\", check = {{ status = \"2xx\", contains = \"{text}\", json = {{ \"$['{text}'][3].{name}\" = {number}, \"$.n{name}\" = {truth}, \"$.x\" = 1.5, \"$.y\" = \"{text}\" }} }} }}"
+            )
+        ),
         (0u32..100_000).prop_map(|ms| format!("{{ wait = \"{ms}ms\" }}")),
         (0u32..100_000).prop_map(|ms| format!("{{ wait-exp = {} }}", f64::from(ms) / 1e3)),
         (0u32..100, 100u32..200)

@@ -4,11 +4,13 @@
 //! [`Flow`] joins both directions of one connection. It decides nothing about addresses, checksums
 //! or the client's side: the caller has parsed the packets. All times are the caller's nanoseconds.
 
+mod acknowledgements;
 mod flow;
 mod held_runs;
 mod segment_delays;
 mod stream;
 
+pub use acknowledgements::Acknowledgements;
 pub use flow::{Close, Flow, TcpCloseKind};
 pub use segment_delays::{SegmentDelay, SegmentDelays};
 pub use stream::{Limits, Stream, StreamFacts};

@@ -142,7 +142,7 @@ impl<B: Backend> Round<'_, B> {
         ));
         let id = self.engine.id();
         open.begin(
-            &variant_plan.next_request(),
+            &variant_plan.next_request(&mut self.turn, granted.warmup),
             id,
             granted.due,
             granted.warmup,
@@ -189,6 +189,10 @@ impl<B: Backend> Round<'_, B> {
         connection.round = Some(self.task.round);
         let now = self.now();
         let mut exchange = self.blank_of(index);
+        let variant_plan = &self.slots[index].variant_plan;
+        variant_plan
+            .next_request(&mut self.turn, granted.warmup)
+            .describe(&mut exchange);
         exchange.id = self.engine.id();
         exchange.connection = Some(connection.id);
         granted.due.note(&mut exchange);

@@ -39,7 +39,12 @@ impl<B: Backend> Round<'_, B> {
         let warmup = self.task.round == 0;
         let slot = &mut self.slots[index];
         if let Phase::Open(open) = &mut slot.phase {
-            open.begin(&slot.variant_plan.next_request(), id, due, warmup);
+            open.begin(
+                &slot.variant_plan.next_request(&mut self.turn, warmup),
+                id,
+                due,
+                warmup,
+            );
         }
     }
 

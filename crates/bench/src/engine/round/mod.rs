@@ -77,6 +77,8 @@ pub(super) struct Round<'a, B> {
     exchanges: u64,
     /// Connections whose first data went with the SYN, where that was asked for.
     with_syn: u64,
+    /// The target that is sent next.
+    turn: usize,
 }
 
 impl<'a, B: Backend> Round<'a, B> {
@@ -95,10 +97,12 @@ impl<'a, B: Backend> Round<'a, B> {
         let gather = pauses.and_then(|pauses| Coalescer::new(pauses, in_flight, now));
         let warms_up = task.clients.is_none() && variant_plan.warms_up(round);
         let slot = || Slot::new(variant_plan.clone(), warms_up);
+        let turn = engine.turns.get(&variant_plan.variant).copied();
         Round {
             engine,
             backend,
             blank: variant_plan.blank_exchange(round),
+            turn: turn.unwrap_or(task.turn),
             processor_wait: task.pace.is_open().then(ProcessorWait::of_thread).flatten(),
             slots: (0..connections).map(|_| slot()).collect(),
             task,
@@ -169,6 +173,10 @@ impl<'a, B: Backend> Round<'a, B> {
 
     fn result(&mut self) -> RoundResult {
         self.count();
+        let variant_plan = &self.task.variant_plan;
+        if !variant_plan.targets.is_empty() && self.task.round > 0 {
+            self.engine.turns.insert(variant_plan.variant, self.turn);
+        }
         let scheduled = self.task.pace.open().and_then(|open| open.scheduled());
         let last = scheduled.map(|scheduled| scheduled.end);
         let span = self.measured;

@@ -8,6 +8,8 @@ use crate::cmd::conclusion::Output;
 use crate::cmd::connect_options::ConnectOptions;
 use crate::cmd::expect::Expect;
 use crate::cmd::gates::Gates;
+#[cfg(feature = "metrics")]
+use crate::cmd::metrics::MetricsOptions;
 use crate::cmd::missing_feature;
 use crate::cmd::options;
 use intact_bench::{Coalesce, IoChoice};
@@ -46,8 +48,8 @@ pub(crate) struct Args {
     /// streams, and briefly on io_uring); less CPU, longer client delay
     #[arg(long, value_name = "auto|on|off", value_parser = options::words(COALESCE), default_value = "auto")]
     pub(in crate::cmd) coalesce: Coalesce,
-    /// How the engine waits for the kernel (auto: io_uring with 32 to 1,000 connections per thread
-    /// where it is allowed, else epoll)
+    /// How the engine waits for the kernel (auto: io_uring with 32 to 1,000 kept connections per
+    /// thread where it is allowed, else epoll)
     #[arg(long, value_name = "auto|epoll|uring", value_parser = options::words(IO), default_value = "auto")]
     pub(in crate::cmd) io: IoChoice,
     /// Seed of the order of the variants and of the samples [default: random, and printed]
@@ -100,6 +102,13 @@ pub(crate) struct Args {
     /// One row per request, hey's columns first
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(in crate::cmd) csv: Option<PathBuf>,
+    /// Latencies for readers of HdrHistogram: an interval log (V2) by round; to FILE.hgrm the
+    /// percentiles of each variant
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(in crate::cmd) hdr: Option<PathBuf>,
+    #[cfg(feature = "metrics")]
+    #[command(flatten)]
+    pub(in crate::cmd) metrics: MetricsOptions,
     /// Keep the ledger in a new folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(in crate::cmd) ledger: Option<PathBuf>,
@@ -114,12 +123,13 @@ pub(crate) struct Args {
     /// processor time, a graph for each variant
     #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
     pub(in crate::cmd) flamegraph: Option<PathBuf>,
-    /// Which requests have a row in the ledger [default: sample; all with --csv]
+    /// Which requests have a row in the ledger [default: sample; all with --csv, --prometheus and
+    /// --otlp]
     #[arg(
         long,
         value_name = "all|sample",
         value_parser = options::words(ROWS),
-        conflicts_with = "csv",
+        conflicts_with_all = row_outputs(),
         help_heading = "Output"
     )]
     pub(in crate::cmd) rows: Option<Rows>,
@@ -267,6 +277,9 @@ fn not_in_scenarios() -> impl IntoIterator<Item = &'static str> {
     others.into_iter().chain(of_connections)
 }
 
+/// What says itself what is sent.
+const NOT_WITH_TARGETS: [&str; 6] = ["method", "data", "body_file", "grpc", "cache", "scenario"];
+
 /// The request that every exchange sends.
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Request")]
@@ -291,6 +304,14 @@ pub(crate) struct RequestOptions {
     pub(in crate::cmd) body_file: Option<PathBuf>,
     #[command(flatten)]
     pub(in crate::cmd) grpc: GrpcOptions,
+    /// Send the requests of a file in turn: vegeta's text or JSON, or a URL in each line as for
+    /// h2load
+    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_WITH_TARGETS)]
+    pub(in crate::cmd) targets: Option<PathBuf>,
+    /// Send requests for 10,000 paths in turn that match a regular expression, drawn by the seed:
+    /// '/item/[0-9]{1,6}'
+    #[arg(long, value_name = "REGEX", conflicts_with_all = NOT_WITH_TARGETS, conflicts_with = "targets")]
+    pub(in crate::cmd) random_path: Option<String>,
     /// Content-Type of the body
     #[arg(short = 'T', long, value_name = "TYPE")]
     pub(in crate::cmd) content_type: Option<String>,
@@ -311,8 +332,15 @@ impl RequestOptions {
 
     /// Whether a server may execute the request twice.
     pub(in crate::cmd) fn is_repeatable(&self) -> bool {
-        matches!(self.method(), "GET" | "HEAD")
+        self.targets.is_none() && matches!(self.method(), "GET" | "HEAD")
     }
+}
+
+/// The outputs that need a row of every request.
+fn row_outputs() -> impl IntoIterator<Item = &'static str> {
+    let prometheus = cfg!(feature = "prometheus").then_some("prometheus");
+    let otlp = cfg!(feature = "otlp").then_some("otlp");
+    ["csv"].into_iter().chain(prometheus).chain(otlp)
 }
 
 const EXAMPLES: &str = "Examples:
@@ -432,6 +460,15 @@ impl Args {
     pub(super) fn serves_names(&self) -> bool {
         let asks_server = self.axes.dns != [NameLookup::System];
         self.url.is_none() && self.link.is_some() && asks_server
+    }
+
+    /// Whether an output needs a row of every request.
+    pub(super) fn needs_all_rows(&self) -> bool {
+        #[cfg(feature = "metrics")]
+        if self.metrics.is_any() {
+            return true;
+        }
+        self.csv.is_some()
     }
 
     /// The options of `intact bench` without an argument.

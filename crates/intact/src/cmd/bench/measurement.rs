@@ -82,7 +82,10 @@ impl<'a> Measurement<'a> {
     /// Opens the files of the run.
     pub(super) fn record(&self, head: Run, gauge: Arc<Gauge>) -> Result<Recording, Failed> {
         let args = &self.config.options;
-        let files = OutputFiles::of(args.ledger.clone(), args.csv.clone());
+        let mut files = OutputFiles::of(args.ledger.clone(), args.csv.clone());
+        files.hdr.clone_from(&args.hdr);
+        #[cfg(feature = "metrics")]
+        files.metrics.clone_from(&args.metrics);
         Recording::start(head, &files, self.interrupt.clone(), gauge, args.live)
     }
 

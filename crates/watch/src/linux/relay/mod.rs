@@ -29,6 +29,7 @@ use intact_observe::{Ending, ObservedConnection, RunContext as _, Side};
 use intact_sys::process::SocketLocation;
 use intact_sys::socket;
 use intact_sys::timer::Timer;
+use intact_wire::tcp::Acknowledgements;
 use marks::PendingMarks;
 use mio::event::Event;
 use mio::net::TcpStream;
@@ -375,7 +376,7 @@ impl<'a> Relay<'a> {
         let clock = self.clock;
         // a client that gives up shows what its request met
         if back.readable || out.has_spoken() {
-            note_retransmissions(far, observed, clock.now());
+            note_acknowledgements(far, observed, clock.now());
         }
         let run = &mut self.run;
         for from in [Side::Client, Side::Server] {
@@ -489,7 +490,7 @@ impl<'a> Relay<'a> {
         let Some(mut link) = self.links.remove(&id) else {
             return;
         };
-        note_retransmissions(&link.far, &mut link.observed, self.clock.now());
+        note_acknowledgements(&link.far, &mut link.observed, self.clock.now());
         if let Some(faults) = self.faults.as_deref_mut() {
             if let (Some(seen), Some(target)) = (&link.observed, &link.fault) {
                 let done = seen.progress().map_or(0, |progress| progress.done);
@@ -554,14 +555,14 @@ fn take(
     }
 }
 
-/// Asks the kernel for segments that were sent again, where what the server sends now may have
-/// waited for one.
-fn note_retransmissions(far: &TcpStream, observed: &mut Option<ObservedConnection>, now: Nanos) {
+/// Asks the kernel for segments that were sent again, and when the request was acknowledged, where
+/// what the server sends now may have waited for one.
+fn note_acknowledgements(far: &TcpStream, observed: &mut Option<ObservedConnection>, now: Nanos) {
     if let Some(seen) = observed
         && seen.may_have_waited_for_segments(now)
-        && let Some(all) = socket::retransmissions(far)
+        && let Some(counts) = socket::acknowledgements(far)
     {
-        seen.note_retransmissions(all, now);
+        seen.note_acknowledgements(Acknowledgements::new(counts), now);
     }
 }
 
