@@ -296,7 +296,8 @@ pub struct Connections {
     /// How many the peak overlap of requests needs, and one more for each that the server ended;
     /// each round opens new ones.
     pub needed: u64,
-    /// Those of the needed ones that took the place of one that the server ended, or may have ended.
+    /// Those of the needed ones that took the place of one that the server ended, or may have
+    /// ended.
     pub by_server: u64,
 }
 

@@ -44,7 +44,10 @@ fn a_stored_ledger_is_shown_with_its_findings() {
     let out = intact(&["report", &folder]);
     let page = text(&out.stdout);
     assert_eq!(code(&out), 0, "{}", text(&out.stderr));
-    assert!(page.contains("5 connections were opened where 1 would do"), "{page}");
+    assert!(
+        page.contains("5 connections were opened where 1 would do"),
+        "{page}"
+    );
     assert!(page.contains("[new-connection-per-request]"), "{page}");
     let out = intact(&["report", &folder, "--json"]);
     let document: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();

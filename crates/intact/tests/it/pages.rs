@@ -117,10 +117,7 @@ fn what_was_audited_has_a_page_and_so_does_its_ledger() {
                 "{page} {picture}"
             );
         }
-        assert!(
-            html.contains("<th scope=\"row\">https://api.example</th>"),
-            "{page}"
-        );
+        assert!(html.contains(">https://api.example</th>"), "{page}");
     }
     let html = std::fs::read_to_string(at("audit.html")).unwrap();
     assert!(html.contains("six.har (HAR): 6 entries"), "{html}");

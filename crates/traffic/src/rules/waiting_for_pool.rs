@@ -57,7 +57,7 @@ const LOAD_GENERATORS: [&str; 9] = [
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "waiting-for-pool",
-        what: "All connections to this destination are busy. Further requests wait in the client, while the server may be idle: for a connection of a full pool, or for one of as many workers. The wire does not tell them apart.",
+        what: "All connections to this destination are busy. Further requests wait in the client, while the server may be idle. They wait for a connection of a full pool, or for one of as many workers: on the wire both look the same.",
         evidence: "Bursts in which all connections of the client are busy from the first request on. Three of four further requests follow a response on their connection at once: within 5 ms, or half of the median response time. None is sent when one was free. Some are sent while others that began earlier are in flight: waves wait for all. No connection takes more than 20 requests in a burst. So requests waited together (inferred, `~`). HTTP/1 only.",
         threshold: "Ten requests that followed another in a burst without a failure. One such burst suffices on five connections or more if one of them took two requests more than another, else two. Three times as many bursts must show a queue as show requests that were sent later. Informational: the wire does not show since when a request waited. The time given is the most that is possible.",
         false_positives: "A program that limits its work to a number of workers on purpose. A single connection shows nothing, because a loop looks the same.",

@@ -97,7 +97,8 @@ fn comparable(recorded: &Recorded) -> Connection {
     one
 }
 
-/// An exchange without ids, times, the key of its fingerprint, and what only packets show.
+/// An exchange without ids, times, the key of its fingerprint, and what only packets or the kernel
+/// show.
 fn comparable_exchange(exchange: &Exchange) -> Exchange {
     let mut one = exchange.clone();
     let zero = intact_ledger::Nanos(0);
@@ -105,6 +106,7 @@ fn comparable_exchange(exchange: &Exchange) -> Exchange {
     one.spans = intact_ledger::Spans::default();
     one.fingerprint = None;
     (one.retransmissions, one.delayed_acks) = (None, None);
+    one.acknowledged_after = None;
     one.body.left_after = None;
     one
 }
