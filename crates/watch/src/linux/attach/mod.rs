@@ -60,8 +60,6 @@ pub struct Attached {
     follower: Follower,
     /// In whose network namespace we are.
     visit: Option<NetworkVisit>,
-    /// Between two turns there is no follower. Restores the signals last.
-    signals: Signals,
 }
 
 /// Looks for the programs and their sockets, and begins to receive their packets where that is
@@ -94,13 +92,9 @@ pub fn attach(mut config: AttachConfig, clock: Clock) -> Result<Attached, WatchE
         (Subjects::All, _) | (_, Mode::Passthrough) => Err(io::ErrorKind::Unsupported.into()),
         _ => ServicePackets::open(&config),
     };
-    let mut follower = Follower::new(config, packets, clock)?;
+    let mut follower = Follower::new(config, packets, clock, signals)?;
     follower.begin();
-    Ok(Attached {
-        follower,
-        visit,
-        signals,
-    })
+    Ok(Attached { follower, visit })
 }
 
 /// Enters the network namespace of the first process: what lives elsewhere, or where we may not go,
@@ -178,11 +172,11 @@ impl Follower {
         config: AttachConfig,
         mut packets: io::Result<ServicePackets>,
         clock: Clock,
+        signals: Signals,
     ) -> Result<Follower, WatchError> {
         let setup = |what| move |error| WatchError::Setup(what, error);
         let poll = Poll::new().map_err(setup("epoll"))?;
         let timer = Timer::new().map_err(setup("timerfd"))?;
-        let signals = Signals::take_over().map_err(setup("signalfd"))?;
         let outside = SockDiagTracker::new(None).map_err(setup("sock_diag"))?;
         wait_readable(poll.registry(), &outside, ENDS)
             .and_then(|()| wait_readable(poll.registry(), &signals, SIGNALS))

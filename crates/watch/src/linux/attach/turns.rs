@@ -54,7 +54,7 @@ impl Attached {
             }
             let (paused, cookies) = self.follower.pause(&mut turns);
             begun += every;
-            let signal = paused.wait(begun, &self.signals, &mut turns);
+            let signal = paused.wait(begun, &mut turns);
             if signal.is_some() || paused.config.is_over() {
                 paused.finish(&mut turns);
                 turns.finish();
@@ -80,6 +80,8 @@ impl Attached {
 /// What stays between two turns.
 struct Paused {
     config: AttachConfig,
+    /// Those of all turns: one that comes while a turn ends is not lost.
+    signals: Signals,
     packets: io::Result<ServicePackets>,
     clock: crate::Clock,
     next_id: u64,
@@ -95,6 +97,7 @@ impl Follower {
             outside,
             mut packets,
             mut trace,
+            signals,
             clock,
             next_id,
             ..
@@ -112,6 +115,7 @@ impl Follower {
         turns.pause(clock.now(), &config);
         let paused = Paused {
             config,
+            signals,
             packets,
             clock,
             next_id,
@@ -122,10 +126,10 @@ impl Follower {
 
 impl Paused {
     /// Waits for the next turn, a signal, or the end.
-    fn wait(&self, until: Instant, signals: &Signals, turns: &mut Turns<'_>) -> Option<i32> {
+    fn wait(&self, until: Instant, turns: &mut Turns<'_>) -> Option<i32> {
         let mut next_tick = Instant::now();
         while Instant::now() < until && !self.config.is_over() {
-            while let Some(signal) = signals.next() {
+            while let Some(signal) = self.signals.next() {
                 if signal.number != libc::SIGCHLD {
                     return Some(signal.number);
                 }
@@ -145,7 +149,7 @@ impl Paused {
         if let Ok(packets) = &mut packets {
             packets.resume()?;
         }
-        let mut follower = Follower::new(self.config, packets, self.clock)?;
+        let mut follower = Follower::new(self.config, packets, self.clock, self.signals)?;
         follower.next_id = self.next_id;
         follower.begin();
         Ok(follower)
