@@ -129,6 +129,11 @@ impl Unobserved {
         }
     }
 
+    /// Whether the recording lacks a kind of evidence.
+    pub fn lacks(&self, kind: Evidence) -> bool {
+        self.lacking.contains(&kind)
+    }
+
     /// All traffic, or a part of it, is missing for this reason.
     pub fn because(reason: &str) -> Unobserved {
         Unobserved {
@@ -154,7 +159,7 @@ impl Unobserved {
 
     /// Why no gate on the findings can open; `None` where they rest on all of the traffic.
     pub fn reason(&self) -> Option<String> {
-        let unknown = self.lacking.contains(&Evidence::Reuse);
+        let unknown = self.lacks(Evidence::Reuse);
         self.missing()
             .or_else(|| unknown.then(|| NO_REUSE_DATA.to_owned()))
     }
@@ -180,9 +185,7 @@ impl Unobserved {
 
     /// Whether the recording has the evidence that is `needed`; otherwise why it has not.
     pub fn sees(&self, needed: &[Evidence]) -> Result<(), Why> {
-        let lacking = needed
-            .iter()
-            .find(|evidence| self.lacking.contains(evidence));
+        let lacking = needed.iter().find(|evidence| self.lacks(**evidence));
         lacking.map_or(Ok(()), |evidence| Err(reason(*evidence)))
     }
 
@@ -201,7 +204,7 @@ impl Unobserved {
     /// Why it is unknown whether the spare connections were needed.
     pub fn spare_reason(&self) -> &'static str {
         match self.without_client {
-            0 if self.spare == 0 && self.lacking.contains(&Evidence::Ends) => UNSEEN_ENDS,
+            0 if self.spare == 0 && self.lacks(Evidence::Ends) => UNSEEN_ENDS,
             0 if self.spare == 0 => SERVER_LIMIT,
             0 => "the times do not show which requests overlapped",
             _ => "the input does not show which client opened each connection",
@@ -328,7 +331,7 @@ impl Unobserved {
 
     /// Why no rule can judge: the producer states no evidence at all, or there was no traffic.
     pub fn judges_nothing(&self) -> Option<Why> {
-        let is_all = Evidence::ALL.iter().all(|kind| self.lacking.contains(kind));
+        let is_all = Evidence::ALL.into_iter().all(|kind| self.lacks(kind));
         let stated = is_all.then_some(Why::cannot_see(NOTHING_STATED));
         stated.or(self.nothing.then_some(Why::NoTraffic))
     }
@@ -399,7 +402,7 @@ impl Unobserved {
         self.open_before += other.open_before;
         self.nothing |= other.nothing;
         for &evidence in &other.lacking {
-            if !self.lacking.contains(&evidence) {
+            if !self.lacks(evidence) {
                 self.lacking.push(evidence);
             }
         }

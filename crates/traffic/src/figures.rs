@@ -173,7 +173,7 @@ impl Figures {
         let time_ms = counts.time().map(|nanos| nanos as f64 / NANOS_PER_MS);
         let lost_ms = timed_ms(counts.lost.nanos);
         let setup_wait_ms = timed_ms(counts.setup_waited);
-        let wasted_ms = cost_ms(counts, avoidable + need.perhaps_by_server());
+        let wasted_ms = cost_ms(counts, avoidable + need.by_server_at_most());
         let readable = (counts.opened + counts.open_before).saturating_sub(opaque);
         let detail = counts.detail.as_deref();
         let ok = detail.and_then(|detail| detail.cell.merged(|key| key.outcome.is_ok()));
@@ -449,7 +449,7 @@ fn connections(counts: &Counts, need: Need) -> Connections {
         failed: by_id(&counts.dials_failed, Failure::id),
         ended_by: by_id(&counts.ended_by, EndedBy::id),
         needed: need.all(),
-        by_server: need.perhaps_by_server(),
+        by_server: need.by_server_at_most(),
     }
 }
 

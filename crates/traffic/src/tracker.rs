@@ -76,11 +76,11 @@ impl Need {
 
     /// All of them.
     pub(crate) fn all(self) -> u64 {
-        self.least() + self.perhaps_by_server()
+        self.least() + self.by_server_at_most()
     }
 
-    /// Those that the server ended, or may have ended.
-    pub(crate) fn perhaps_by_server(self) -> u64 {
+    /// Those in the place of others that the server ended, or may have ended.
+    pub(crate) fn by_server_at_most(self) -> u64 {
         self.by_server + self.unseen
     }
 

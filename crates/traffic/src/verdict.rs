@@ -91,7 +91,7 @@ fn main(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) -> Claim {
         return claim(ClaimKind::Unseen, text);
     }
     let perhaps = counted.unobserved.perhaps_by_server;
-    let hides_ends = counted.unobserved.lacking.contains(&Evidence::Ends);
+    let hides_ends = counted.unobserved.lacks(Evidence::Ends);
     let is_open = counted.avoidable == 0 && perhaps > 0 && !hides_ends;
     if (counted.unobserved.spare > 0 || is_open) && missing.is_none() {
         let text = format!(
@@ -219,7 +219,7 @@ fn round_trips(tracker: &Tracker) -> f64 {
 /// that spares most.
 fn if_kept(tracker: &Tracker, judged: &Judged) -> Option<String> {
     let needs = judged.needs.iter().enumerate();
-    let (at, need) = needs.max_by_key(|(at, need)| (need.perhaps_by_server(), Reverse(*at)))?;
+    let (at, need) = needs.max_by_key(|(at, need)| (need.by_server_at_most(), Reverse(*at)))?;
     let reasons = judged.causes.reasons(at);
     let reasons = reasons.filter(|(why, _)| why.is_of_server());
     let Some((why, _)) = reasons.max_by_key(|(_, openings)| *openings) else {
@@ -282,7 +282,7 @@ fn largest_part(facts: &ObservedFacts) -> Option<Claim> {
 /// What the findings warn of in addition.
 fn warned(facts: &ObservedFacts) -> Vec<Claim> {
     let counted = &facts.totals.counted;
-    let hides_ends = counted.unobserved.lacking.contains(&Evidence::Ends);
+    let hides_ends = counted.unobserved.lacks(Evidence::Ends);
     if counted.avoidable > 0 || hides_ends && counted.spared() > 0 {
         let broken = grave(facts, Severity::Error);
         let text = format!(
