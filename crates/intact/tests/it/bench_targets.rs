@@ -95,6 +95,27 @@ fn random_paths_are_drawn_by_the_seed() {
     assert!(paths.len() >= 15, "{paths:?}");
 }
 
+/// What is not a file can be read once.
+#[test]
+fn targets_come_from_standard_input() {
+    let server = Server::start(&[]);
+    let text = format!("GET {}a\n\nGET /b\n", server.plain());
+    let words = ["bench", "--json", "--targets", "/dev/stdin", "-n", "10"];
+    let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_intact"));
+    let program = program.args(words).args(["--keepalive", "on"]);
+    let pipe = std::process::Stdio::piped;
+    let program = program.stdin(pipe()).stdout(pipe()).stderr(pipe());
+    let mut program = program.spawn().unwrap();
+    let mut stdin = program.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, text.as_bytes()).unwrap();
+    drop(stdin);
+    let out = program.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    let document: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(document["run"]["targets"], "/dev/stdin");
+    assert_eq!(document["variants"][0]["requests"]["ok"], 10);
+}
+
 #[test]
 fn mistakes_are_named_with_file_and_line() {
     let folder = tempfile::tempdir().unwrap();

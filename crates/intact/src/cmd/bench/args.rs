@@ -4,6 +4,7 @@ use super::capacity_options::CapacityOptions;
 use super::connection_options::ConnectionOptions;
 use super::grpc::GrpcOptions;
 use super::service::ServiceOptions;
+use super::targets::TargetsFile;
 use crate::cmd::conclusion::Output;
 use crate::cmd::connect_options::ConnectOptions;
 use crate::cmd::expect::Expect;
@@ -306,8 +307,8 @@ pub(crate) struct RequestOptions {
     pub(in crate::cmd) grpc: GrpcOptions,
     /// Send the requests of a file in turn: vegeta's text or JSON, or a URL in each line as for
     /// h2load
-    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_WITH_TARGETS)]
-    pub(in crate::cmd) targets: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_parser = TargetsFile::parser(), conflicts_with_all = NOT_WITH_TARGETS)]
+    pub(in crate::cmd) targets: Option<TargetsFile>,
     /// Send requests for 10,000 paths in turn that match a regular expression, drawn by the seed:
     /// '/item/[0-9]{1,6}'
     #[arg(long, value_name = "REGEX", conflicts_with_all = NOT_WITH_TARGETS, conflicts_with = "targets")]

@@ -2,19 +2,47 @@
 
 use super::args::RequestOptions;
 use crate::exit::Failed;
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use intact_bench::Targets;
 use intact_experiment::Rng;
 use intact_ledger::input_file;
 use intact_scenario::{LARGEST_TARGETS, Request};
+use serde::{Deserialize, Serialize};
 
 /// Paths that are drawn from a pattern.
 const PATHS: usize = 10_000;
 
+/// A file of targets as it was read: a descriptor, such as standard input, can be read once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::cmd) struct TargetsFile {
+    name: String,
+    text: String,
+}
+
+impl TargetsFile {
+    /// Reads the file of an option.
+    pub(super) fn parser() -> impl TypedValueParser<Value = TargetsFile> {
+        PathBufValueParser::new().try_map(|path| {
+            let text = input_file::read_text(&path, LARGEST_TARGETS)?;
+            let name = path.display().to_string();
+            Ok::<_, std::io::Error>(TargetsFile { name, text })
+        })
+    }
+
+    fn requests(&self) -> Result<Vec<Request>, Failed> {
+        let body = |path: &str| std::fs::read(path);
+        intact_scenario::targets(&self.name, &self.text, &body).map_err(Failed::usage)
+    }
+}
+
 /// The scheme and the host that the file names, if it does.
 pub(super) fn named_url(options: &RequestOptions) -> Result<Option<String>, Failed> {
-    let targets = read(options, 0)?.unwrap_or_default();
-    let named = targets.requests.iter().find_map(Request::target);
+    let Some(file) = &options.targets else {
+        return Ok(None);
+    };
+    let requests = file.requests()?;
+    let named = requests.iter().find_map(Request::target);
     Ok(named.map(str::to_owned))
 }
 
@@ -28,14 +56,11 @@ pub(super) fn read(options: &RequestOptions, seed: u64) -> Result<Option<Targets
             requests: requests.map_err(|error| Failed::usage(anyhow!("--random-path {error}")))?,
         }));
     }
-    let Some(path) = &options.targets else {
+    let Some(file) = &options.targets else {
         return Ok(None);
     };
-    let source = path.display().to_string();
-    let text = input_file::read_text(path, LARGEST_TARGETS);
-    let text = text.with_context(|| format!("--targets {source}"));
-    let body = |path: &str| std::fs::read(path);
-    let requests = intact_scenario::targets(&source, &text.map_err(Failed::usage)?, &body);
-    let requests = requests.map_err(Failed::usage)?;
-    Ok(Some(Targets { source, requests }))
+    Ok(Some(Targets {
+        source: file.name.clone(),
+        requests: file.requests()?,
+    }))
 }
