@@ -7,9 +7,10 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Set where each test does all it can, however long that takes.
 const ALL: &str = "INTACT_TEST_ALL";
@@ -20,6 +21,10 @@ const ALONE: &str = "intact it";
 
 /// Its tests whose programs must open connections at a rate: one thread for each processor.
 const AT_A_RATE: &str = "rule_pairs";
+
+/// A program of tests that prints nothing for this long is ended. Its last lines name what ran over
+/// a minute.
+const SILENCE: Duration = Duration::from_secs(900);
 
 /// Runs all tests; `all`: also what takes too long for each change. `Ok(false)`: some failed, or
 /// in CI some were skipped.
@@ -221,13 +226,21 @@ impl TestProgram {
         }
         let mut running = command.stdout(Stdio::piped()).spawn()?;
         let mut counts = None;
-        for line in running
-            .stdout
-            .take()
-            .into_iter()
-            .flat_map(|out| BufReader::new(out).lines())
-        {
-            let line = line.context("reading what it prints")?;
+        let out = running.stdout.take().context("its output")?;
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            let mut lines = BufReader::new(out).lines();
+            while lines.next().is_some_and(|line| sender.send(line).is_ok()) {}
+        });
+        loop {
+            let line = match lines.recv_timeout(SILENCE) {
+                Ok(line) => line.context("reading what it prints")?,
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    running.kill()?;
+                    bail!("printed nothing for {SILENCE:?}: a test waits for ever");
+                }
+            };
             match line.strip_prefix("test result: ") {
                 Some(result) => counts = Some([count(result, "passed"), count(result, "failed")]),
                 None if line.is_empty() => {}
