@@ -45,6 +45,12 @@ kinds! {
         /// FIN while idle; then the address refuses connections until the program looks its name
         /// up again.
         Moved = "moved",
+        /// As `recycled`; then another server responds at the address until the program looks its
+        /// name up again, with a certificate of its own.
+        OtherServer = "other-server",
+        /// HTTP/2 GOAWAY within a burst: the first requests get their responses, the later ones
+        /// are not processed.
+        PartialGoaway = "partial-goaway",
     }
 }
 
@@ -52,7 +58,7 @@ impl FaultKind {
     /// Whether it is of the address and not of a connection, so that it strikes each pool as a
     /// whole.
     pub fn is_of_address(self) -> bool {
-        self == FaultKind::Moved
+        matches!(self, FaultKind::Moved | FaultKind::OtherServer)
     }
 
     /// The default of its time parameter in nanoseconds; `None` for a kind without one.
@@ -195,6 +201,8 @@ kinds! {
         NoName = "no-name", "no lookup gave the program the address";
         NoLookup = "no-lookup", "the lookup of the destination's name cannot be read";
         NotHttp2 = "not-http2", "the connections speak HTTP/1";
+        NoBurst = "no-burst", "no two requests were in flight on one connection";
+        NoResponse = "no-response", "the first requests of a burst got no response in time";
         SocketNotReached = "socket-not-reached", "the program's socket could not be silenced";
     }
 }

@@ -8,6 +8,7 @@ use crate::request_inference::RequestInference;
 use crate::rows::Rows;
 use crate::tls_connection::{Access, TlsConnection};
 use intact_ledger::Protocol;
+use intact_wire::Side;
 
 /// Limit of bursts from which exchanges are inferred while secrets may still arrive; above it,
 /// exchanges are unknown.
@@ -35,6 +36,8 @@ pub struct Progress {
     pub protocol: Option<Protocol>,
     /// The server's last byte ended a frame (HTTP/2).
     pub is_between_frames: bool,
+    /// The client's last byte ended a frame, and its record where there is TLS (HTTP/2).
+    pub is_between_client_frames: bool,
     /// The oldest open stream (HTTP/2).
     pub first_stream: Option<u32>,
 }
@@ -73,7 +76,9 @@ impl Progress {
             is_tls: tls.is_some(),
             is_sealable: tls.is_none_or(|tls| tls.seal_by_server(b"").is_some()),
             protocol: rows.connection.row.protocol,
-            is_between_frames: http2.is_some_and(|it| it.server_is_between_frames()),
+            is_between_frames: http2.is_some_and(|it| it.is_between_frames(Side::Server)),
+            is_between_client_frames: http2.is_some_and(|it| it.is_between_frames(Side::Client))
+                && tls.is_none_or(|tls| tls.is_between_records(Side::Client)),
             first_stream: http2.and_then(|it| it.first_open_stream()),
         };
         let inferred = match tls.map(|tls| (tls, tls.access())) {

@@ -280,6 +280,11 @@ impl TlsConnection {
         self.decryptor.seal_by_server(bytes)
     }
 
+    /// Whether the last byte of that side ended a record.
+    pub(crate) fn is_between_records(&self, side: Side) -> bool {
+        self.decryptor.is_between_records(side)
+    }
+
     /// Fetches new secrets. Returns whether there were any.
     fn fetch_secrets(&mut self, run: &mut dyn RunContext) -> bool {
         if matches!(self.access, Access::Shut(_)) || self.is_read == [true; 2] {

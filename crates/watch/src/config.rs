@@ -246,6 +246,9 @@ pub struct FaultConfig {
     /// How long a stall lasts at most; then the connection is reset, so that the program can go
     /// on.
     pub wait: Duration,
+    /// The server that [`FaultKind::OtherServer`] puts at an address: its port for plain HTTP, and
+    /// that for TLS.
+    pub other_server: Option<[SocketAddr; 2]>,
 }
 
 impl FaultConfig {
@@ -267,6 +270,7 @@ impl FaultConfig {
             hosts: Vec::new(),
             seed: FaultConfig::SEED,
             wait: FaultConfig::WAIT,
+            other_server: None,
         }
     }
 }

@@ -1,14 +1,17 @@
 //! `--fault` and its like: which kinds of faults a program or a function runs under, and the run
 //! without a fault before them.
 
+use crate::cmd::run_header;
 use crate::exit::Failed;
-use anyhow::anyhow;
-use intact_ledger::{FaultKind, FaultScope, Variant};
+use anyhow::{Context, anyhow};
+use intact_ledger::{FaultKind, FaultScope, Producer, TlsVersion, Vantage, Variant};
+use intact_serve::{Addresses, Certificate, CertificateAuthority, Server, TlsConfig};
 use intact_servers::fault::{AXIS, NO_FAULT, ONE};
 use intact_units::{duration, suggest};
 use intact_watch::{FaultConfig, FaultHost};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// All kinds.
@@ -20,8 +23,9 @@ const EACH: &str = "each";
 pub(crate) struct FaultOptions {
     /// Break kept connections of the program, and report what it does: stale, fin-race, rst,
     /// reset-mid-response, early-close-after-headers, nat-idle[=5s], black-hole, goaway,
-    /// max-age[=30s], slow-close, drain, recycled, moved. Several kinds, `each`, or `none` next
-    /// to a kind: the program runs once without a fault, then once for each kind
+    /// max-age[=30s], slow-close, drain, recycled, moved, other-server, partial-goaway. Several
+    /// kinds, `each`, or `none` next to a kind: the program runs once without a fault, then once
+    /// for each kind
     #[arg(long, value_name = "KIND[=TIME],..", value_delimiter = ',', value_parser = choice)]
     fault: Vec<FaultChoice>,
     /// Strike one connection of a pool, or all that are open, as a restart, a NAT or a balancer
@@ -118,6 +122,12 @@ impl FaultOptions {
     /// There is no kind.
     pub(crate) fn planned(&self) -> Result<Vec<Option<FaultConfig>>, Failed> {
         let mut faults = self.faults();
+        if let Some(fault) = faults
+            .iter_mut()
+            .find(|one| one.kind == FaultKind::OtherServer)
+        {
+            fault.other_server = Some(other_server()?);
+        }
         if faults.is_empty() {
             let words =
                 "--fault none is the run to compare with: add a kind, as in --fault none,rst";
@@ -165,6 +175,33 @@ impl FaultOptions {
         };
         times.into_iter().map(fault).collect()
     }
+}
+
+/// Starts the server that [`FaultKind::OtherServer`] puts at an address, until the end of this
+/// process: its ports for plain HTTP and for TLS.
+fn other_server() -> Result<[SocketAddr; 2], Failed> {
+    let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
+    let authority = CertificateAuthority::issue(&[], Certificate::WrongName)
+        .context("the server of --fault other-server")?;
+    let versions = vec![TlsVersion::Tls12, TlsVersion::Tls13];
+    let server = Server::bind(intact_serve::Config {
+        plain: Some(loopback),
+        tls: Some((loopback, TlsConfig::new(authority.into(), versions))),
+        // as a server responds that has never heard of the path
+        status: 404,
+        ..intact_serve::Config::default()
+    })
+    .context("the server of --fault other-server")?;
+    let Addresses { plain, tls, .. } = server.addresses();
+    let head = run_header::head(Producer::Serve, Vantage::Server, &[]);
+    // signals are for the thread that watches
+    intact_watch::without_signals(|| {
+        std::thread::spawn(move || server.run(head, None, std::future::pending()));
+    });
+    plain
+        .zip(tls)
+        .map(|(plain, tls)| [plain, tls])
+        .ok_or_else(|| anyhow!("the server of --fault other-server has no port").into())
 }
 
 /// A fault of the whole pool, and then of one connection.
@@ -230,7 +267,7 @@ mod tests {
         assert!(
             choice("earthquake")
                 .unwrap_err()
-                .contains("moved, each, none")
+                .contains("partial-goaway, each, none")
         );
     }
 

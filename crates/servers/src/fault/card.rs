@@ -36,6 +36,8 @@ pub enum FaultOutcome {
     Failed,
     /// A request waited, and no timeout of the program ended that, or the request failed after it.
     Hung,
+    /// The program got the response of another server.
+    Misled,
     /// A response was cut short: the request failed, or the program took it as complete.
     Truncated,
     /// A request that is not idempotent may have reached the server twice; whether it was sent
@@ -193,6 +195,7 @@ impl FaultCell {
                 _ => "hung, no timeout",
             },
             FaultOutcome::Hung => "hung, then failed",
+            FaultOutcome::Misled => "got another server's response",
             FaultOutcome::Truncated => "failed or took a part",
             FaultOutcome::PossiblyDuplicated => "maybe sent twice",
             FaultOutcome::Duplicated => "sent twice",

@@ -11,7 +11,7 @@ use intact_reading::{Reading, Why};
 const UNREADABLE: &str = "some requests of the program cannot be read";
 const UNSENT: &str = "after an RST or a GOAWAY a request can fail before any byte of it is sent; `--fault none,KIND` compares with a run without a fault";
 const FEWER: &str = "after an RST or a GOAWAY a request can fail before any byte of it is sent, and the program sent fewer requests than without a fault";
-const REFUSED: &str = "the name has moved, and the program dialled its old address without a lookup: a request for which it does is not sent";
+const REFUSED: &str = "the server has moved, and the program dialled its old address without a lookup: a request for which it does is not sent";
 const CUT: &str = "intact does not see what the program does with a response that was cut short";
 
 impl RunJudge<'_> {
@@ -46,6 +46,9 @@ impl RunJudge<'_> {
             self.add_wait(cell, affected);
         }
         if is_any {
+            if self.was_refused(strike) {
+                self.add_refused(cell);
+            }
             return;
         }
         if self.is_unread(nth, strike) {
@@ -99,17 +102,21 @@ impl RunJudge<'_> {
         }
     }
 
-    /// Counts the requests whose dial was refused, and that were not sent: of those that are
-    /// missing one at least.
+    /// Counts the requests whose dial or handshake was refused, and that were not sent: of those
+    /// that are missing one at least, unless that was the retry of one that failed.
     fn add_refused(&self, cell: &mut FaultCell) {
-        let is_first = cell.counted.failed.high() == 0.0;
-        let missing = self.missing(cell);
-        match missing {
-            Some(missing) if missing > 0 && is_first => {
+        if cell.counted.has_refused {
+            return;
+        }
+        cell.counted.has_refused = true;
+        match self.missing(cell) {
+            Some(0) => {}
+            Some(missing) => {
+                let failed = &mut cell.counted.failed;
+                let least = if failed.high() == 0.0 { 1.0 } else { 0.0 };
                 let why = Why::cannot_see(REFUSED);
-                cell.counted.failed = Reading::between(1.0, missing as f64, why);
+                *failed = failed.plus(&Reading::between(least, missing as f64, why));
             }
-            Some(_) => {}
             None => {
                 self.add_unsent(cell, REFUSED, REFUSED);
             }
@@ -155,7 +162,8 @@ impl RunJudge<'_> {
         if is_unread {
             doubt = doubt.or(Some(UNREADABLE));
         }
-        let is_recovered = steps > 0 && end.is_ok;
+        let met = self.affected.get(&last);
+        let is_recovered = steps > 0 && end.is_ok && met.is_none();
         let example = first.label().or_else(|| cell.example.take());
         cell.example = cell.example.take().or(example);
         match (is_recovered, doubt) {
@@ -178,6 +186,13 @@ impl RunJudge<'_> {
                 }
                 cell.undecided = Some(reason);
             }
+        }
+        let is_misled = |met: &AffectedRequest| {
+            end.is_ok && self.run.strikes[met.strike].kind == FaultKind::OtherServer
+        };
+        if met.is_some_and(is_misled) {
+            cell.counted.misled += 1;
+            return;
         }
         // a later request that succeeded may be a new one
         let cut = if end.is_ok && steps > 0 { first } else { end };

@@ -22,6 +22,7 @@ const RETRY: &str = "Let the client send idempotent requests again on a new conn
 const CHECK_LENGTH: &str = "Compare the length of each body with `Content-Length` or the last chunk, and treat a shorter one as an error";
 const RETRY_ON_NEW: &str = "Let the client send the request again on a new connection, not on the next one of its pool, which ends by the same restart, NAT or balancer";
 const LOOK_UP: &str = "Let the client look the name up again before it opens a connection, and limit how long it keeps an address";
+const VERIFY: &str = "Use TLS, and verify the certificate and its name: only that shows which server responds. Let the client look the name up again before it opens a connection";
 const CLOSE: &str = "Close pooled connections whose peer has sent a FIN: limit the idle time of the pool, or let it check connections in the background";
 
 /// What a finding or a requirement calls the cell.
@@ -90,18 +91,25 @@ fn of_cell(cell: &FaultCell) -> Vec<Finding> {
     } else if counted.failed.is_positive() {
         let failed = requests(counted.failed.low() as u64);
         let retry = match cell.kind {
-            FaultKind::Moved => LOOK_UP,
+            FaultKind::Moved | FaultKind::OtherServer => LOOK_UP,
             _ => RETRY,
         };
-        let (claim, fix) = match counted.met_again {
-            0 => (
+        let (claim, fix) = match (counted.misled, counted.met_again) {
+            (1.., _) => (
+                statement!(
+                    "{misled} came from another server, which has the address now",
+                    misled = Value::Count(counted.misled, "response")
+                ),
+                VERIFY,
+            ),
+            (0, 0) => (
                 statement!(
                     "{failed} failed, without a further attempt that got a response",
                     failed = failed
                 ),
                 retry,
             ),
-            again => (
+            (0, again) => (
                 statement!(
                     "{failed} failed: {again} on the next dead connection of the pool",
                     failed = failed,

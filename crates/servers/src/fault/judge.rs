@@ -223,12 +223,13 @@ impl<'a> RunJudge<'a> {
         has_second(to_it.iter().copied()) || has_second(before)
     }
 
-    /// Whether the program dialled the address again that its destination had moved from.
+    /// Whether the program dialled the address again that its server had moved from, and was
+    /// refused, or refused the certificate there.
     pub(super) fn was_refused(&self, strike: &FaultStrike) -> bool {
         let place = self.run.connections.get(&strike.connection);
         let peer = place.and_then(|place| place.peer);
         let refused = peer.map_or(0, |peer| self.run.refused_since(strike.at, peer));
-        strike.kind == FaultKind::Moved && refused > 0
+        strike.kind.is_of_address() && refused > 0
     }
 
     /// Whether the program kept a connection that the peer had closed, although it sent `further`
@@ -290,6 +291,8 @@ fn outcome(cell: &FaultCell) -> FaultOutcome {
         FaultOutcome::PossiblyDuplicated
     } else if may_be(&counted.truncated) {
         FaultOutcome::Truncated
+    } else if counted.misled > 0 {
+        FaultOutcome::Misled
     } else if counted.is_open_ended || (waited && is_unresolved) {
         FaultOutcome::Hung
     } else if counted.failed.is_positive() {

@@ -3,8 +3,8 @@
 
 use intact_ledger::{
     Caveat, Connection, ConnectionId, Event, Exchange, Failure, FaultEnd, FaultEvent, FaultKind,
-    FaultNotApplied, FaultScope, FaultStrike, Fingerprint, Method, Nanos, Protocol, Run, Sink,
-    Target, Vantage, Variant,
+    FaultNotApplied, FaultScope, FaultStrike, Fingerprint, Method, Nanos, Protocol, Run,
+    SetupPhase, Sink, Target, Vantage, Variant,
 };
 use intact_traffic::{DestinationKey, ObservedFacts, TrafficAnalysis};
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ pub(super) struct RunRows {
     pub(super) end: Option<FaultEnd>,
     pub(super) requests: Vec<SentRequest>,
     pub(super) connections: HashMap<ConnectionId, Place>,
-    /// Dials that were refused: when, and where to.
+    /// Dials and certificates that were refused: when, and where to.
     refused: Vec<(Nanos, SocketAddr)>,
     traffic: TrafficAnalysis,
     is_full: bool,
@@ -151,7 +151,7 @@ impl RunRows {
             return;
         }
         if let (Some(failed), Some(peer)) = (&connection.failed, connection.peer)
-            && failed.kind == Failure::Refused
+            && (failed.kind == Failure::Refused || failed.phase == SetupPhase::Ssl)
             && self.refused.len() < CONNECTIONS
         {
             self.refused.push((connection.at, peer));
@@ -188,7 +188,7 @@ impl RunRows {
         self.scope == FaultScope::One && self.end.is_none() && self.requests.is_empty()
     }
 
-    /// The dials of an address that were refused since then.
+    /// The dials of an address, or its certificates, that were refused since then.
     pub(super) fn refused_since(&self, at: Nanos, peer: SocketAddr) -> usize {
         let refused = self.refused.iter();
         refused

@@ -13,7 +13,11 @@ pub(super) struct StrikeCounts {
     pub(super) failed: Reading,
     pub(super) duplicated: Reading,
     pub(super) truncated: Reading,
+    /// Responses of another server.
+    pub(super) misled: u64,
     pub(super) leaked: u64,
+    /// Requests were counted that were not sent because their connection was refused.
+    pub(super) has_refused: bool,
     /// The longest wait; absent where nothing was shown.
     pub(super) hung_ms: Option<f64>,
     /// Whether no timeout of the program ended a wait.
@@ -32,7 +36,9 @@ impl StrikeCounts {
             failed: none(),
             duplicated: none(),
             truncated: none(),
+            misled: 0,
             leaked: 0,
+            has_refused: false,
             hung_ms: None,
             is_open_ended: false,
         }

@@ -77,6 +77,7 @@ pub(super) fn claims(
 /// hung comes before what is not decided.
 const HARM: &[(FaultOutcome, ClaimKind)] = &[
     (FaultOutcome::Duplicated, ClaimKind::Failed),
+    (FaultOutcome::Misled, ClaimKind::Failed),
     (FaultOutcome::Hung, ClaimKind::Failed),
     (FaultOutcome::Failed, ClaimKind::Failed),
     (FaultOutcome::PossiblyDuplicated, ClaimKind::Unseen),
@@ -163,6 +164,9 @@ fn of_outcome(outcome: FaultOutcome, alike: &[&FaultCell]) -> Option<String> {
         FaultOutcome::Truncated => {
             format!("{example} failed, or the program took its cut response as complete ({names})")
         }
+        FaultOutcome::Misled => format!(
+            "{example} got the response of another server, which has the address now ({names})"
+        ),
         FaultOutcome::Hung => hung(alike, &names),
         FaultOutcome::Failed if alike.iter().any(|cell| cell.counted.met_again > 0) => {
             let meets_again = |cell: &&&FaultCell| cell.counted.met_again > 0;

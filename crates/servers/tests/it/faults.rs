@@ -12,13 +12,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-const OUTCOMES: [&str; 6] = [
+const OUTCOMES: [&str; 7] = [
     "recovered",
     "failed",
     "hung",
     "duplicated",
     "truncated",
     "leaked",
+    "misled",
 ];
 const KINDS: [&str; 3] = ["yes", "no", "not-observed"];
 

@@ -52,24 +52,38 @@ const PATIENT: usize = 256;
 /// The count of connections without the relay where that is all of them.
 const ALL: u64 = 1 << 63;
 
-/// Addresses whose names have moved away from them, by a fault, and since when.
+/// Addresses whose servers have moved away from them, by a fault: since when, and which server has
+/// the address now.
 #[derive(Default)]
-pub(crate) struct MovedAddresses(Mutex<HashMap<SocketAddr, Nanos>>);
+pub(crate) struct MovedAddresses(Mutex<HashMap<SocketAddr, (Nanos, Successor)>>);
 
 impl MovedAddresses {
-    /// The name of an address moves.
-    pub(crate) fn note(&self, peer: SocketAddr, at: Nanos) {
+    /// The server of an address moves.
+    pub(crate) fn note(&self, peer: SocketAddr, at: Nanos, successor: Successor) {
         let mut moved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        moved.entry(unmapped(peer)).or_insert(at);
+        moved.entry(unmapped(peer)).or_insert((at, successor));
     }
 
-    /// Whether the address refuses a connection: it has moved, and was not looked up since, for
-    /// the last time at `looked_up`.
-    pub(crate) fn refuses(&self, peer: SocketAddr, looked_up: Option<Nanos>) -> bool {
+    /// What is at the address instead of its server, if that has moved, and the address was not
+    /// looked up since, for the last time at `looked_up`.
+    pub(crate) fn successor(
+        &self,
+        peer: SocketAddr,
+        looked_up: Option<Nanos>,
+    ) -> Option<Successor> {
         let moved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = moved.get(&unmapped(peer));
-        since.is_some_and(|since| looked_up.is_none_or(|at| at < *since))
+        let (since, successor) = moved.get(&unmapped(peer))?;
+        looked_up.is_none_or(|at| at < *since).then_some(*successor)
     }
+}
+
+/// What is at an address that a server has moved away from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Successor {
+    /// Nothing: connections are refused.
+    Nothing,
+    /// Another server, which is reached here.
+    Server(SocketAddr),
 }
 
 /// The way from the supervisor to the relay.

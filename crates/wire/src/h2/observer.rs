@@ -130,9 +130,10 @@ impl Http2Observer {
         self.streams.keys().next().copied()
     }
 
-    /// Whether the server's last byte ended a frame.
-    pub fn server_is_between_frames(&self) -> bool {
-        self.server.lost.is_none() && self.server.reader.is_between_frames()
+    /// Whether the last byte of that side ended a frame.
+    pub fn is_between_frames(&self, side: Side) -> bool {
+        let flow = side.pick(&self.client, &self.server);
+        flow.lost.is_none() && flow.reader.is_between_frames()
     }
 
     /// Records that stream 1 answers a request of HTTP/1.1 (Upgrade: h2c).

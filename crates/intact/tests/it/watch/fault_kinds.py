@@ -146,6 +146,54 @@ def http2(gap, keeps=False):
                 sock = None
 
 
+def burst(gap, first=b"/"):
+    """Requests of HTTP/2: one, then three in flight together, those again that got no response."""
+
+    def frame(kind, flags, stream, payload=b""):
+        return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+
+    def connect():
+        sock = socket.create_connection(("127.0.0.1", port))
+        if scheme == "https":
+            tls = ssl._create_unverified_context()
+            tls.set_alpn_protocols(["h2"])
+            sock = tls.wrap_socket(sock)
+        sock.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0))
+        return sock
+
+    def responses(sock, streams):
+        """The streams of these that get a response until the connection ends."""
+        done, data = [], b""
+        while len(done) < len(streams):
+            more = sock.recv(65536)
+            data += more
+            while len(data) >= 9 and len(data) >= 9 + int.from_bytes(data[:3], "big"):
+                length, kind, flags = int.from_bytes(data[:3], "big"), data[3], data[4]
+                stream, payload, data = int.from_bytes(data[5:9], "big"), data[9 : 9 + length], data[9 + length :]
+                if kind == 4 and not flags:
+                    sock.sendall(frame(4, 1, 0))
+                elif kind == 7:
+                    print("GOAWAY", int.from_bytes(payload[:4], "big"))
+                elif stream in streams and kind in (0, 1) and flags & 1:
+                    done.append(stream)
+            if not more:
+                break
+        return sorted(done)
+
+    def send(sock, streams, path=b"/"):
+        for stream in streams:
+            block = b"\x82\x86\x41\x01a\x04" + bytes([len(path)]) + path
+            sock.sendall(frame(1, 5, stream, block))
+            path = b"/"
+        print(responses(sock, streams))
+
+    sock = connect()
+    send(sock, [1])
+    time.sleep(gap)
+    send(sock, [3, 5, 7], first)
+    send(connect(), [1, 3])
+
+
 if what == "slow":
     requests(3, 0.5)
 elif what == "fast":
@@ -165,6 +213,10 @@ elif what == "at-once":
     at_once()
 elif what == "http2":
     http2(0.5)
+elif what == "burst":
+    burst(0.3)
+elif what == "slow-burst":
+    burst(0.3, b"/delay/3000")
 elif what == "keeps":
     http2(0.5, keeps=True)
 else:

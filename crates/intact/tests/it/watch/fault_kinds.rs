@@ -18,6 +18,8 @@ struct Faulted {
     requests: Vec<Exchange>,
     /// Requests that the server responded to.
     served: u64,
+    /// Caveats on bytes that the kernel counts otherwise.
+    differences: usize,
 }
 
 impl Faulted {
@@ -57,9 +59,11 @@ fn run(options: &[&str], what: &str, scheme: &str) -> Option<Faulted> {
     let out = intact(&words);
     assert!(out.status.success(), "{options:?} {what}: {out:?}");
     let (mut strikes, mut not_applied, mut requests) = (Vec::new(), Vec::new(), Vec::new());
+    let mut differences = 0;
     for row in Reader::open(&ledger).unwrap().events().unwrap() {
         match row {
             Row::Exchange(request) => requests.push(*request),
+            Row::Caveat(caveat) => differences += usize::from(caveat.id == "kernel-differs"),
             Row::Fault(fault) => match *fault {
                 FaultEvent::Struck(strike) => strikes.push(strike),
                 FaultEvent::NotApplied(missed) => not_applied.push(missed),
@@ -84,6 +88,7 @@ fn run(options: &[&str], what: &str, scheme: &str) -> Option<Faulted> {
         not_applied,
         requests,
         served,
+        differences,
     })
 }
 
@@ -238,6 +243,38 @@ fn http2_gets_a_goaway_with_and_without_tls() {
 }
 
 #[test]
+fn the_first_request_of_a_burst_gets_its_response_and_the_others_are_not_processed() {
+    for scheme in ["http", "https"] {
+        let Some(faulted) = run(&["--fault", "partial-goaway"], "burst", scheme) else {
+            return;
+        };
+        let said = ["[1]", "GOAWAY 3", "[3]", "[1, 3]"];
+        assert_eq!(faulted.printed, said, "{scheme}");
+        let strike = faulted.strike();
+        let struck = (strike.point, strike.exchanges_before, strike.in_flight);
+        assert_eq!(struck, (FaultPoint::Request, 2, 2), "{scheme}: {strike:?}");
+        assert!(
+            strike.reached == 0 && strike.withheld > 0,
+            "{scheme}: {strike:?}"
+        );
+        assert_eq!(faulted.served, 4, "{scheme}");
+    }
+    // what was withheld passes where the first response does not come in time
+    let Some(faulted) = run(&["--fault", "partial-goaway"], "slow-burst", "http") else {
+        return;
+    };
+    assert_eq!(faulted.obstacle(), FaultObstacle::NoResponse);
+    assert_eq!(faulted.printed, ["[1]", "[3, 5, 7]", "[1, 3]"]);
+    assert_eq!(faulted.differences, 0);
+    // one request after another is no burst
+    let Some(faulted) = run(&["--fault", "partial-goaway"], "http2", "http") else {
+        return;
+    };
+    assert_eq!(faulted.obstacle(), FaultObstacle::NoBurst);
+    assert_eq!(faulted.printed, ["answered"; 3]);
+}
+
+#[test]
 fn on_tls_a_kind_strikes_or_its_obstacle_is_named() {
     for (kind, keys, said) in [
         ("fin-race", "auto", FaultPoint::Request),
@@ -307,6 +344,12 @@ fn a_kind_that_was_not_applied_says_why() {
             FaultObstacle::TooFewExchanges,
         ),
         (&["--fault", "goaway"], "slow", FaultObstacle::NotHttp2),
+        (
+            &["--fault", "partial-goaway"],
+            "slow",
+            FaultObstacle::NotHttp2,
+        ),
+        (&["--fault", "other-server"], "slow", FaultObstacle::NoName),
         (
             &["--fault", "stale", "--fault-host", "a.example"],
             "slow",

@@ -431,7 +431,8 @@ fn a_client_that_repeats_its_requests_in_time_is_safe_under_each_kind() {
     // the connections speak HTTP/1, and the program dials an address
     let unsuited = card.cells.iter().filter(|cell| cell.outcome == "unsuited");
     let unsuited: Vec<&str> = unsuited.map(|cell| &*cell.name).collect();
-    assert_eq!(unsuited, ["goaway", "moved"]);
+    let none = ["goaway", "moved", "other-server", "partial-goaway"];
+    assert_eq!(unsuited, none);
     assert_eq!(faulted.out.status.code(), Some(0), "{}", faulted.text());
     // the run without a fault, and what reached the server in the others
     let reached: u64 = card.cells.iter().map(|cell| cell.reached.least).sum();
@@ -603,19 +604,46 @@ class Client(http.client.HTTPConnection):
         if Client.address is None or sys.argv[1] == 'each':
             Client.address = socket.getaddrinfo('api.test', 8080, socket.AF_INET)[0][4]
         self.sock = socket.create_connection(Client.address)
+        print(self.sock.getpeername() == Client.address)
 
 client = Client('api.test', 8080)
 for n in range(4):
     for _ in range(2):
         try:
             client.request('GET', '/?%d' % n)
-            print(client.getresponse().read() and 'ok')
+            response = client.getresponse()
+            print(response.status, response.read() and 'ok')
             break
         except OSError as error:
             print(type(error).__name__)
             client.close()
     time.sleep(0.3)
 ";
+
+/// The card of [`NAMED`] under a fault of its address, and what it printed.
+fn named(lookups: &str, kind: &str) -> (Card, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let words = [
+        env!("CARGO_BIN_EXE_intact"),
+        "watch",
+        "--quiet",
+        "--show-output",
+        "--json=card.json",
+        "--fault",
+        kind,
+        "--resolver",
+        "127.0.0.9",
+        "--",
+        "python3",
+        "-c",
+        NAMED,
+        lookups,
+    ];
+    let server = "--dns-name api.test=127.0.0.1";
+    let out = super::resolver::stage(folder.path(), server, &words, &[]);
+    let printed = String::from_utf8_lossy(&out.stdout).into_owned();
+    (read(&folder.path().join("card.json"), &out), printed)
+}
 
 #[test]
 fn a_client_that_looks_a_moved_name_up_again_recovers_and_one_that_does_not_fails() {
@@ -625,33 +653,37 @@ fn a_client_that_looks_a_moved_name_up_again_recovers_and_one_that_does_not_fail
         }
     }
     for (lookups, outcome, failed) in [("each", "recovered", NONE), ("once", "failed", ONE)] {
-        let folder = tempfile::tempdir().unwrap();
-        let words = [
-            env!("CARGO_BIN_EXE_intact"),
-            "watch",
-            "--quiet",
-            "--show-output",
-            "--json=card.json",
-            "--fault",
-            "none,moved",
-            "--resolver",
-            "127.0.0.9",
-            "--",
-            "python3",
-            "-c",
-            NAMED,
-            lookups,
-        ];
-        let named = "--dns-name api.test=127.0.0.1";
-        let out = super::resolver::stage(folder.path(), named, &words, &[]);
-        let card = read(&folder.path().join("card.json"), &out);
+        let (card, printed) = named(lookups, "none,moved");
         let cell = &card.cells[0];
-        assert_eq!(&*cell.outcome, outcome, "{card:?} {out:?}");
+        assert_eq!(&*cell.outcome, outcome, "{card:?} {printed}");
         assert!(cell.failed.least >= failed.least, "{card:?}");
         assert_eq!(cell.failed.most == 0, failed == NONE, "{card:?}");
-        let printed = String::from_utf8_lossy(&out.stdout);
         let is_refused = printed.contains("ConnectionRefusedError");
         assert_eq!(is_refused, lookups == "once", "{printed}");
+    }
+}
+
+#[test]
+fn a_response_of_another_server_at_the_address_is_no_success() {
+    for name in ["python3", "unshare", "ip"] {
+        if program(name, "another server at an address").is_none() {
+            return;
+        }
+    }
+    let three = Bounds { least: 3, most: 3 };
+    for (lookups, outcome, failed) in [("each", "recovered", NONE), ("once", "misled", three)] {
+        let (card, printed) = named(lookups, "none,other-server");
+        let cell = &card.cells[0];
+        assert_eq!(
+            (&*cell.outcome, cell.failed),
+            (outcome, failed),
+            "{card:?} {printed}"
+        );
+        // the program sees the address that it asked for, and the other server's status
+        assert!(!printed.contains("False"), "{printed}");
+        let others = printed.lines().filter(|line| *line == "404 ok").count() as u64;
+        assert_eq!(others, failed.most, "{printed}");
+        assert_eq!(cell.reached.most, cell.sent - 1 - failed.most, "{card:?}");
     }
 }
 

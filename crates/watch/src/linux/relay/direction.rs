@@ -170,6 +170,16 @@ impl RelayDirection {
     /// Writes what the source did not send behind what it sent.
     pub(super) fn append(&mut self, bytes: &[u8]) {
         self.taken += bytes.len() as u64;
+        self.send(bytes);
+    }
+
+    /// Writes what was read and not passed on after all.
+    pub(super) fn pass_late(&mut self, bytes: &[u8]) {
+        self.dropped -= bytes.len() as u64;
+        self.send(bytes);
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
         match &mut self.delay {
             Some(delay) => delay.depart(Instant::now(), bytes),
             None => self.held.extend_from_slice(bytes),

@@ -303,7 +303,8 @@ impl<'a> Relay<'a> {
         let id = about.id;
         let fault = self.faults.as_deref_mut().map(|faults| {
             faults.note_carried(id);
-            Box::new(FaultTarget::new(&about, place.as_ref()))
+            let is_elsewhere = faults.is_to_other_server(&far);
+            Box::new(FaultTarget::new(&about, place.as_ref(), is_elsewhere))
         });
         let reading = self.run.tls_reading(about.owner.as_ref());
         let mut observed = ObservedConnection::new(about, false, reading);
@@ -496,8 +497,9 @@ impl<'a> Relay<'a> {
                 let done = seen.progress().map_or(0, |progress| progress.done);
                 faults.note_end(target, seen.connection(), done.max(seen.exchanges()));
             }
-            if let Some(strike) = link.strike.take() {
-                self.record_strike(id, &strike);
+            match link.strike.take() {
+                Some(strike) => self.record_strike(id, &strike),
+                None => self.record_elsewhere(&link),
             }
         }
         self.end_observation(self.clock.now(), &mut link.observed);

@@ -5,7 +5,7 @@
 
 use super::udp_peers::UdpPeers;
 use super::unix_sockets::UnixSockets;
-use crate::platform::relay_command::{RelaySender, RelayedConnection};
+use crate::platform::relay_command::{RelaySender, RelayedConnection, Successor};
 use crate::{Clock, Config, Numbers, RunPosition, Unwatched};
 use intact_ledger::{
     Connection, DialFailure, Failure, Lookup, Nanos, Origin, Owner, Row, Scheme, SetupPhase,
@@ -62,9 +62,13 @@ impl RunRecord {
         self.clock.now()
     }
 
-    /// Whether a fault has an address refuse connections, last looked up then.
-    pub(super) fn has_moved(&self, peer: SocketAddr, looked_up: Option<Nanos>) -> bool {
-        self.relay.moved().refuses(peer, looked_up)
+    /// What a fault has put at an address instead of its server, last looked up then.
+    pub(super) fn successor(
+        &self,
+        peer: SocketAddr,
+        looked_up: Option<Nanos>,
+    ) -> Option<Successor> {
+        self.relay.moved().successor(peer, looked_up)
     }
 
     /// Records a row.

@@ -121,6 +121,11 @@ impl Decryptor {
         from.pick(&self.client, &self.server).waiting()
     }
 
+    /// Whether the last byte of that side ended a record.
+    pub fn is_between_records(&self, side: Side) -> bool {
+        self.watcher.is_between_records(side)
+    }
+
     /// Encrypts application data as the next record of the server. The server does not know this
     /// record, so its own later records are unusable. `None` before TLS 1.3, within a record, or if
     /// the direction is not decrypted.

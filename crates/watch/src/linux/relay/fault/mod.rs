@@ -8,6 +8,7 @@
 //! connection has no [`FaultTarget`].
 
 mod announcement;
+mod burst;
 mod pool;
 mod response;
 mod strike;
@@ -28,6 +29,7 @@ use intact_ledger::{
     FaultScope, Nanos, Origin, Scheme,
 };
 use intact_observe::{ObservedConnection, Progress, Side};
+use mio::net::TcpStream;
 use pool::StruckPool;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -188,6 +190,19 @@ impl Faults {
         self.newest = self.newest.max(id);
     }
 
+    /// The server that a fault puts at an address, with TLS or without.
+    pub(super) fn other_server(&self, is_tls: bool) -> Option<SocketAddr> {
+        self.config
+            .other_server
+            .map(|[plain, tls]| if is_tls { tls } else { plain })
+    }
+
+    /// Whether a connection leads to that server.
+    pub(super) fn is_to_other_server(&self, far: &TcpStream) -> bool {
+        let mut servers = self.config.other_server.into_iter().flatten();
+        servers.any(|one| far.peer_addr().is_ok_and(|peer| peer == one))
+    }
+
     /// Each connection of the destination is struck that is carried by now, where all are.
     fn strike_pool(&mut self, key: &DestinationKey, id: ConnectionId) {
         let (newest, is_any) = (self.newest, self.strikes_pools());
@@ -278,6 +293,7 @@ impl Destination {
             None if self.used == 0 => FaultObstacle::NotHttp,
             None if self.turns.count() == 0 => FaultObstacle::NeverKept,
             None if kind == FaultKind::MaxAge => FaultObstacle::NeverSoOld,
+            None if kind == FaultKind::PartialGoaway => FaultObstacle::NoBurst,
             None if self.reused > 0 && is_idle(kind) => FaultObstacle::NeverIdle,
             None => FaultObstacle::NeverReused,
         }

@@ -7,7 +7,7 @@
 use super::target::Due;
 use crate::platform::relay::direction::{Passed, ReadResult, Stop};
 use crate::platform::relay::{Relay, RelayedPair, await_room, observe};
-use crate::platform::relay_command::near_token;
+use crate::platform::relay_command::{Successor, near_token};
 use intact_ledger::{
     CloseKind, ConnectionId, FaultKind, FaultObstacle, FaultPoint, HeldBytes, Nanos, Protocol,
     StallEnd,
@@ -158,13 +158,15 @@ impl Relay<'_> {
         if let Some(target) = link.fault.as_deref() {
             target.note_strike(faults);
         }
-        if kind == FaultKind::Moved
+        if kind.is_of_address()
             && let Some(peer) = link
                 .observed
                 .as_ref()
                 .and_then(|seen| seen.connection().peer)
         {
-            self.orders.moved().note(peer, self.clock.now());
+            let other = faults.other_server(due.progress.is_tls);
+            let successor = other.map_or(Successor::Nothing, Successor::Server);
+            self.orders.moved().note(peer, self.clock.now(), successor);
         }
         let in_flight = due.progress.open > 0;
         let before = link
@@ -227,6 +229,11 @@ impl Relay<'_> {
         let Some(target) = link.fault.as_deref_mut() else {
             return;
         };
+        if target.has_late_burst() {
+            link.refuse_strike(FaultObstacle::NoResponse, faults);
+            self.again.push(id);
+            return;
+        }
         let shown = super::Shown {
             observed: &mut link.observed,
             run: &mut self.run,
@@ -255,12 +262,15 @@ fn mode(kind: FaultKind) -> Mode {
             resets: false,
             at: None,
         },
-        FaultKind::FinRace | FaultKind::Goaway => Mode::HalfClosed {
+        FaultKind::FinRace | FaultKind::Goaway | FaultKind::PartialGoaway => Mode::HalfClosed {
             resets: true,
             at: Some(Instant::now() + CROSSING),
         },
         FaultKind::NatIdle | FaultKind::BlackHole => Mode::Silent,
-        FaultKind::Rst | FaultKind::ResetMidResponse | FaultKind::Recycled => Mode::Reset,
+        FaultKind::Rst
+        | FaultKind::ResetMidResponse
+        | FaultKind::Recycled
+        | FaultKind::OtherServer => Mode::Reset,
     }
 }
 
@@ -269,6 +279,9 @@ impl RelayedPair {
     fn refuse_strike(&mut self, why: FaultObstacle, faults: &mut super::Faults) {
         if let Some(target) = self.fault.as_deref_mut() {
             target.give_up(why, faults);
+            if let Some(withheld) = target.take_withheld() {
+                self.out.pass_late(&withheld);
+            }
         }
         self.out.resume();
         self.back.resume();

@@ -5,7 +5,7 @@
 use super::strike::{CROSSING, Mode, Strike};
 use crate::platform::relay::{Relay, RelayedPair, observe};
 use intact_ledger::{
-    Certainty, CloseKind, ConnectionId, Event, FaultEvent, FaultStrike, Nanos, StallEnd,
+    Certainty, CloseKind, ConnectionId, Event, FaultEvent, FaultPoint, FaultStrike, Nanos, StallEnd,
 };
 use intact_observe::{RunContext as _, Side};
 use intact_sys::socket;
@@ -122,6 +122,45 @@ impl Relay<'_> {
         }
     }
 
+    /// Records that a connection which is over led to the server that a fault put at its address:
+    /// nothing of its requests reached the program's own server.
+    pub(in crate::platform::relay) fn record_elsewhere(&mut self, link: &RelayedPair) {
+        let Some(faults) = self.faults.as_deref() else {
+            return;
+        };
+        let (Some(seen), true) = (
+            &link.observed,
+            link.fault.as_ref().is_some_and(|one| one.is_elsewhere),
+        ) else {
+            return;
+        };
+        let (about, progress) = (seen.connection(), seen.progress());
+        let (done, open) = progress.map_or((0, 0), |now| (now.done, now.open));
+        // a handshake that the program ended has no request
+        if done + open == 0 {
+            return;
+        }
+        let place = faults.place;
+        let row = FaultEvent::Struck(FaultStrike {
+            variant: place.map(|place| place.variant),
+            round: place.map(|place| place.round),
+            kind: faults.config.kind,
+            connection: about.id,
+            at: about.at,
+            point: FaultPoint::Request,
+            exchanges_before: 0,
+            in_flight: done + open,
+            reached: 0,
+            withheld: link.out.taken,
+            used_at: Some(about.at),
+            held: None,
+            end: self.clock.now(),
+            ended: StallEnd::Fault,
+            certainty: certainty(progress.is_some_and(|now| now.is_inferred)),
+        });
+        self.run.record(Event::Fault(&row));
+    }
+
     /// Records the strike of a connection that is over.
     pub(in crate::platform::relay) fn record_strike(&mut self, id: ConnectionId, strike: &Strike) {
         let Some(faults) = self.faults.as_deref() else {
@@ -131,12 +170,6 @@ impl Relay<'_> {
             .ended
             .unwrap_or((StallEnd::EndOfRun, self.clock.now()));
         let place = faults.place;
-        let certainty = match strike.due.progress.is_inferred {
-            true => Certainty::Inferred(
-                "TLS that is not read: exchanges are inferred from the order of records".into(),
-            ),
-            false => Certainty::Exact,
-        };
         let row = FaultEvent::Struck(FaultStrike {
             variant: place.map(|place| place.variant),
             round: place.map(|place| place.round),
@@ -152,9 +185,19 @@ impl Relay<'_> {
             held: strike.held,
             end,
             ended,
-            certainty,
+            certainty: certainty(strike.due.progress.is_inferred),
         });
         self.run.record(Event::Fault(&row));
+    }
+}
+
+/// How certain exchanges are.
+fn certainty(is_inferred: bool) -> Certainty {
+    match is_inferred {
+        true => Certainty::Inferred(
+            "TLS that is not read: exchanges are inferred from the order of records".into(),
+        ),
+        false => Certainty::Exact,
     }
 }
 

@@ -5,6 +5,7 @@
 //! Whether an exchange is under way is the observation's knowledge; on TLS that is not read, the
 //! order of records decides, and the row says so.
 
+use super::burst::Burst;
 use super::turn::{is_announced, is_idle};
 use super::{DestinationKey, Faults, Shown};
 use crate::FaultConfig;
@@ -41,8 +42,12 @@ pub(in crate::platform::relay) struct FaultTarget {
     pub(super) is_announced: bool,
     /// It cannot be struck.
     is_given_up: bool,
+    /// It leads to the server that a fault put at its address.
+    pub(in crate::platform::relay) is_elsewhere: bool,
+    /// A burst whose later requests are withheld.
+    pub(super) burst: Option<Burst>,
     /// Bytes of the client that were passed on.
-    sent: u64,
+    pub(super) sent: u64,
     /// What strikes it, from the moment of the decision.
     pub(super) due: Option<Due>,
 }
@@ -69,6 +74,7 @@ impl FaultTarget {
     pub(in crate::platform::relay) fn new(
         about: &Connection,
         place: Option<&SocketLocation>,
+        is_elsewhere: bool,
     ) -> FaultTarget {
         let now = Instant::now();
         FaultTarget {
@@ -81,7 +87,10 @@ impl FaultTarget {
             before_request: 0,
             was_never_idle: false,
             is_announced: false,
-            is_given_up: false,
+            // that server does what it likes
+            is_given_up: is_elsewhere,
+            is_elsewhere,
+            burst: None,
             sent: 0,
             due: None,
         }
@@ -121,6 +130,9 @@ impl FaultTarget {
             self.before_request = self.sent;
         }
         let passed = match (from, before) {
+            (Side::Client, Some(before)) if is_turn && kind == FaultKind::PartialGoaway => {
+                self.take_burst(bytes, &before, faults, seen)
+            }
             (Side::Client, Some(before)) if is_turn => {
                 self.take_request(kind, bytes, &before, faults, seen)
             }
@@ -179,6 +191,11 @@ impl FaultTarget {
         }
         match kind {
             FaultKind::FinRace | FaultKind::Recycled => {}
+            FaultKind::OtherServer => {
+                if !self.can_move(kind, faults, seen) {
+                    return Passed::All;
+                }
+            }
             FaultKind::Goaway => {
                 if let Some(why) = cannot_announce(&after, kind) {
                     self.note(why, faults);
@@ -215,6 +232,10 @@ impl FaultTarget {
             return passed;
         };
         self.note_kept(&now, faults, seen);
+        if self.is_burst_over(&now) {
+            self.decide(FaultPoint::Request, seen.now(), &now, self.withheld());
+            return Passed::First(len);
+        }
         if before.is_none_or(|before| before.done >= now.done) || now.is_inferred {
             return passed;
         }
@@ -247,7 +268,7 @@ impl FaultTarget {
     fn can_move(&self, kind: FaultKind, faults: &mut Faults, seen: &Shown<'_, '_>) -> bool {
         let dialled = seen.connection().and_then(|about| about.dialled.as_ref());
         let why = match dialled {
-            _ if kind != FaultKind::Moved => return true,
+            _ if !kind.is_of_address() => return true,
             Some(Dialled::Name(_)) => return true,
             Some(Dialled::Address) => FaultObstacle::NoName,
             None => FaultObstacle::NoLookup,
@@ -275,6 +296,9 @@ impl FaultTarget {
     ) -> Option<Instant> {
         let now = seen.progress()?;
         self.note_kept(&now, faults, seen);
+        if let Some(until) = self.awaits_burst() {
+            return Some(until);
+        }
         let config = &faults.config;
         let (kind, after, short) = (config.kind, config.after, config.idle);
         let turn = self.turn.as_ref()?;

@@ -74,7 +74,7 @@ pub(super) fn is_idle(kind: FaultKind) -> bool {
 pub(super) fn is_announced(kind: FaultKind) -> bool {
     matches!(
         kind,
-        FaultKind::Goaway | FaultKind::MaxAge | FaultKind::Drain
+        FaultKind::Goaway | FaultKind::PartialGoaway | FaultKind::MaxAge | FaultKind::Drain
     )
 }
 

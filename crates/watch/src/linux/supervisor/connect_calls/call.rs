@@ -59,6 +59,8 @@ pub(super) struct Dial {
     pub(super) location: Option<SocketLocation>,
     /// Under way or established.
     pub(super) far: TcpStream,
+    /// It leads to another server than the program's, which does not know.
+    pub(super) is_elsewhere: bool,
     /// Whether our loop waits for it.
     pub(super) registered: bool,
     /// Established, or the number of the error.
@@ -83,7 +85,9 @@ impl Dial {
     pub(super) fn look(&mut self, now: Instant) -> Option<Result<(), i32>> {
         if self.decided.is_none() {
             self.decided = if let Ok(peer) = self.far.peer_addr() {
-                self.about.peer = Some(peer);
+                if !self.is_elsewhere {
+                    self.about.peer = Some(peer);
+                }
                 Some(Ok(()))
             } else {
                 let failed = self.far.take_error().unwrap_or_else(Some);

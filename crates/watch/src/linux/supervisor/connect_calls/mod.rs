@@ -15,6 +15,7 @@ use super::connect_request::{ConnectRequest, requested};
 use super::lookups::Lookups;
 use super::passthrough::Passthrough;
 use crate::Unwatched;
+use crate::platform::relay_command::Successor;
 use call::{CallStage, ConnectCall, Dial, HOLD};
 use far_hosts::FarHosts;
 use intact_sys::address::unmapped;
@@ -126,11 +127,15 @@ impl ConnectCalls {
             return UNTOUCHED;
         }
         let looked_up = lookups.looked_up(unmapped(wanted).ip());
-        if cx.record.has_moved(wanted, looked_up) {
-            cx.record.failed(about, libc::ECONNREFUSED);
-            return Some(NotificationResponse::Error(libc::ECONNREFUSED));
-        }
-        let far = match dial_far(notice.thread, &socket, local, unmapped(wanted), cx) {
+        let to = match cx.record.successor(wanted, looked_up) {
+            None => unmapped(wanted),
+            Some(Successor::Server(other)) => other,
+            Some(Successor::Nothing) => {
+                cx.record.failed(about, libc::ECONNREFUSED);
+                return Some(NotificationResponse::Error(libc::ECONNREFUSED));
+            }
+        };
+        let far = match dial_far(notice.thread, &socket, local, to, cx) {
             Ok(far) => far,
             Err(DialError::NotDialled(reason)) => {
                 passthrough.follow(notice, cookie, about, reason, cx);
@@ -150,6 +155,7 @@ impl ConnectCalls {
             blocking,
             location: cx.notifications.location(notice, cookie),
             far: TcpStream::from_std(far.into()),
+            is_elsewhere: to != unmapped(wanted),
             registered: false,
             decided: None,
             not_before: now + self.round_trip,
