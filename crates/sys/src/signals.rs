@@ -26,7 +26,7 @@ pub struct Signal {
 }
 
 /// The signals that a thread blocks.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct SignalMask(libc::sigset_t);
 
 impl SignalMask {
@@ -53,6 +53,7 @@ impl SignalMask {
 
 /// Blocks signals for this thread and for those that it starts, and reads them from a descriptor.
 /// Dropping it restores the mask.
+#[derive(Debug)]
 pub struct Signals {
     descriptor: OwnedFd,
     before: SignalMask,

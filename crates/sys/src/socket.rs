@@ -3,9 +3,10 @@
 
 use crate::socket_option;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{RecvFlags, recv};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recv, recvmsg};
 use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive};
-use std::io;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -312,6 +313,52 @@ pub fn is_in_repair(socket: &impl AsFd) -> bool {
 pub fn is_of_internet(socket: &impl AsFd) -> bool {
     socket_option::read(socket, libc::SOL_SOCKET, libc::SO_DOMAIN)
         .is_ok_and(|domain: i32| matches!(domain, libc::AF_INET | libc::AF_INET6))
+}
+
+/// Whether a socket is a Unix socket.
+pub fn is_unix(socket: &impl AsFd) -> bool {
+    socket_option::read(socket, libc::SOL_SOCKET, libc::SO_DOMAIN)
+        .is_ok_and(|domain: i32| domain == libc::AF_UNIX)
+}
+
+/// Whether a call that reads waits without a limit where there is nothing to read.
+pub fn waits_for_data(socket: &impl AsFd) -> bool {
+    let socket = SockRef::from(socket);
+    let is_blocking = !socket.nonblocking().unwrap_or(true);
+    is_blocking && socket.read_timeout().is_ok_and(|limit| limit.is_none())
+}
+
+/// Most descriptors of one message (SCM_MAX_FD).
+const MAX_DESCRIPTORS: usize = 253;
+
+/// The inodes of the connections whose descriptors another process has sent to this Unix socket,
+/// with what is read next. Nothing is taken. `None` if there is nothing to read.
+pub fn sent_connections(socket: &impl AsFd) -> Option<Vec<u32>> {
+    let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    // a reader gets what it has room for, up to the first message with descriptors
+    let mut data = vec![0; 64 * 1024];
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    let seen = recvmsg(
+        socket,
+        &mut [IoSliceMut::new(&mut data)],
+        &mut control,
+        flags,
+    );
+    if seen.is_err_and(|error| error == rustix::io::Errno::WOULDBLOCK) {
+        return None;
+    }
+    let descriptors = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+        _ => None,
+    });
+    let sockets = descriptors.flatten().filter(is_of_internet);
+    let inodes = sockets.filter_map(|one| rustix::fs::fstat(&one).ok());
+    Some(
+        inodes
+            .filter_map(|about| u32::try_from(about.st_ino).ok())
+            .collect(),
+    )
 }
 
 /// Removes a socket's peer, and the address and port that connect(2) chose.

@@ -1,6 +1,6 @@
 //! What to run and how closely to look.
 
-use crate::{Marker, Subjects};
+use crate::{Marker, RunSignals, Subjects};
 use intact_ledger::{ConnectionId, Evidence, EvidenceSet, FaultKind, FaultScope, StackId};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -178,6 +178,9 @@ pub struct Config {
     pub code: Option<CodeReading>,
     /// Requests marks of the run.
     pub marker: Marker,
+    /// The signals of all runs whose configs are clones of one: one that comes between two of them
+    /// is the next one's.
+    pub signals: RunSignals,
     /// 32 random bytes: the key of this run's fingerprints. Kept in memory only.
     pub fingerprint_key: [u8; 32],
 }
@@ -200,6 +203,7 @@ impl Config {
             apart: None,
             code: None,
             marker: Marker::default(),
+            signals: RunSignals::default(),
             fingerprint_key,
         }
     }

@@ -40,7 +40,7 @@ pub use error::WatchError;
 pub use intact_client::Clock;
 pub use mark::{Mark, Marker, Unfinished};
 pub use outcome::{Cpu, Ended, Outcome, Unwatched};
-pub use platform::{Attached, Subjects, attach, run, without_signals};
+pub use platform::{Attached, RunSignals, Subjects, attach, run, without_signals};
 
 /// The names of the processes that wait for our end, however we end: one removes the key log, one
 /// answers calls from then on. They are no part of the program.

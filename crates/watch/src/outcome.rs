@@ -1,6 +1,6 @@
 //! How the program ended, and what went by unseen.
 
-use intact_ledger::{Caveat, FaultEnd, Span};
+use intact_ledger::{Caveat, FaultEnd, Nanos, Span};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -212,6 +212,17 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// The run that a signal ended before its program began.
+    pub(crate) fn not_begun(signal: i32, at: Nanos) -> Outcome {
+        Outcome {
+            ended: Ended::Signal(signal),
+            span: Span::new(at, at),
+            cpu: Cpu::default(),
+            memory: 0,
+            interrupted: Some(signal),
+        }
+    }
+
     /// The row that ends the run of a variant under faults.
     pub fn fault_end(&self, variant: u32) -> FaultEnd {
         let (code, signal) = match self.ended {

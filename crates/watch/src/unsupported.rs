@@ -16,6 +16,10 @@ pub enum Subjects {
     All,
 }
 
+/// No signals are kept here.
+#[derive(Clone, Debug, Default)]
+pub struct RunSignals;
+
 /// An error: it cannot be done here, and the remedy.
 pub fn run(
     _config: &Config,

@@ -133,6 +133,31 @@ fn a_signal_ends_the_comparison_whatever_the_program_does_at_it() {
 }
 
 #[test]
+fn a_signal_between_two_rounds_keeps_what_was_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let [runs, json] = ["runs", "json"].map(|name| dir.path().join(name));
+    // the command before the third program interrupts the comparison
+    let prepare = format!(
+        "echo >> {0}; if [ $(wc -l < {0}) = 3 ]; then kill -INT $PPID; fi",
+        runs.display()
+    );
+    let out = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args(["compare", "--warm-up", "0", "--prepare", &prepare])
+        .arg(format!("--json={}", json.display()))
+        .args(["--", "true", "--", "true"])
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(130), "{out:?}");
+    assert_eq!(read(&json)["rounds"], 1);
+    assert_eq!(std::fs::read_to_string(&runs).unwrap(), "\n\n\n");
+    assert!(
+        text(&out.stdout).contains("interrupted in round 2 of 10"),
+        "{}",
+        text(&out.stdout)
+    );
+}
+
+#[test]
 fn programs_are_looked_for_along_their_own_path() {
     let folder = tempfile::tempdir().unwrap();
     let places = ["one", "two"].map(|name| {

@@ -8,7 +8,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -163,6 +163,8 @@ pub struct Inherited {
     pub sockets: HashSet<u32>,
     /// An io_uring ring is among the descriptors.
     pub has_ring: bool,
+    /// A Unix socket is among them, over which other processes may send descriptors.
+    pub has_unix_socket: bool,
 }
 
 impl Inherited {
@@ -176,10 +178,13 @@ impl Inherited {
         {
             let name = entry.file_name();
             let number: Option<RawFd> = name.to_str().and_then(|name| name.parse().ok());
-            if number.is_some_and(|number| number >= first && is_inherited(number))
+            if let Some(number) = number
+                && number >= first
+                && is_inherited(number)
                 && let Ok(target) = fs::read_link(entry.path())
             {
                 inherited.sockets.extend(inode_of(&target));
+                inherited.has_unix_socket |= is_unix_socket(number);
                 inherited.has_ring |= target.as_os_str() == "anon_inode:[io_uring]";
             }
         }
@@ -191,6 +196,12 @@ fn is_inherited(number: RawFd) -> bool {
     // SAFETY: takes plain numbers; a descriptor that is closed meanwhile is an error.
     let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
     flags >= 0 && flags & libc::FD_CLOEXEC == 0
+}
+
+fn is_unix_socket(number: RawFd) -> bool {
+    // SAFETY: the descriptor was open just now, and is only asked for an option.
+    let socket = unsafe { BorrowedFd::borrow_raw(number) };
+    socket::is_unix(&socket)
 }
 
 /// The inode of the socket that a pidfd_getfd(2) of a thread copies; `None` if it is no socket, or
@@ -215,5 +226,8 @@ fn open(thread: u32) -> io::Result<OwnedFd> {
 }
 
 fn copy(handle: &OwnedFd, number: i32) -> io::Result<OwnedFd> {
+    if number < 0 {
+        return Err(Errno::BADF.into());
+    }
     Ok(pidfd_getfd(handle, number, PidfdGetfdFlags::empty())?)
 }

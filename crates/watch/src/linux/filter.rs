@@ -106,6 +106,9 @@ pub(crate) struct FilteredCalls {
     pub(crate) sockets: bool,
     /// The end of a process: what is in its memory may still be looked for.
     pub(crate) ends: bool,
+    /// Messages that may bring descriptors: where the program was started with a Unix socket of
+    /// another process.
+    pub(crate) receives: bool,
 }
 
 const ALLOW: Instruction = give(SECCOMP_RET_ALLOW);
@@ -165,6 +168,10 @@ pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
                 ASK,
             ],
         );
+    }
+    if asked.receives {
+        call(libc::SYS_recvmsg, &[ASK]);
+        call(libc::SYS_recvmmsg, &[ASK]);
     }
     code.extend(everywhere(0));
     if let Some(narrow) = NARROW_ADDRESSES {
@@ -308,6 +315,7 @@ mod tests {
         relayed: true,
         sockets: true,
         ends: true,
+        receives: true,
     };
     pub(super) const ASK: u32 = SECCOMP_RET_USER_NOTIF;
     pub(super) const ALLOW: u32 = SECCOMP_RET_ALLOW;
@@ -328,16 +336,16 @@ mod tests {
                 ends: false,
                 relayed: false,
                 sockets: false,
+                receives: false,
             },
         ] {
             assert_eq!(says(asked, libc::SYS_connect, [0; 6]), ASK);
-            for call in [
-                libc::SYS_read,
-                libc::SYS_write,
-                libc::SYS_recvmsg,
-                libc::SYS_execve,
-            ] {
+            for call in [libc::SYS_read, libc::SYS_write, libc::SYS_execve] {
                 assert_eq!(says(asked, call, [u64::MAX; 6]), ALLOW);
+            }
+            let received = if asked.receives { ASK } else { ALLOW };
+            for call in [libc::SYS_recvmsg, libc::SYS_recvmmsg] {
+                assert_eq!(says(asked, call, [3, 1, 0, 0, 0, 0]), received);
             }
             // recv
             assert_eq!(says(asked, libc::SYS_recvfrom, [3, 1, 9, 0, 0, 0]), ALLOW);

@@ -13,6 +13,7 @@ mod relay;
 mod relay_command;
 mod run;
 mod run_context;
+mod run_signals;
 mod secrets;
 mod sock_diag_tracker;
 mod supervisor;
@@ -20,6 +21,7 @@ mod supervisor;
 pub use attach::{Attached, Subjects, attach};
 pub use intact_sys::signals::without_signals;
 pub use run::run;
+pub use run_signals::RunSignals;
 
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};

@@ -7,13 +7,13 @@ use crate::platform::node_preload::NODE_OPTIONS;
 use crate::platform::relay::Relay;
 use crate::platform::relay_command::RelaySender;
 use crate::platform::run_context::FAULT;
+use crate::platform::run_signals::pending_end;
 use crate::platform::secrets::{ExitHolds, Keys};
 use crate::platform::supervisor::{NodeNotes, RunRecord, Supervisor, WatchedProgram};
 use crate::{Clock, Config, Mode, Outcome, Streams, WatchError, WatchSink};
 use intact_ledger::{Caveat, Event};
 use intact_sys::process::Inherited;
 use intact_sys::seccomp::{self, LaunchError};
-use intact_sys::signals::Signals;
 use intact_sys::{process, terminal};
 use std::ffi::OsStr;
 use std::io;
@@ -34,7 +34,10 @@ pub fn run(
     })?;
     let setup = |what| move |error| WatchError::Setup(what, error);
     process::adopt_orphans().map_err(setup("prctl"))?;
-    let signals = Signals::take_over().map_err(setup("signalfd"))?;
+    let signals = config.signals.take_over().map_err(setup("signalfd"))?;
+    if let Some(signal) = pending_end(&signals) {
+        return Ok(Outcome::not_begun(signal, clock.now()));
+    }
     let mut command = prepare(program, config).map_err(setup("the program's terminal"))?;
     let holds = ExitHolds::default();
     let inspection = Inspection::of_this_system(config.mode);
@@ -51,10 +54,14 @@ pub fn run(
         _ => None,
     };
     let notes = prepare_notes(config, &mut command);
+    // its standard streams are others
+    let has_own_streams = config.streams == Streams::Null || config.terminal.is_some();
+    let inherited = Inherited::from_descriptor(if has_own_streams { 3 } else { 0 });
     let code = filter::program(FilteredCalls {
         relayed: is_relayed,
         sockets: inspection.makes_sockets(),
         ends: keys.is_some(),
+        receives: inherited.has_unix_socket,
     });
     let relay = Relay::new(clock, &mut *observer, config, keys).map_err(setup("the relay"))?;
     let orders = relay.orders();
@@ -63,9 +70,6 @@ pub fn run(
     }
     let requests = orders.clone();
     config.marker.attach(move |number| requests.mark(number));
-    // its standard streams are others
-    let has_own_streams = config.streams == Streams::Null || config.terminal.is_some();
-    let inherited = Inherited::from_descriptor(if has_own_streams { 3 } else { 0 });
     let began = clock.now();
     let (child, listener) = seccomp::launch(command, &code, signals.before())
         .map_err(|error| not_launched(error, program))?;

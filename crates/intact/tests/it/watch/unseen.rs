@@ -245,6 +245,65 @@ fn connections_that_a_short_program_got_from_others_are_counted() {
     }
 }
 
+/// Starts a command with a Unix socket, and sends it a connection each time that it asks for one.
+const SENDS: &str = "
+import array, socket, subprocess, sys
+here, there = socket.socketpair()
+child = subprocess.Popen([*sys.argv[2:], str(there.fileno())], pass_fds=[there.fileno()])
+there.close()
+while here.recv(1):
+    with socket.create_connection(('127.0.0.1', int(sys.argv[1]))) as own:
+        rights = array.array('i', [own.fileno()])
+        here.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+sys.exit(child.wait())
+";
+
+/// Speaks on a connection of its own, and on three that it receives and closes immediately.
+const RECEIVES: &str = "
+import array, socket, sys
+def speak(stream):
+    with stream:
+        stream.sendall(b'GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n')
+        print(stream.recv(1000)[9:12])
+parent = socket.socket(fileno=int(sys.argv[2]))
+speak(socket.create_connection(('127.0.0.1', int(sys.argv[1]))))
+for _ in range(3):
+    parent.send(b'x')
+    data, (message,), *_ = parent.recvmsg(1, socket.CMSG_SPACE(4))
+    speak(socket.socket(fileno=array.array('i', message[2])[0]))
+parent.shutdown(socket.SHUT_WR)
+";
+
+#[test]
+fn connections_that_were_sent_over_a_unix_socket_are_counted_however_short_they_live() {
+    if program("python3", "watch what another process sends").is_none() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let port = server.plain_port();
+    for mode in ["relay", "passthrough"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("watch.json");
+        let out = Command::new("python3")
+            .args(["-c", SENDS, &port, env!("CARGO_BIN_EXE_intact"), "watch"])
+            .args(["-q", "--mode", mode, "--require", "connections <= 1"])
+            .arg(format!("--json={}", path.display()))
+            .args(["--", "python3", "-c", RECEIVES, &port])
+            .output()
+            .unwrap();
+        assert_eq!(out.stdout, b"b'200'\n".repeat(4), "{mode}: {out:?}");
+        let document: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let caveats = document["caveats"].as_array().unwrap();
+        let unseen = caveats.iter().find(|one| one["id"] == "unwatched-unseen");
+        let words = unseen.unwrap()["message"].as_str().unwrap();
+        assert!(
+            words.starts_with("3 connections were not watched"),
+            "{mode}: {words}"
+        );
+        assert_eq!(out.status.code(), Some(1), "{mode}: {out:?}");
+    }
+}
+
 #[test]
 fn a_stream_of_another_family_is_counted() {
     if program("python3", "watch vsock").is_none() {

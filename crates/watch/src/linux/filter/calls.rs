@@ -19,7 +19,8 @@ const SENDS: &str = "sendto sendmsg sendmmsg";
 const RINGS: &str = "io_uring_setup";
 /// They use a ring that was made outside, or take a descriptor of another process.
 const ASKED: &str = "io_uring_enter io_uring_register pidfd_getfd";
-/// They receive descriptors with the data. Of data nothing is asked: scans find these sockets.
+/// They receive descriptors with the data. They are asked about where the program was started with
+/// a Unix socket of another process; elsewhere scans find these sockets.
 const RECEIVE: &str = "recvmsg recvmmsg recvmmsg_time32 recvmmsg_time64";
 /// All others.
 const NOTHING: &str = "
@@ -174,6 +175,7 @@ fn the_filter_does_with_each_call_what_the_list_says() {
         relayed: false,
         sockets: false,
         ends: false,
+        receives: false,
     });
     for (arch, bit, header) in TABLES {
         for (name, number) in of_header(header) {

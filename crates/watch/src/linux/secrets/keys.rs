@@ -13,7 +13,8 @@ use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Connections whose lines wait for them to be seen; the oldest are forgotten first.
@@ -117,7 +118,7 @@ impl Keys {
     }
 
     fn open(&self) -> Option<File> {
-        self.path.as_ref().and_then(|path| File::open(path).ok())
+        self.path.as_ref().and_then(|path| open(path))
     }
 
     /// The lines of a connection that came since the last time.
@@ -191,6 +192,18 @@ impl Keys {
             self.unclaimed.remove(&oldest);
         }
     }
+}
+
+/// Opens a key log, which is a regular file: a pipe makes its opener wait for a writer, and has a
+/// reader already.
+fn open(path: &Path) -> Option<File> {
+    if !std::fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut options = File::options();
+    let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    file.ok()
+        .filter(|file| file.metadata().is_ok_and(|about| about.is_file()))
 }
 
 /// What the program's environment says about a key log in this folder.
@@ -292,6 +305,19 @@ mod tests {
         }
         assert_eq!(keys.unclaimed.len(), MAX_UNCLAIMED);
         assert!(keys.take(&[0; 32]).is_empty());
+    }
+
+    #[test]
+    fn a_pipe_or_a_device_as_key_log_is_left_to_its_reader() {
+        let name = format!("intact-key-log-{}", std::process::id());
+        let pipe = std::env::temp_dir().join(name);
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        for path in [pipe.clone(), "/dev/zero".into()] {
+            let mut keys = Keys::follow(Some(path), ExitHolds::default());
+            assert!(keys.take(&[1; 32]).is_empty() && keys.file.is_none());
+        }
+        std::fs::remove_file(pipe).unwrap();
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod notifications;
 mod opening_places;
 mod own_rules;
 mod passthrough;
+mod receipts;
 mod run_record;
 mod udp_peers;
 mod unix_sockets;
@@ -51,6 +52,7 @@ use notifications::Notifications;
 use opening_places::OpeningPlaces;
 use own_rules::OwnRules;
 use passthrough::Passthrough;
+use receipts::Receipts;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -70,6 +72,10 @@ const FIRST_CALL: usize = 7;
 /// Tokens of sockets that carry lookups begin here.
 const LOOKUP: usize = 1 << 62;
 
+/// Tokens of calls begin here that wait for descriptors of other processes: the token has the
+/// thread.
+const RECEIVED: usize = 1 << 61;
+
 /// Descriptors that are kept free for calls under way and for files.
 const RESERVED: u64 = 64;
 
@@ -86,6 +92,7 @@ pub(crate) struct Supervisor {
     lookups: Lookups,
     exits: DelayedExits,
     unseen: UnseenScan,
+    receipts: Receipts,
 }
 
 impl Supervisor {
@@ -138,6 +145,7 @@ impl Supervisor {
             lookups: Lookups::default(),
             exits: DelayedExits::new(holds),
             unseen: UnseenScan::new(waker),
+            receipts: Receipts::default(),
         })
     }
 
@@ -166,6 +174,7 @@ impl Supervisor {
                 self.passthrough.ends_due,
                 self.exits.deadline(),
                 self.unseen.due(),
+                self.receipts.due,
                 self.cx.notifications.due(),
                 self.cx.record.udp_peers.due,
             ];
@@ -184,6 +193,10 @@ impl Supervisor {
             self.passthrough.take_late_ends(cx);
             self.exits.release(cx);
             self.unseen.begin(&mut self.passthrough, cx);
+            for call in self.receipts.interrupted(cx) {
+                let response = NotificationResponse::Continue;
+                cx.notifications.respond(call, response);
+            }
             self.lookups.settle(false, cx);
             cx.notifications.sweep();
             cx.record.udp_peers.look();
@@ -216,6 +229,13 @@ impl Supervisor {
                 connects.take_arrivals(token.0 - LOCAL_LISTENERS[0].0, cx);
             }
             token if token.0 >= LOOKUP => self.lookups.take_answer(token, cx),
+            token if token.0 >= RECEIVED => {
+                if let Some((call, sent)) = self.receipts.take(token, cx) {
+                    self.unseen.look_at(sent, connects, passthrough, cx);
+                    cx.notifications
+                        .respond(call, NotificationResponse::Continue);
+                }
+            }
             token => connects.take_event(token, passthrough, cx),
         }
     }
@@ -243,6 +263,7 @@ impl Supervisor {
             lookups,
             exits,
             unseen,
+            receipts,
             ..
         } = self;
         match notice.call {
@@ -251,6 +272,10 @@ impl Supervisor {
             libc::SYS_pidfd_getfd => {
                 let taken = taken_socket(notice.thread, notice.arguments);
                 unseen.look_at(taken.into_iter().collect(), connects, passthrough, cx);
+            }
+            libc::SYS_recvmsg | libc::SYS_recvmmsg => {
+                let sent = receipts.receive(notice, cx)?;
+                unseen.look_at(sent, connects, passthrough, cx);
             }
             _ if notice.is_32 => return Some(take_narrow_call(notice, cx)),
             libc::SYS_connect if cx.mode == Mode::Passthrough => {

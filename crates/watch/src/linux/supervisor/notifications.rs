@@ -115,6 +115,12 @@ impl Notifications {
         }
     }
 
+    /// A copy of the descriptor that the call has as its first argument.
+    pub(super) fn descriptor(&mut self, notice: &Notification) -> io::Result<OwnedFd> {
+        let number = notice.arguments[0] as i32;
+        self.processes.copy_descriptor(notice.thread, number)
+    }
+
     /// Where the socket that [`Self::socket`] has copied is found later.
     pub(super) fn location(&self, notice: &Notification, cookie: u64) -> Option<SocketLocation> {
         let number = notice.arguments[0] as i32;

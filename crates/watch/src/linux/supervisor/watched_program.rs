@@ -7,13 +7,14 @@ use intact_sys::process::{self, Inherited};
 use intact_sys::signals::{self, Signals};
 use mio::{Registry, Token};
 use std::io;
+use std::sync::Arc;
 
 /// The watched program.
 pub(crate) struct WatchedProgram {
     process: u32,
     /// What it was started with, until that is taken.
     pub(super) inherited: Inherited,
-    signals: Signals,
+    signals: Arc<Signals>,
     began: Nanos,
     over: Nanos,
     ended: Option<Ended>,
@@ -28,7 +29,7 @@ impl WatchedProgram {
     pub(crate) fn new(
         process: u32,
         inherited: Inherited,
-        signals: Signals,
+        signals: Arc<Signals>,
         began: Nanos,
     ) -> WatchedProgram {
         WatchedProgram {
@@ -46,7 +47,7 @@ impl WatchedProgram {
     }
 
     pub(super) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
-        wait_readable(registry, &self.signals, token)
+        wait_readable(registry, &*self.signals, token)
     }
 
     pub(super) fn has_ended(&self) -> bool {
