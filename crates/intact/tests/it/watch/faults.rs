@@ -427,7 +427,7 @@ fn a_client_that_repeats_its_requests_in_time_is_safe_under_each_kind() {
         "{:?}",
         card.verdict
     );
-    assert_eq!(card.cells.len(), 13);
+    assert_eq!(card.cells.len(), 15);
     // the connections speak HTTP/1, and the program dials an address
     let unsuited = card.cells.iter().filter(|cell| cell.outcome == "unsuited");
     let unsuited: Vec<&str> = unsuited.map(|cell| &*cell.name).collect();
