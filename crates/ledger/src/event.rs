@@ -290,6 +290,12 @@ impl Event<'_> {
 pub trait Sink {
     /// Receives one event. The producer's loop calls it, so it must neither block nor fail.
     fn record(&mut self, event: Event<'_>);
+
+    /// Announces the connections of the next events. A sink with the state of many connections
+    /// reads it for all of these at the same time, instead of waiting for the memory of each.
+    fn expect(&mut self, connections: &[ConnectionId]) {
+        let _ = connections;
+    }
 }
 
 /// Stores rows; for tests, small inputs and transfer between threads.

@@ -24,8 +24,9 @@ pub fn product(field: &str) -> Option<Arc<str>> {
     let words = || field.split([' ', '\t', ',', ';', '(', ')']);
     let is_browser = field.starts_with("Mozilla/");
     let browser = is_browser.then(|| {
-        let named = |name: &&str| words().find(|word| word.starts_with(*name));
-        BROWSERS.iter().find_map(named)
+        let rank = |word: &&str| BROWSERS.iter().position(|name| word.starts_with(name));
+        let named = words().filter_map(|word| Some((rank(&word)?, word)));
+        named.min_by_key(|(rank, _)| *rank).map(|(_, word)| word)
     });
     let product = browser
         .flatten()

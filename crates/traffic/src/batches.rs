@@ -99,7 +99,11 @@ impl Batches {
         if self.all.len() >= MOST {
             self.thin();
         }
-        let index = self.all.partition_point(|batch| batch.to < when);
+        let index = match self.all.last() {
+            // most requests are recorded in the order of their ends
+            Some(last) if when >= last.from => self.all.len() - usize::from(when <= last.to),
+            _ => self.all.partition_point(|batch| batch.to < when),
+        };
         if self.all.get(index).is_none_or(|batch| batch.from > when) {
             let batch = Batch {
                 from: when,

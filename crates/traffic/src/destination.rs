@@ -272,6 +272,9 @@ impl Counts {
         }
         self.terms(connection.terms.timeout_s, connection.terms.max_streams);
         self.infer(&connection.certainty);
+        if sign == Sign::Add {
+            return;
+        }
         self.protocols.retain(|_, count| *count > 0);
         self.tls.retain(|_, count| *count > 0);
         self.h2.retain(|_, count| *count > 0);

@@ -3,11 +3,12 @@
 
 use super::destination::{Carrier, Counts, Sign};
 use super::open_connection::{OpenConnection, client_address};
+use foldhash::HashMap;
 use intact_ledger::{
     Caveat, Close, Connection, ConnectionBytes, Dialled, Exchange, Origin, Run, Scheme, Transport,
     Vantage,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -151,10 +152,10 @@ impl Destinations {
             all: Counts::detailed(),
             vantage: run.vantage,
             time_step: run.time_step_ns,
-            index: HashMap::new(),
+            index: HashMap::default(),
             keyless: [None; 2],
-            served: HashMap::new(),
-            unshown: HashMap::new(),
+            served: HashMap::default(),
+            unshown: HashMap::default(),
             aliases: BTreeMap::new(),
             labels: BTreeMap::new(),
             is_crowded: false,

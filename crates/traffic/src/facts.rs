@@ -144,20 +144,20 @@ impl ObservedFacts {
     /// `changes` has the lasting changes, from the number of connections that the requests need.
     pub(super) fn new(
         tracker: &Tracker,
+        judged: &Judged,
         rules: &[Rule],
         changes: &dyn Fn(u64) -> Vec<LevelShift>,
     ) -> ObservedFacts {
         let mut caveats = tracker.caveats();
-        let judged = tracker.judge();
-        let (mut findings, may_have_places) = findings(tracker, &judged, rules);
+        let (mut findings, may_have_places) = findings(tracker, judged, rules);
         caveats.retain(|caveat| may_have_places || !caveat.is_about_places());
         let needed = judged.needs.iter().map(|need| need.least()).sum();
-        ended::mark(&mut findings, &changes(needed), tracker, &judged);
+        ended::mark(&mut findings, &changes(needed), tracker, judged);
         let mut missing = Unobserved::by_caveats(&caveats);
         let lookups = &tracker.lookups.all;
         missing.add_lacking(tracker.run(), lookups.total, lookups.without_result);
         let opaque = tracker.opaque();
-        let destinations = destinations(tracker, &judged, &opaque, &missing);
+        let destinations = destinations(tracker, judged, &opaque, &missing);
         let mut totals = Figures::of(
             &tracker.destinations.all,
             judged
@@ -181,7 +181,7 @@ impl ObservedFacts {
             cpu: None,
             caveats,
         };
-        facts.verdict = verdict::claims(tracker, &judged, &facts);
+        facts.verdict = verdict::claims(tracker, judged, &facts);
         let run = tracker.run();
         let is_near = is_local(&facts) && run.link.is_none();
         facts.next = next_steps(run, &facts.findings, is_near);

@@ -5,10 +5,11 @@
 
 use super::open_connection::{HAND_BACK, OpenConnection, PoolOwner, streams};
 use super::open_reason::OpenReason;
+use foldhash::HashMap;
 use intact_ledger::{
     Caveat, Connection, ConnectionId, Evidence, Nanos, Run, Span, StackId, Vantage,
 };
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// Connections that are kept; the oldest that have ended go first.
@@ -151,9 +152,11 @@ impl Life {
             // most connections of a program that reuses none have one
             self.uses.reserve_exact(1);
         }
-        let place = self
-            .uses
-            .partition_point(|known| known.span.start <= one.span.start);
+        let is_before = |known: &Use| known.span.start <= one.span.start;
+        let place = match self.uses.last().is_none_or(is_before) {
+            true => self.uses.len(),
+            false => self.uses.partition_point(is_before),
+        };
         self.uses.insert(place, one);
         true
     }
@@ -175,6 +178,12 @@ impl History {
     /// A connection of this run, which may have ended.
     pub(super) fn life(&self, id: ConnectionId) -> Option<&Life> {
         self.lives.get(&id).map(Box::as_ref)
+    }
+
+    /// Reads what an exchange on a connection needs.
+    pub(super) fn touch(&self, id: ConnectionId) -> Option<(u64, Nanos)> {
+        let life = self.lives.get(&id)?;
+        Some((life.carried, life.uses.last()?.span.end))
     }
 
     /// The connections that are kept.

@@ -69,10 +69,12 @@ pub use window::Window;
 use crate::timeline::Timeline;
 use batches::Batches;
 use intact_document::{Claim, ClaimKind};
-use intact_ledger::{Event, Evidence, Histogram, Producer, Run, Sink};
+use intact_ledger::{ConnectionId, Event, Evidence, Histogram, Producer, Run, Sink};
 use over_time::OverTime;
 use rules::Rule;
+use std::cell::OnceCell;
 use std::time::Duration;
+use tracker::Judged;
 
 /// A fold over the events of a run.
 pub struct TrafficAnalysis {
@@ -81,6 +83,8 @@ pub struct TrafficAnalysis {
     timeline: Timeline,
     over_time: OverTime,
     batches: Batches,
+    /// The last judgement, until the next event.
+    judged: OnceCell<Judged>,
 }
 
 impl TrafficAnalysis {
@@ -92,13 +96,14 @@ impl TrafficAnalysis {
             timeline: Timeline::of_destinations(run.vantage),
             over_time: OverTime::new(run.sees(Evidence::Durations)),
             batches: Batches::default(),
+            judged: OnceCell::new(),
         }
     }
 
     /// What was found out so far.
     pub fn facts(&self) -> ObservedFacts {
         let changes = |needed| self.changes_of(needed);
-        let mut facts = ObservedFacts::new(&self.tracker, &self.rules, &changes);
+        let mut facts = ObservedFacts::new(&self.tracker, self.judged(), &self.rules, &changes);
         // a program under watch is judged as a whole first
         let kind = match self.tracker.run().producer {
             Producer::Watch => ClaimKind::Note,
@@ -123,8 +128,13 @@ impl TrafficAnalysis {
 
     /// The lasting changes of reuse or of latency, those of reuse first, then by size.
     pub fn changes(&self) -> Vec<LevelShift> {
-        let needs = self.tracker.judge().needs;
-        self.changes_of(needs.iter().map(|need| need.least()).sum())
+        let needs = self.judged().needs.iter();
+        self.changes_of(needs.map(|need| need.least()).sum())
+    }
+
+    /// What the openings so far were for.
+    fn judged(&self) -> &Judged {
+        self.judged.get_or_init(|| self.tracker.judge())
     }
 
     /// The same where the number of connections is known that are needed from the beginning.
@@ -134,7 +144,12 @@ impl TrafficAnalysis {
 }
 
 impl Sink for TrafficAnalysis {
+    fn expect(&mut self, connections: &[ConnectionId]) {
+        self.tracker.expect(connections);
+    }
+
     fn record(&mut self, event: Event<'_>) {
+        self.judged.take();
         self.timeline.record(event);
         match event {
             Event::Opened(connection) => {
@@ -171,7 +186,7 @@ impl Sink for TrafficAnalysis {
                 closed = tracker.closed(end);
                 Context {
                     destination: closed.as_ref().map(|live| live.destination),
-                    live: closed.as_ref(),
+                    live: closed.as_deref(),
                     ..Context::default()
                 }
             }

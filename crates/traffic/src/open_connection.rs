@@ -135,7 +135,7 @@ pub(super) fn announced_by(exchange: &Exchange) -> Option<Side> {
 #[derive(Clone, Debug)]
 pub struct OpenConnection {
     /// What is known of it.
-    pub connection: Box<Connection>,
+    pub connection: Connection,
     /// Index of its destination.
     pub destination: usize,
     /// Who has the client end.
@@ -158,7 +158,7 @@ impl OpenConnection {
         owner: PoolOwner,
     ) -> OpenConnection {
         OpenConnection {
-            connection: Box::new(connection),
+            connection,
             destination,
             owner,
             exchanges: 0,

@@ -245,7 +245,7 @@ mod tests {
         let mut connection = Connection::new(ConnectionId(1), Nanos(0));
         connection.tls = is_tls.then(Tls::default);
         let mut live = OpenConnection {
-            connection: Box::new(connection),
+            connection,
             destination: 0,
             owner: PoolOwner::Unknown,
             exchanges: 0,

@@ -29,6 +29,7 @@ mod new_connection_per_request;
 mod old_tls;
 mod pinned_to_old_address;
 mod pool_per_worker;
+mod pool_table;
 mod pool_too_small;
 mod ports_running_out;
 mod retried_request;
@@ -51,7 +52,7 @@ pub use server_closes_early::{AGE_LIMIT, WHY_RESET};
 use crate::Context;
 use intact_advice::{Remedy, ServerLimit};
 use intact_document::finding::{Finding, RuleDoc};
-use intact_ledger::{Event, Evidence, Exchange, Run};
+use intact_ledger::{Event, Evidence, Exchange, Run, Vantage};
 use settings::for_client;
 
 /// Evidence without which no event can make a rule that needs it find anything. A log has millions
@@ -183,7 +184,12 @@ pub fn all() -> Vec<Rule> {
 
 /// All rules, for the events of a run.
 pub(crate) fn of_run(run: &Run) -> Vec<Rule> {
-    let is_in_vain = |kind: &Evidence| DECIDING.contains(kind) && !run.sees(*kind);
+    // a server looks up none of its clients
+    let is_of_server = run.vantage == Vantage::Server;
+    let is_in_vain = |kind: &Evidence| match kind {
+        Evidence::Lookups => is_of_server,
+        kind => DECIDING.contains(kind) && !run.sees(*kind),
+    };
     let mut rules = all();
     for rule in &mut rules {
         rule.is_fed = rule.fold.observes() && !rule.doc.needs.iter().any(is_in_vain);

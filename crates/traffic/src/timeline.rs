@@ -6,12 +6,12 @@
 //! tally.
 
 use crate::DestinationKey;
+use foldhash::HashMap;
 use intact_ledger::{
     Closed, Connection, ConnectionId, EndedBy, Event, Evidence, Exchange, Nanos, Run, Side, Sink,
     Vantage,
 };
 use serde::Serialize;
-use std::collections::HashMap;
 
 /// Groups that are kept.
 const GROUPS: usize = 12;
@@ -106,7 +106,7 @@ impl Timeline {
             vantage,
             exchanges,
             groups: Vec::new(),
-            places: HashMap::new(),
+            places: HashMap::default(),
             more_groups: 0,
             last: Nanos(0),
         }

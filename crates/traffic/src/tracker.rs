@@ -148,6 +148,13 @@ impl Tracker {
         self.open.get(id)
     }
 
+    /// Reads the state of connections whose events come next, and drops it.
+    pub(super) fn expect(&self, connections: &[ConnectionId]) {
+        for &id in connections {
+            std::hint::black_box((self.open.touch(id), self.history.touch(id)));
+        }
+    }
+
     /// The connections that are open.
     pub(crate) fn open(&self) -> impl Iterator<Item = &OpenConnection> {
         self.open.all()
@@ -238,7 +245,7 @@ impl Tracker {
             live.destination = destination;
             live.owner = PoolOwner::of(connection, &self.run);
         }
-        *live.connection = connection.clone();
+        live.connection = connection.clone();
         self.history.revise(live);
         Some(connection.id)
     }
@@ -323,7 +330,7 @@ impl Tracker {
     }
 
     /// Counts an end and gives back the connection.
-    pub(super) fn closed(&mut self, closed: &Closed) -> Option<OpenConnection> {
+    pub(super) fn closed(&mut self, closed: &Closed) -> Option<Box<OpenConnection>> {
         let close = &closed.close;
         self.now = self.now.max(close.at);
         let mut live = self.open.remove(closed.connection)?;

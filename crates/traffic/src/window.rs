@@ -80,7 +80,7 @@ impl Sink for Window {
             }
             Event::Revised(connection) => {
                 if let Some(before) = self.unused.get_mut(&connection.id) {
-                    (*before.connection).clone_from(connection);
+                    before.connection.clone_from(connection);
                 } else if self.is_from_before(connection.id) {
                     let revised = self.opened_before(connection);
                     self.analysis.record(Event::Revised(&revised));

@@ -4,13 +4,13 @@ use super::line::{Line, LogFailure};
 use super::serials::Serials;
 use crate::event_writer::{EventWriter, agreeing};
 use crate::timestamp::Timestamp;
+use foldhash::HashMap;
 use intact_ledger::{
     Certainty, Close, ClosePoint, Connection, ConnectionId, Event, Exchange, Handshake, Method,
     Nanos, Origin, Outcome, Protocol, Reuse, Scheme, Side, Span, Target, Tls,
 };
 use intact_observe::authority::split_authority;
 use intact_observe::user_agent::product;
-use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 
@@ -132,6 +132,14 @@ impl LogConnections {
         if !goes_on {
             self.since = at;
             self.serials = Serials::default();
+        }
+    }
+
+    /// Reads the state of the connections of the next lines, and drops it. The memory of all of them
+    /// is then read at the same time.
+    pub(super) fn expect<'l>(&self, lines: impl Iterator<Item = &'l Line<'l>>) {
+        for key in lines.filter_map(|line| self.key(line)) {
+            std::hint::black_box(self.live.get(&key).map(|live| live.last_end));
         }
     }
 

@@ -1,18 +1,22 @@
-//! Lines of a log in blocks, so that two threads can parse them. Must not change their order.
+//! Lines of a log in blocks, so that several threads can parse them. Must not change their order.
 
 use super::line::Line;
 use super::log_format::LogFormat;
 use crate::input::TextLine;
 use crate::unread_lines::LineState;
+use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::thread;
 
 /// Bytes of a block.
 const FULL: usize = 1 << 20;
-/// Fewest lines that are worth a second thread.
-const WORTH: usize = 512;
-/// Lines of a block that the second thread parses, in percent: the first one also records them.
-const OF_SECOND: usize = 60;
+/// Lines that a thread parses at a time. Fewer are not worth a second thread.
+const PART: usize = 256;
+/// Threads that parse, with the one that records: it has no use for more.
+const MOST_THREADS: usize = 4;
 
 /// Lines, one after another.
 #[derive(Default)]
@@ -22,7 +26,7 @@ pub(super) struct LineBlock {
 }
 
 /// A line of a block.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct BlockLine {
     range: Range<usize>,
     pub(super) is_cut: bool,
@@ -30,7 +34,11 @@ pub(super) struct BlockLine {
 }
 
 /// A line, what it is, and what it says.
-pub(super) type Parsed<'l, 'a> = (&'l BlockLine, LineState, Option<&'l Line<'a>>);
+pub(super) struct Parsed<'a> {
+    pub(super) line: &'a BlockLine,
+    pub(super) state: LineState,
+    pub(super) values: Option<Line<'a>>,
+}
 
 impl LineBlock {
     /// Adds a line.
@@ -50,8 +58,9 @@ impl LineBlock {
         self.bytes.len() >= FULL
     }
 
-    /// Passes on the lines in their order, and empties the block. What is not UTF-8 is replaced.
-    pub(super) fn drain(&mut self, dialect: &LogFormat, take: impl FnMut(Parsed<'_, '_>)) {
+    /// Passes on the lines in their order, some at a time, and empties the block. What is not UTF-8
+    /// is replaced.
+    pub(super) fn drain(&mut self, dialect: &LogFormat, take: impl FnMut(&[Parsed<'_>])) {
         match std::str::from_utf8(&self.bytes) {
             Ok(text) => self.pass_on(text, dialect, take),
             Err(_) => self.replaced().drain(dialect, take),
@@ -74,39 +83,49 @@ impl LineBlock {
         block
     }
 
-    fn pass_on(&self, text: &str, dialect: &LogFormat, mut take: impl FnMut(Parsed<'_, '_>)) {
-        let second = match self.lines.len() >= WORTH && has_two_cores() {
-            true => self.lines.len() * OF_SECOND / 100,
-            false => 0,
+    /// Threads parse one part after another. This one records, and parses where it has to wait.
+    fn pass_on(&self, text: &str, dialect: &LogFormat, mut take: impl FnMut(&[Parsed<'_>])) {
+        let parts: Vec<&[BlockLine]> = self.lines.chunks(PART).collect();
+        let next = AtomicUsize::new(0);
+        let parse_next = || {
+            let nth = next.fetch_add(1, Ordering::Relaxed);
+            let lines = parts.get(nth)?.iter();
+            let parsed: Vec<_> = lines.map(|line| parse(text, line, dialect)).collect();
+            Some((nth, parsed))
         };
-        let (first, second) = self.lines.split_at(self.lines.len() - second);
+        let (to, from) = mpsc::channel();
         thread::scope(|scope| {
-            let worker = (!second.is_empty()).then(|| {
-                let each = second.iter().map(|line| parse(text, line, dialect));
-                scope.spawn(move || each.collect::<Vec<_>>())
-            });
-            for line in first {
-                let (state, values) = parse(text, line, dialect);
-                take((line, state, values.as_ref()));
+            for _ in 1..parts.len().min(threads()) {
+                let (to, parse_next) = (to.clone(), &parse_next);
+                scope.spawn(move || {
+                    while let Some(parsed) = parse_next() {
+                        // this thread waits for all parts, unless it panics
+                        let _ = to.send(parsed);
+                    }
+                });
             }
-            let parsed = match worker.map(thread::ScopedJoinHandle::join) {
-                Some(Ok(parsed)) => parsed,
-                Some(Err(panic)) => std::panic::resume_unwind(panic),
-                None => Vec::new(),
-            };
-            for (line, (state, values)) in second.iter().zip(&parsed) {
-                take((line, *state, values.as_ref()));
+            drop(to);
+            let mut waiting = BTreeMap::new();
+            for nth in 0..parts.len() {
+                let parsed = loop {
+                    waiting.extend(from.try_iter());
+                    if let Some(parsed) = waiting.remove(&nth) {
+                        break parsed;
+                    }
+                    match parse_next().or_else(|| from.recv().ok()) {
+                        Some((nth, parsed)) => waiting.insert(nth, parsed),
+                        // a thread panicked, which the end of the scope reports
+                        None => return,
+                    };
+                };
+                take(&parsed);
             }
         });
     }
 }
 
 /// What a line of this text is, and what it says.
-fn parse<'a>(
-    text: &'a str,
-    line: &BlockLine,
-    dialect: &LogFormat,
-) -> (LineState, Option<Line<'a>>) {
+fn parse<'a>(text: &'a str, line: &'a BlockLine, dialect: &LogFormat) -> Parsed<'a> {
     let indented = text[line.range.clone()].trim_end();
     let text = indented.trim_start();
     let values = dialect.read(text);
@@ -115,9 +134,14 @@ fn parse<'a>(
         None if dialect.is_other(indented) => LineState::Other,
         None => LineState::Unread,
     };
-    (state, values)
+    Parsed {
+        line,
+        state,
+        values,
+    }
 }
 
-fn has_two_cores() -> bool {
-    thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
+fn threads() -> usize {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    cores.min(MOST_THREADS)
 }

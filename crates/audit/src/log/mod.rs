@@ -39,6 +39,9 @@ use line_block::{LineBlock, Parsed};
 const TIME_FIELDS: &str =
     ". Add `msec=$msec` to nginx's log_format, or `start_usec=%{usec}t` to Apache's LogFormat";
 
+/// Lines whose connections are looked up together.
+const AHEAD: usize = 8;
+
 /// Caveat for lines that begin before the base.
 const EARLY: &str =
     "lines are earlier than the first ones: they count as at the beginning of the log";
@@ -94,12 +97,19 @@ pub(crate) fn read(
     pools.begin(begins_at(input.window.available(), dialect));
     let (mut lines, mut skipped, mut early) = (UnreadLines::default(), 0, 0);
     let base = writer.run.base;
-    let mut take = |(line, state, values): Parsed<'_, '_>| {
-        lines.count(line.is_cut, line.is_too_long, state);
+    let mut take_one = |one: &Parsed<'_>, pools: &mut LogConnections| {
+        lines.count(one.line.is_cut, one.line.is_too_long, one.state);
+        let values = one.values.as_ref();
         let stamp = values.and_then(|line| line.start.or(line.end));
         early += u64::from(stamp.is_some_and(|stamp| stamp.nanos < base));
         let used = values.is_some_and(|line| pools.take(line, writer));
         skipped += u64::from(!used);
+    };
+    let mut take = |part: &[Parsed<'_>]| {
+        for next in part.chunks(AHEAD) {
+            pools.expect(next.iter().filter_map(|one| one.values.as_ref()));
+            next.iter().for_each(|one| take_one(one, pools));
+        }
     };
     let mut block = LineBlock::default();
     input.each_line(LONGEST_LINE, go_on, |line| {

@@ -2,7 +2,6 @@
 
 use super::conclusion::{Conclusion, Output, exit_code, print};
 use super::config::Config;
-use super::event_thread;
 use super::gates::Gates;
 use super::ladder;
 use super::observing::{Audited, Observing};
@@ -15,7 +14,8 @@ use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use indicatif::ProgressBar;
 use intact_audit::{
-    Audit, AuditError, Input, InputOptions, InputSummary, KeyLog, LadderSelection, Options, Pattern,
+    Audit, AuditError, Input, InputOptions, InputSummary, KeyLog, LadderSelection, Options,
+    Pattern, record_on_thread,
 };
 use intact_document::body_arrival::BodyArrival;
 use intact_document::requirement::DocumentKind;
@@ -156,7 +156,7 @@ fn read_all(
     sink: &mut (impl Sink + Send),
     interrupt: &Interrupt,
 ) -> Result<(Vec<InputFacts>, Option<LadderFacts>), Failed> {
-    event_thread::record(sink, |sink| {
+    record_on_thread(sink, |sink| {
         read_into(opened, keys, ladder, sink, interrupt)
     })
 }

@@ -23,7 +23,6 @@ mod builtin;
 mod conclusion;
 mod config;
 mod connect_options;
-mod event_thread;
 mod expect;
 mod fault_options;
 pub(crate) mod foreign_options;

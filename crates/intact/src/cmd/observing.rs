@@ -3,7 +3,7 @@
 
 use super::output_files::{OpenOutputs, OutputFiles};
 use intact_document::body_arrival::BodyArrival;
-use intact_ledger::{Event, Run, Sink};
+use intact_ledger::{ConnectionId, Event, Run, Sink};
 use intact_traffic::TrafficAnalysis;
 use intact_watch::WatchSink;
 
@@ -37,6 +37,10 @@ impl<F: Sink> Observing<F> {
 }
 
 impl<F: Sink> Sink for Observing<F> {
+    fn expect(&mut self, connections: &[ConnectionId]) {
+        self.fold.expect(connections);
+    }
+
     fn record(&mut self, event: Event<'_>) {
         self.fold.record(event);
         self.kept.record(event);
@@ -58,6 +62,10 @@ pub(crate) struct Audited {
 }
 
 impl Sink for Audited {
+    fn expect(&mut self, connections: &[ConnectionId]) {
+        self.observed.expect(connections);
+    }
+
     fn record(&mut self, event: Event<'_>) {
         self.observed.record(event);
         self.responses.record(event);

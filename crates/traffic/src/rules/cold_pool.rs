@@ -1,8 +1,9 @@
 //! `cold-pool`: a burst of requests finds no connection, and all of them wait for a setup.
 
-use super::{Attribution, Fold, KEPT, RuleRow};
+use super::pool_table::PoolTable;
+use super::{Attribution, Fold, RuleRow};
 use crate::overlap::Overlap;
-use crate::{Context, PoolOwner};
+use crate::{Context, OpenConnection};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, nanos, statement};
 use intact_ledger::Evidence;
@@ -74,16 +75,15 @@ impl Seen {
 
 #[derive(Default)]
 struct ColdPool {
-    pools: BTreeMap<(usize, PoolOwner), Pool>,
+    pools: PoolTable<Pool>,
     seen: BTreeMap<usize, Seen>,
 }
 
 impl ColdPool {
-    fn take(&mut self, exchange: &Exchange, key: (usize, PoolOwner)) {
-        if self.pools.len() >= KEPT && !self.pools.contains_key(&key) {
+    fn take(&mut self, exchange: &Exchange, live: &OpenConnection) {
+        let Some(pool) = self.pools.of(live) else {
             return;
-        }
-        let pool = self.pools.entry(key).or_default();
+        };
         let rest = if pool.last_end == Nanos(0) {
             LEAD
         } else {
@@ -98,7 +98,7 @@ impl ColdPool {
                 waited: 0,
             };
             if let Some(before) = pool.burst.replace(burst) {
-                self.seen.entry(key.0).or_default().add(&before);
+                self.seen.entry(live.destination).or_default().add(&before);
             }
         }
         pool.last_end = pool.last_end.max(exchange.end);
@@ -118,15 +118,15 @@ impl ColdPool {
 impl Fold for ColdPool {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         if let (Event::Exchange(exchange), Some(live)) = (event, context.live) {
-            self.take(exchange, (live.destination, live.owner));
+            self.take(exchange, live);
         }
     }
 
     fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let mut all = self.seen.clone();
-        for ((destination, _), pool) in &self.pools {
+        for (destination, _, pool) in self.pools.sorted() {
             if let Some(burst) = &pool.burst {
-                all.entry(*destination).or_default().add(burst);
+                all.entry(destination).or_default().add(burst);
             }
         }
         let mut findings = Vec::new();

@@ -1,6 +1,7 @@
 //! `leaked-connections`: the program holds connections that it does not use again, while it opens
 //! others.
 
+use super::pool_table::PoolTable;
 use super::standstill::{Pools, Standstill};
 use super::{Attribution, Fold, KEPT, Remedy, RuleRow, for_client};
 use crate::{Context, OpenConnection, PoolOwner};
@@ -8,7 +9,6 @@ use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, statement, timer_nanos};
 use intact_ledger::Evidence;
 use intact_ledger::{Close, Event, Nanos, OtherEnd, Side};
-use std::collections::BTreeMap;
 
 /// Connections beyond the needed ones from which on it speaks.
 const LEAST: u64 = 10;
@@ -61,7 +61,7 @@ enum Moment {
 
 #[derive(Default)]
 struct LeakedConnections {
-    pools: BTreeMap<(usize, PoolOwner), Pool>,
+    pools: PoolTable<Pool>,
     standstills: Pools,
 }
 
@@ -155,19 +155,16 @@ impl Fold for LeakedConnections {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         self.standstills.observe(event, context);
         let Some(live) = context.live else { return };
-        let key = (live.destination, live.owner);
         match event {
             // a request may name another destination than the address did
-            Event::Opened(connection) | Event::Revised(connection)
-                if !connection.open_before
-                    && (self.pools.len() < KEPT || self.pools.contains_key(&key)) =>
-            {
-                let pool = self.pools.entry(key).or_default();
-                pool.last_opening = pool.last_opening.max(connection.at);
+            Event::Opened(connection) | Event::Revised(connection) if !connection.open_before => {
+                if let Some(pool) = self.pools.of(live) {
+                    pool.last_opening = pool.last_opening.max(connection.at);
+                }
             }
             Event::Closed(closed) => {
                 if let (Some(pool), Some(held)) =
-                    (self.pools.get_mut(&key), Held::ended(live, &closed.close))
+                    (self.pools.known(live), Held::ended(live, &closed.close))
                     && pool.held.len() < KEPT
                 {
                     pool.held.push(held);
@@ -184,24 +181,21 @@ impl Fold for LeakedConnections {
         }
         let mut pools = self.pools.clone();
         for live in attribution.tracker().open() {
-            if let (Some(pool), Some(held)) = (
-                pools.get_mut(&(live.destination, live.owner)),
-                Held::open(live),
-            ) {
+            if let (Some(pool), Some(held)) = (pools.known(live), Held::open(live)) {
                 pool.held.push(held);
             }
         }
         let (still, mut findings): (Vec<_>, Vec<_>) = self.still(attribution).into_iter().unzip();
         let now = attribution.tracker().now;
-        for ((destination, owner), pool) in &pools {
+        for (destination, owner, pool) in pools.sorted() {
             // `body-not-drained` has the cause
-            let is_known = still.contains(destination);
-            if is_known || self.standstills.has_unread(*destination) {
+            let is_known = still.contains(&destination);
+            if is_known || self.standstills.has_unread(destination) {
                 continue;
             }
             let Some(leak) = pool.leak(now) else { continue };
-            if leak.connections >= attribution.needed(*destination) + LEAST {
-                findings.push(finding(attribution, *destination, *owner, &leak));
+            if leak.connections >= attribution.needed(destination) + LEAST {
+                findings.push(finding(attribution, destination, owner, &leak));
             }
         }
         findings

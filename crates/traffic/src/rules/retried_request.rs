@@ -257,7 +257,11 @@ impl RetriedRequest {
 impl Fold for RetriedRequest {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         let (exchange, destination) = match (event, context.destination) {
-            (Event::Exchange(exchange), Some(destination)) => (exchange, destination),
+            (Event::Exchange(exchange), Some(destination))
+                if exchange.fingerprint.is_some() || exchange.retry_of.is_some() =>
+            {
+                (exchange, destination)
+            }
             (Event::Invocation(one), _) => return self.invoked(one),
             _ => return,
         };

@@ -75,11 +75,15 @@ impl Fold for SlowerWhenReused {
         if exchange.warmup || !exchange.outcome.is_ok() || exchange.measured_latency().is_none() {
             return;
         }
+        let has_room = self.count < TARGETS;
+        if !has_room && !self.kinds.contains_key(&destination) {
+            return;
+        }
         write_kind(&mut self.name, exchange);
         let kinds = self.kinds.entry(destination).or_default();
         if let Some(cell) = kinds.get_mut(&self.name) {
             cell.exchange(exchange);
-        } else if self.count < TARGETS {
+        } else if has_room {
             self.count += 1;
             let cell = kinds.entry(self.name.clone()).or_default();
             cell.exchange(exchange);

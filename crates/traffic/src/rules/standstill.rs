@@ -1,11 +1,10 @@
 //! Pools that stood still: every connection that a process had opened to a destination was held
 //! until the process closed all of them, and for a long time nothing was sent. Must not say why.
 
-use super::KEPT;
+use super::pool_table::PoolTable;
 use crate::open_reason::leaves_rest;
 use crate::{Context, PoolOwner};
 use intact_ledger::{Close, Event, Nanos, OtherEnd, Side};
-use std::collections::BTreeMap;
 
 /// A shorter time is no standstill, in nanoseconds.
 const LEAST: u64 = 1_000_000_000;
@@ -59,19 +58,19 @@ impl Standstill {
 /// The pools of processes, by destination.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pools {
-    pools: BTreeMap<(usize, PoolOwner), Standstill>,
+    pools: PoolTable<Standstill>,
 }
 
 impl Pools {
     pub(super) fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
         let Some(live) = context.live else { return };
-        let key = (live.destination, live.owner);
         let is_process = matches!(live.owner, PoolOwner::Process(_));
-        let has_room = self.pools.len() < KEPT || self.pools.contains_key(&key);
-        if !is_process || !has_room || live.connection.open_before {
+        if !is_process || live.connection.open_before {
             return;
         }
-        let pool = self.pools.entry(key).or_default();
+        let Some(pool) = self.pools.of(live) else {
+            return;
+        };
         match event {
             Event::Opened(connection) => pool.act(connection.at, connection.at),
             Event::Exchange(exchange) => {
@@ -101,8 +100,8 @@ impl Pools {
 
     /// The pools with their destinations.
     pub(super) fn all(&self) -> impl Iterator<Item = (usize, &Standstill)> {
-        let pools = self.pools.iter();
-        pools.map(|((destination, _), pool)| (*destination, pool))
+        let pools = self.pools.sorted().into_iter();
+        pools.map(|(destination, _, pool)| (destination, pool))
     }
 }
 
