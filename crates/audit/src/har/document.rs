@@ -14,12 +14,16 @@ use std::io::Read;
 use std::sync::Arc;
 
 /// What browsers and the tools that drive them call themselves in a HAR.
-const BROWSERS: [&str; 6] = [
+const BROWSERS: [&str; 10] = [
     "Browsertime",
     "Chrome",
+    "Chromium",
+    "Edge",
     "Firefox",
+    "Internet Explorer",
     "Safari",
     "WebInspector",
+    "WebKit",
     "WebPagetest",
 ];
 
@@ -37,15 +41,12 @@ pub(super) struct Document {
 impl Document {
     /// Names the client of entries without a `User-Agent`, where the file is one of a browser.
     fn name_browser(&mut self) {
-        let is_of_browser = |name: &&String| {
-            BROWSERS
-                .iter()
-                .any(|browser| name.eq_ignore_ascii_case(browser))
+        let known = |name: &String| {
+            let mut browsers = BROWSERS.into_iter();
+            browsers.find(|browser| name.eq_ignore_ascii_case(browser))
         };
-        let name = [&self.browser, &self.recording.program]
-            .into_iter()
-            .find(is_of_browser);
-        let Some(agent) = name.map(|name| Arc::<str>::from(&**name)) else {
+        let name = known(&self.browser).or_else(|| known(&self.recording.program));
+        let Some(agent) = name.map(Arc::<str>::from) else {
             return;
         };
         for entry in self

@@ -168,6 +168,16 @@ const SETUP: &str = r#""dns":1,"connect":20,"ssl":10"#;
 const NO_SETUP: &str = r#""dns":-1,"connect":-1,"ssl":-1"#;
 
 #[test]
+fn the_browser_of_a_tool_is_named() {
+    let entry = entry_with("00", SETUP, "", "");
+    let text = format!(
+        r#"{{"log":{{"creator":{{"name":"Playwright"}},"browser":{{"name":"chromium"}},"entries":[{entry}]}}}}"#
+    );
+    let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
+    assert_eq!(outcome.connections()[0].agent.as_deref(), Some("Chromium"));
+}
+
+#[test]
 fn what_a_cache_or_a_service_worker_answered_uses_no_connection() {
     let outcome = audited("chrome-devtools.har");
     // the server counted nine requests on six connections, four of them from before the recording
