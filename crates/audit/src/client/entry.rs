@@ -110,6 +110,11 @@ impl Entry {
         self.method = method.map(|name| Method::new(&name));
     }
 
+    /// When its setup began, if its time is that at which it was sent.
+    pub(crate) fn begin_of_setup(&self) -> u64 {
+        self.at.saturating_sub(self.timings.before_send())
+    }
+
     /// The target as the ledger stores it.
     pub(crate) fn target(&self) -> Option<Target> {
         self.full_target.as_deref().map(Target::new)

@@ -61,7 +61,7 @@ impl Document {
 
     /// Whether WebPageTest wrote the file: the start of an entry is the time at which its request
     /// was sent, after the setup.
-    fn is_by_webpagetest(&self) -> bool {
+    pub(super) fn is_by_webpagetest(&self) -> bool {
         self.recording.program.eq_ignore_ascii_case("WebPageTest")
     }
 
@@ -79,7 +79,7 @@ impl Document {
         self.name_browser();
         if self.is_by_webpagetest() {
             for entry in self.recording.entries.iter_mut() {
-                entry.at = entry.at.saturating_sub(entry.timings.before_send());
+                entry.at = entry.begin_of_setup();
             }
         }
         // in the other entries, `connection` is a port
