@@ -70,7 +70,10 @@ fn has_ended(destination: usize, since: Nanos, tracker: &Tracker, judged: &Judge
             .filter(|life| life.destination == destination)
     };
     let later = || lives().filter(|life| life.at > since);
-    let (opened, requests) = (later().count() as u64, later().map(|life| life.carried).sum::<u64>());
+    let (opened, requests) = (
+        later().count() as u64,
+        later().map(|life| life.carried).sum::<u64>(),
+    );
     let is_used = lives().any(|life| life.uses.iter().any(|one| one.span.end > since));
     let is_whole = tracker.history.caveat().is_none();
     let most = judged.needs[destination].least().max(requests / MANY);

@@ -228,9 +228,7 @@ fn streams_that_wait_for_one_setup_are_on_one_connection() {
 #[test]
 fn webpagetests_setup_lies_before_the_first_start() {
     let entry = entry_with("00.500", SETUP, "", r#","_socket":7"#);
-    let text = format!(
-        r#"{{"log":{{"creator":{{"name":"WebPagetest"}},"entries":[{entry}]}}}}"#
-    );
+    let text = format!(r#"{{"log":{{"creator":{{"name":"WebPagetest"}},"entries":[{entry}]}}}}"#);
     let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
     assert!(outcome.caveat("input-out-of-order").is_none());
     // the lookup and the dial, which includes TLS
