@@ -357,10 +357,9 @@ fn a_last_line_that_was_cut_is_read_or_counted() {
             let outcome = audited(&text.as_bytes()[..text.len() - cut]);
             let read = facts(&outcome);
             // a status that was cut is unknown
-            let agree = |(one, all): (&(Option<u16>, bool), &(Option<u16>, bool))| {
-                one.1 == all.1 && (one.0.is_none() || one.0 == all.0)
-            };
-            let is_right = read.len() == LINES && read.iter().zip(&whole).all(agree);
+            let mut pairs = read.iter().zip(&whole);
+            let is_right = read.len() == LINES
+                && pairs.all(|(one, all)| one.1 == all.1 && (one.0.is_none() || one.0 == all.0));
             assert!(
                 is_right || unread(&outcome),
                 "{}: {cut}: {read:?}",
