@@ -25,7 +25,7 @@ const OF_OPENINGS: [&str; 11] = [
 /// How long reuse must have been bad, and then good: a client opens what it keeps when it starts.
 const LONG: u64 = 60_000_000_000;
 
-/// So many requests on each connection are no finding, whatever ended the connection.
+/// With ten requests on each connection there is no finding, whatever ended the connections.
 const MANY: u64 = 10;
 
 /// Marks the findings about openings that ended with the last of these changes.

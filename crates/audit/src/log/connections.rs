@@ -65,7 +65,7 @@ struct LogConnection {
     is_new: bool,
     /// The port may have been free, so this may be a new connection or the one before.
     may_be_same: bool,
-    /// The port may have been free before the last request, so that it may be on another connection.
+    /// The port may have been free: the last request may be on another connection.
     may_be_another: bool,
     /// Number of connections of this client up to the last request.
     of_client: u64,

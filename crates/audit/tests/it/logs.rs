@@ -325,7 +325,7 @@ fn a_port_that_returns_after_many_others_of_its_client_may_belong_to_another_con
     // a server that closes first leaves the client's port free: 257 connections at least, perhaps
     // 258
     assert_eq!(again_after(256), (None, 257));
-    // so many ports are taken in turn by no pool
+    // no pool takes 8,192 connections in turn
     assert_eq!(again_after(8_192), (None, 8_194));
 }
 

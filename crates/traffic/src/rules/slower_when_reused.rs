@@ -13,7 +13,7 @@ pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "slower-when-reused",
         what: "Responses take longer on reused connections than on new ones. Usually Nagle's algorithm on one side meets delayed acknowledgements on the other: about 40 ms a request.",
-        evidence: "The times of complete requests without setup, fresh and reused separately, as distributions: not every reused response has to be slow. Only responses with the same method, status and target are compared, where numbers in the target stand for one another, and a target is on both sides or three are on each.",
+        evidence: "The times of complete requests without setup, fresh and reused separately, as distributions: not every reused response has to be slow. Only responses with the same method, status and target are compared, where numbers in the target stand for one another. A target must be on both sides, or three on each.",
         threshold: "A response is late if it takes 15 ms and 10 % more than the median on new connections. Their share is 25 points larger on reused connections, and chance explains that with 5 % at most (Fisher's exact test). With fewer than three fresh requests, or if requests overlapped (later ones queue longer), the limit is stricter. The medians must differ by 35 to 60 ms, as with a delayed acknowledgement, and by more than the fresh median.",
         false_positives: "A target whose first response is faster than later ones for a reason of its own. This is an observation; `intact bench` measures the cause.",
         fix: FIX,
@@ -27,8 +27,8 @@ pub(super) static RULE: RuleRow = RuleRow {
 const TARGETS: usize = 512;
 /// Number of targets that show no order.
 const VARIED: usize = 3;
-/// Limit of targets of a kind that are told apart.
-const TOLD_APART: usize = 16;
+/// Limit of the targets of a kind that are kept.
+const MOST_TARGETS: usize = 16;
 /// Bytes of a target that distinguish it.
 const LONGEST: usize = 128;
 
@@ -56,7 +56,7 @@ impl Kind {
         self.cell.exchange(exchange);
         let target = exchange.target.as_ref().map(Target::as_str);
         let targets = &mut self.targets[usize::from(exchange.reuse == Some(Reuse::Reused))];
-        if targets.len() < TOLD_APART {
+        if targets.len() < MOST_TARGETS {
             let mut hasher = DefaultHasher::new();
             target.hash(&mut hasher);
             targets.insert(hasher.finish());
