@@ -25,7 +25,7 @@ pub struct Found<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
     /// No client has that name.
-    #[error("the catalogue has no client, proxy or server {name:?}{}; `intact fix` lists all, `intact help guide` has pages by what you see", suggestion(.nearest))]
+    #[error("the catalogue has no client, proxy or server {name:?}{}; `intact fix` lists all", suggestion(.nearest))]
     Unknown {
         /// What was asked for.
         name: String,

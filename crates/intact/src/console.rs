@@ -78,6 +78,14 @@ pub(crate) fn note_written(page: &str) {
     written("standard error", io::stderr().lock(), page, 2);
 }
 
+/// Prints a page below what a program printed, which may lack its last newline.
+pub(crate) fn note_after_program(page: &str) {
+    if io::stdout().is_terminal() && io::stderr().is_terminal() {
+        note_written("\n");
+    }
+    note_written(page);
+}
+
 /// Names an output that could not be written. The command goes on; its exit code is a failure.
 pub(crate) fn unwritten(problem: impl Display) {
     note(&format!("intact: {problem:#}"));

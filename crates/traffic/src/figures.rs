@@ -81,7 +81,7 @@ pub struct Figures {
     pub lookups: LookupFigures,
     /// Latency of complete requests, setup included.
     pub latency_ms: Latency,
-    /// The same without the setup that was waited for.
+    /// The same without connection setup.
     pub latency_without_setup_ms: Latency,
     /// Phases; absent where there was no room for histograms.
     pub phases_ms: Option<Phases>,

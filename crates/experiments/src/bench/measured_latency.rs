@@ -60,7 +60,7 @@ impl RoundRequests {
 pub(super) enum Side {
     /// Setup included.
     Whole,
-    /// Without the setup that was waited for.
+    /// Without connection setup.
     WithoutSetup,
 }
 

@@ -282,7 +282,7 @@ pub struct VariantFacts {
     /// as longer than all others; mean and maximum are absent then. In an open loop it counts from
     /// the moment a request was due.
     pub latency_ms: Latency,
-    /// The same without the setup that was waited for.
+    /// The same without connection setup.
     pub latency_without_setup_ms: Latency,
     /// Phases.
     pub phases_ms: PhaseTimes,

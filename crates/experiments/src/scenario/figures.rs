@@ -76,7 +76,7 @@ pub struct TagFacts {
     /// Latency of complete requests, setup included; a percentile counts timeouts as longer than
     /// all others.
     pub latency_ms: Latency,
-    /// The same without the setup that was waited for.
+    /// The same without connection setup.
     pub latency_without_setup_ms: Latency,
     /// Phases of complete requests.
     pub phases_ms: PhaseTimes,
@@ -137,7 +137,7 @@ pub struct SessionFacts {
     pub churn_per_s: Reading,
     /// Latency of complete requests, setup included.
     pub latency_ms: Latency,
-    /// The same without the setup that was waited for.
+    /// The same without connection setup.
     pub latency_without_setup_ms: Latency,
     /// New and reused connections where both occur, else the two modes of the histogram if it has
     /// two.

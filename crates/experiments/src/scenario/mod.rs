@@ -66,7 +66,7 @@ pub struct ScenarioFacts {
     /// Latency of complete requests, setup included; a percentile counts timeouts as longer than
     /// all others.
     pub latency_ms: Latency,
-    /// The same without the setup that was waited for.
+    /// The same without connection setup.
     pub latency_without_setup_ms: Latency,
     /// New and reused connections where both occur, else the two modes of the histogram if it has
     /// two.

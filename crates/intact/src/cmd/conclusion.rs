@@ -133,7 +133,7 @@ impl Conclusion {
         let kept = self.write_page(document, page, |page, length| {
             if !quiet {
                 let text = intact_report::terminal::write(page, console::error_paper(length));
-                console::note_written(&text);
+                console::note_after_program(&text);
             }
         })?;
         Ok(ExitCode::from(match program {

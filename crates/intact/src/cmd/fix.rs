@@ -2,10 +2,11 @@
 
 use super::conclusion::print;
 use super::config::Config;
+use super::help::guide;
 use super::json::{self, JsonTarget};
 use crate::console;
 use crate::exit::{self, Failed};
-use intact_fix::{Catalogue, Client, Egress};
+use intact_fix::{Catalogue, Client, Egress, FindError};
 use intact_ledger::store::Reader;
 use intact_ledger::{Origin, Row, Scheme};
 use intact_report::documents::{self, FixRequest};
@@ -80,7 +81,9 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         return Ok(ExitCode::from(exit::FINE));
     }
     let found = match &args.client {
-        Some(name) => catalogue.find(name).map_err(Failed::usage)?,
+        Some(name) => catalogue
+            .find(name)
+            .map_err(|error| Failed::usage(anyhow::anyhow!("{error}{}", elsewhere(&error))))?,
         None => intact_fix::Found {
             clients: catalogue.clients.iter().collect(),
             hops: catalogue.hops.hops.iter().collect(),
@@ -130,4 +133,15 @@ fn destinations(folder: &Path) -> Result<Vec<Origin>, Failed> {
     let origins: BTreeSet<Origin> = origins.into_values().flatten().collect();
     let is_http = |one: &Origin| one.scheme != Scheme::Tcp;
     Ok(origins.into_iter().filter(is_http).collect())
+}
+
+/// Where else words are that no client, proxy or server has.
+fn elsewhere(error: &FindError) -> String {
+    let FindError::Unknown { name, .. } = error else {
+        return String::new();
+    };
+    match guide::about(name).first() {
+        Some(topic) => format!("; `intact help {topic}`: {}", guide::title(topic)),
+        None => "; `intact help guide` has pages by what you see".to_owned(),
+    }
 }

@@ -2,7 +2,7 @@
 //! and agents. All of it comes from the tables that the commands use, and from the pages of
 //! `docs/guide`. None of it is written here.
 
-mod guide;
+pub(super) mod guide;
 
 use super::json::{self, JsonTarget};
 use crate::console;

@@ -176,7 +176,8 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let observed = recording.finish();
     let mut facts = observed.facts();
     let counted = &facts.totals.counted;
-    let has_nothing = counted.is_empty() && counted.unobserved.missing().is_none();
+    let is_client = facts.totals.lookups.seen > 0;
+    let has_nothing = counted.is_empty() && !is_client && counted.unobserved.missing().is_none();
     if !args.command.is_empty() && has_nothing {
         facts.caveats.push(opened_nothing());
     }

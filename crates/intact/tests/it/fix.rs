@@ -69,6 +69,13 @@ fn an_unknown_client_gets_the_nearest_names() {
     let (code, _, printed) = text(&["fix", "axois"]);
     assert_eq!(code, 2);
     assert!(printed.contains("did you mean axios"), "{printed}");
+    // the guide has it, the catalogue not
+    let (code, _, printed) = text(&["fix", "502"]);
+    assert_eq!(code, 2);
+    assert!(
+        printed.contains("`intact help 502-after-idle`"),
+        "{printed}"
+    );
 }
 
 #[test]

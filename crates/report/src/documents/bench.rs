@@ -37,7 +37,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a BenchFacts, charts: &'a Charts) 
         page.section(
             Section::new(
                 "variants",
-                "Variants: latency with the setup that was waited for",
+                "Variants: latency, connection setup included",
             )
             .summary(latencies(&facts.variants))
             .summary(connections(&facts.variants)),

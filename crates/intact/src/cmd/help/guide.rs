@@ -41,7 +41,7 @@ pub(super) fn page(topic: &str) -> Option<Vec<Section>> {
 }
 
 /// The heading of a topic's page.
-pub(super) fn title(topic: &str) -> String {
+pub(in crate::cmd) fn title(topic: &str) -> String {
     let text = PAGES.iter().find(|(name, _)| *name == topic);
     let first = text.and_then(|(_, text)| text.lines().next());
     let first = first.unwrap_or_default().trim_start_matches('#');
@@ -50,7 +50,7 @@ pub(super) fn title(topic: &str) -> String {
 
 /// The topics of the pages that have these words: in the name, the heading or the list of pages,
 /// else anywhere.
-pub(super) fn about(words: &str) -> Vec<&'static str> {
+pub(in crate::cmd) fn about(words: &str) -> Vec<&'static str> {
     let wanted = words.trim().to_lowercase();
     let has = |text: &str| has_words(&text.to_lowercase(), &wanted);
     let topics = |is: &dyn Fn(&str, &str) -> bool| -> Vec<&'static str> {

@@ -13,14 +13,14 @@ const LEAVE: &str = "\x1b[?1049l";
 /// once `ready` is on the screen. Exit code, and everything that the terminal was sent. None where
 /// there is no `script`.
 fn on_a_terminal(command: &str, keys: &str) -> Option<(i32, String)> {
-    view(&format!("-- {command}"), "ready", keys)
+    view(&format!("--live -- {command}"), "ready", keys)
 }
 
-/// Runs `watch --live` with these words on a terminal that `script` makes; types keys once `shown`
+/// Runs `watch` with these words on a terminal that `script` makes; types keys once `shown`
 /// is on the screen.
 fn view(words: &str, shown: &str, keys: &str) -> Option<(i32, String)> {
     program("script", "watch --live")?;
-    let line = format!("{} watch --live {words}", env!("CARGO_BIN_EXE_intact"));
+    let line = format!("{} watch {words}", env!("CARGO_BIN_EXE_intact"));
     let mut script = Command::new("timeout")
         .args(["60", "script", "-qec", &line, "/dev/null"])
         .env("TERM", "xterm-256color")
@@ -63,6 +63,15 @@ fn the_program_s_words_and_exit_code_outlive_the_view() {
 }
 
 #[test]
+fn the_page_begins_on_a_line_of_its_own() {
+    let Some((code, sent)) = view("-- printf unended", "unended", "") else {
+        return;
+    };
+    assert_eq!(code, 0, "{sent}");
+    assert!(sent.contains("unended\r\n"), "{sent}");
+}
+
+#[test]
 fn ctrl_c_reaches_the_program_and_not_us() {
     let command =
         "sh -c 'trap \"echo caught; exit 5\" INT; echo ready; while :; do sleep 0.05; done'";
@@ -91,7 +100,7 @@ fn a_program_that_is_not_there_leaves_the_terminal_as_it_was() {
 #[test]
 fn a_program_that_runs_has_the_whole_terminal_until_a_key_ends_the_view() {
     let mut program = Command::new("sleep").arg("60").spawn().unwrap();
-    let words = format!("--pid {}", program.id());
+    let words = format!("--live --pid {}", program.id());
     for (key, code) in [("q", 0), ("\x03", 130)] {
         let ended = view(&words, "requests/s", key);
         let Some((ended_with, sent)) = ended else {
@@ -135,7 +144,7 @@ fn a_finding_has_the_line_that_opened() {
     let script = folder.path().join("app.py");
     std::fs::write(&script, CALLER).unwrap();
     let (folder, port) = (folder.path().display(), server.plain_port());
-    let options = format!("--code-root {folder} -- python3 {folder}/app.py {port}");
+    let options = format!("--live --code-root {folder} -- python3 {folder}/app.py {port}");
     // the view has the place, or this ends without a key
     let seen = view(&options, "app.py:4", "\r");
     let Some((code, sent)) = seen else { return };

@@ -426,7 +426,12 @@ fn without_the_rights_the_page_has_the_commands_that_show_requests() {
 }
 
 #[test]
-fn a_program_that_opens_nothing_is_said_to_be_a_server_perhaps() {
+fn a_program_that_opens_nothing_is_said_to_be_a_server_perhaps_unless_it_looks_up_names() {
+    let look_up = "import socket; socket.getaddrinfo('nothing.invalid', 80)";
+    let out = intact(&["watch", "--", PYTHON, "-c", look_up]);
+    let page = String::from_utf8_lossy(&out.stderr);
+    assert!(page.contains("1 lookup failed"), "{page}");
+    assert!(!page.contains("--side server"), "{page}");
     let out = intact(&["watch", "--", "true"]);
     let page = String::from_utf8_lossy(&out.stderr);
     for words in [
