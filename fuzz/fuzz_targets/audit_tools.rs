@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::path::Path;
 
-const BEGINNINGS: [&str; 31] = [
+const BEGINNINGS: [&str; 34] = [
     "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset\n",
     "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status\n",
     "metric_name,timestamp,metric_value,check,error,error_code,expected_response,group,method,name,proto,scenario,service,status,subproto,tls_version,url,extra_tags,metadata\n",
@@ -17,6 +17,9 @@ const BEGINNINGS: [&str; 31] = [
     "{\"seq\":0,\"code\":200,\"timestamp\":\"2026-11-21T11:07:07Z\",\"latency\":1500000}\n",
     "timeStamp,elapsed,label,responseCode,responseMessage,success,bytes,URL,Latency,Connect\n",
     "<testResults version=\"1.2\">\n<httpSample t=\"9\" ts=\"1795248000250\" rc=\"200\" lb=\"a\">\n",
+    "starttime\tseconds\tctime\tdtime\tttime\twait\n",
+    "[21/Nov/2026:08:00:00 +0000] - 200 200 - GET http a.example \"/\" [Client 192.0.2.1] [Length 5] [Gzip -] [Sent-to b] \"c\" \"-\"\n",
+    "2026-11-21T08:00:00Z at=info method=GET path=\"/\" status=200 service=5ms\n",
     "RUN\ta.B\tb\t1795248000000\t \t3.10.3\n",
     "{\"method\":\"Network.requestWillBeSent\",\"params\":{\"requestId\":\"1\",\"timestamp\":1,\"wallTime\":1795248000,\"request\":{\"url\":\"http://a/\"}}}\n",
     "[{\"message\":\"{\\\"message\\\":{\\\"method\\\":\\\"Network.responseReceived\\\"}}\"},",

@@ -4,12 +4,18 @@ use csv_core::{ReadRecordResult, ReaderBuilder, Terminator};
 
 /// The cells of a row. A quoted cell without an end holds the rest of the row.
 pub(crate) fn cells(row: &str) -> Vec<String> {
+    cells_between(b',', row)
+}
+
+/// The cells of a row that another character than a comma separates.
+pub(crate) fn cells_between(separator: u8, row: &str) -> Vec<String> {
     let mut reader = ReaderBuilder::new()
+        .delimiter(separator)
         .terminator(Terminator::Any(b'\n'))
         .build();
-    // each cell is shorter than the row, and there is one cell more than commas at most
+    // each cell is shorter than the row, and there is one cell more than separators at most
     let mut text = vec![0; row.len()];
-    let mut ends = vec![0; row.bytes().filter(|byte| *byte == b',').count() + 1];
+    let mut ends = vec![0; row.bytes().filter(|byte| *byte == separator).count() + 1];
     let (_, _, written, cells) = reader.read_record(row.as_bytes(), &mut text, &mut ends);
     // an empty input ends the row
     let (text_left, ends_left) = (&mut text[written..], &mut ends[cells..]);

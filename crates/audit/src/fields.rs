@@ -6,6 +6,13 @@ const NANOS_PER_MS: f64 = 1e6;
 /// Longest accepted duration, in milliseconds: a week.
 const LONGEST_MS: f64 = 604_800_000.0;
 
+/// A status as HTTP has it (RFC 9110 section 15): three digits. Other numbers say that there is
+/// none, or were cut.
+pub(crate) fn status(number: u64) -> Option<u16> {
+    let status = u16::try_from(number).ok()?;
+    (100..1000).contains(&status).then_some(status)
+}
+
 /// Converts milliseconds to nanoseconds, limited to `LONGEST_MS`.
 pub(crate) fn nanos_of_ms(ms: f64) -> u64 {
     (ms.clamp(0.0, LONGEST_MS) * NANOS_PER_MS) as u64

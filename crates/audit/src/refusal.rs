@@ -79,7 +79,7 @@ const BINARY: [(&[u8], usize, &str, &str); 15] = [
 const BEGINNING: usize = 1024;
 
 /// Beginnings without blanks, and what they show. `*` stands for any text.
-const TEXTS: [(&str, &str, &str); 19] = [
+const TEXTS: [(&str, &str, &str); 21] = [
     (
         "{\"traceEvents\":",
         "a performance trace of Chrome",
@@ -159,7 +159,17 @@ const TEXTS: [(&str, &str, &str); 19] = [
     (
         "ThisisApacheBench",
         "a summary of ab",
-        "`ab -g` has no connections: run `intact watch -- ab ...`",
+        "`ab -g FILE` writes its requests, and `intact watch -- ab ...` records the connections",
+    ),
+    (
+        "REPORTRequestId:",
+        "reports of AWS Lambda without their times",
+        "`aws logs tail GROUP` prints them with times",
+    ),
+    (
+        "STARTRequestId:",
+        "reports of AWS Lambda without their times",
+        "`aws logs tail GROUP` prints them with times",
     ),
     (
         "{\"aggregate\":",

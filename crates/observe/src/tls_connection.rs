@@ -473,9 +473,7 @@ impl TlsConnection {
             return Some(Side::Client);
         }
         let after = &facts.server_data_after;
-        let is_soon = after
-            .last_at
-            .is_some_and(|at| at - finished <= REFUSED_SOON);
+        let is_soon = after.last_at.is_some_and(|at| is_refusal(at, finished));
         let is_sealed = inner.server_close_notify_at.is_none();
         (is_sealed && is_soon && is_alert(after)).then_some(Side::Server)
     }
@@ -509,5 +507,23 @@ impl TlsConnection {
         decrypted
             .or(plain.map(|alert| alert.at))
             .or(inferred.map(|(_, at)| at))
+    }
+}
+
+/// Whether a record of the server at this time may refuse the handshake that finished at another
+/// one: one that came before the client's Finished does not.
+fn is_refusal(at: u64, finished: u64) -> bool {
+    let later = at.checked_sub(finished);
+    later.is_some_and(|later| later <= REFUSED_SOON)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_before_the_clients_finished_refuses_nothing() {
+        assert!(is_refusal(7, 7) && is_refusal(7 + REFUSED_SOON, 7));
+        assert!(!is_refusal(6, 7) && !is_refusal(8 + REFUSED_SOON, 7));
     }
 }

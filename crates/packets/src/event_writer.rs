@@ -137,7 +137,10 @@ pub fn agreeing(count: u64, words: &str) -> String {
     else {
         return format!("{} {words}", number::count(count));
     };
-    let noun = noun.strip_suffix('s').unwrap_or(noun);
+    let noun = match noun.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => noun.strip_suffix('s').unwrap_or(noun).to_owned(),
+    };
     let verb = match verb {
         "are" => "is",
         "were" => "was",
@@ -166,5 +169,6 @@ mod tests {
             agreeing(1, "requests came on sockets"),
             "1 request came on sockets"
         );
+        assert_eq!(agreeing(1, "entries began early"), "1 entry began early");
     }
 }

@@ -1,5 +1,5 @@
-//! Findings that ended: where reuse became better for good, and a destination opened no more than
-//! its requests need from then on, what is said of its openings is past. Must not change a count.
+//! Findings that ended: where reuse became better for good, and a destination opened few from then
+//! on, what is said of its openings is past. Must not change a count.
 
 use super::level_shift::LevelShift;
 use super::tracker::{Judged, Tracker};
@@ -24,6 +24,9 @@ const OF_OPENINGS: [&str; 11] = [
 
 /// How long reuse must have been bad, and then good: a client opens what it keeps when it starts.
 const LONG: u64 = 60_000_000_000;
+
+/// With ten requests on each connection there is no finding, whatever ended the connections.
+const MANY: u64 = 10;
 
 /// Marks the findings about openings that ended with the last of these changes.
 pub(super) fn mark(
@@ -57,7 +60,8 @@ pub(super) fn mark(
     }
 }
 
-/// Whether a destination had requests after a time, and opened no more connections than it needs.
+/// Whether a destination had requests after a time, and opened no more connections than it needs,
+/// or one for many requests.
 fn has_ended(destination: usize, since: Nanos, tracker: &Tracker, judged: &Judged) -> bool {
     let lives = || {
         tracker
@@ -65,8 +69,13 @@ fn has_ended(destination: usize, since: Nanos, tracker: &Tracker, judged: &Judge
             .lives()
             .filter(|life| life.destination == destination)
     };
-    let opened = lives().filter(|life| life.at > since).count() as u64;
+    let later = || lives().filter(|life| life.at > since);
+    let (opened, requests) = (
+        later().count() as u64,
+        later().map(|life| life.carried).sum::<u64>(),
+    );
     let is_used = lives().any(|life| life.uses.iter().any(|one| one.span.end > since));
     let is_whole = tracker.history.caveat().is_none();
-    is_whole && is_used && opened <= judged.needs[destination].least()
+    let most = judged.needs[destination].least().max(requests / MANY);
+    is_whole && is_used && opened <= most
 }

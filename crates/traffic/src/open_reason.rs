@@ -133,14 +133,13 @@ impl OpenReason {
             (Some(Side::Client), _) if at_once && carried >= MANY => OpenReason::ClientRenewed,
             (Some(Side::Client), _) if at_once => OpenReason::ClientAtOnce,
             (Some(Side::Client), _) => OpenReason::ClientIdle,
-            // from outside nothing is seen but that it is gone
+            // a RST may follow a FIN that was not recorded
             (None, _)
-                if close.how.is_none()
-                    && matches!(close.moment, None | Some(ClosePoint::Unused)) =>
+                if close.how == Some(CloseKind::Fin)
+                    || close.moment != Some(ClosePoint::MidExchange) =>
             {
                 OpenReason::Unseen
             }
-            (None, _) if close.how == Some(CloseKind::Fin) => OpenReason::Unseen,
             (None, _) => OpenReason::Broken,
         }
     }
@@ -319,7 +318,7 @@ mod tests {
         let why = |how, moment| OpenReason::end_of(&live, &close(None, how, moment));
         assert_eq!(why(None, None), OpenReason::Unseen);
         assert_eq!(why(None, Some(ClosePoint::Unused)), OpenReason::Unseen);
-        assert_eq!(why(Some(CloseKind::Rst), None), OpenReason::Broken);
+        assert_eq!(why(Some(CloseKind::Rst), None), OpenReason::Unseen);
         assert_eq!(why(None, Some(ClosePoint::MidExchange)), OpenReason::Broken);
     }
 

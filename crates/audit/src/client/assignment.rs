@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 
 /// Caveat for entries that begin before the base.
 const EARLY: &str =
-    "entries began before the first ones in the file: they are put at its beginning";
+    "entries began before the first ones in the file: its beginning stands for their start";
 
 /// Caveat for connections without a setup in the file.
 const UNKNOWN_AGE: &str = "connections have no setup in the file: they were opened ahead of their first request or before the recording, and count as opened";

@@ -110,15 +110,28 @@ impl Entry {
         self.method = method.map(|name| Method::new(&name));
     }
 
+    /// When its setup began, if its time is that at which it was sent.
+    pub(crate) fn begin_of_setup(&self) -> u64 {
+        self.at.saturating_sub(self.timings.before_send())
+    }
+
     /// The target as the ledger stores it.
     pub(crate) fn target(&self) -> Option<Target> {
         self.full_target.as_deref().map(Target::new)
     }
 
-    /// Sets the status; 0 means that there is none.
+    /// Sets the status, if HTTP has it.
     pub(crate) fn set_status(&mut self, status: Option<u64>) {
-        let status = status.and_then(|status| u16::try_from(status).ok());
-        self.status = status.filter(|&status| status > 0);
+        self.status = status.and_then(crate::fields::status);
+    }
+
+    /// Sets the status of a request that is not known to have failed: without a status of HTTP its
+    /// outcome is unknown.
+    pub(crate) fn set_outcome_of(&mut self, status: u64) {
+        self.set_status(Some(status));
+        if self.status.is_none() {
+            self.outcome = Outcome::Unknown;
+        }
     }
 
     /// The step of the setup that a failure of this kind ended. Of an unknown kind, that is the

@@ -300,6 +300,8 @@ mod tests {
     fn nginx_and_coroot_are_counted() {
         let text = "Active connections: 2 \nserver accepts handled requests\n 12 11 34 \nReading: 0 Writing: 1 Waiting: 1 \n";
         assert_eq!(counts(text), [one("clients of this server", 11, 34)]);
+        let tengine = "Active connections: 2 \nserver accepts handled requests request_time\n 12 11 34 75806\nReading: 0 Writing: 1 Waiting: 1 \n";
+        assert_eq!(counts(tengine), [one("clients of this server", 11, 34)]);
         let text = "# HELP c\ncontainer_net_tcp_successful_connects_total{container_id=\"/x\",destination=\"10.0.0.1:80\"} 5\ncontainer_http_requests_total{destination=\"10.0.0.1:80\",status=\"200\"} 6\ncontainer_http_requests_total{destination=\"10.0.0.1:80\",status=\"500\"} 1\ncontainer_net_tcp_successful_connects_total{destination=\"10.0.0.2:5432\"} 5\n";
         assert_eq!(
             counts(text),

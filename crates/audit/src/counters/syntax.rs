@@ -73,7 +73,8 @@ pub(super) fn reader(syntax: CounterSyntax) -> Reader {
                 .split_whitespace()
                 .map(|word| word.parse().ok())
                 .collect();
-            if let Some([_, handled, requests]) = numbers.as_deref() {
+            // Tengine adds the sum of durations
+            if let Some([_, handled, requests] | [_, handled, requests, _]) = numbers.as_deref() {
                 let each = [
                     ("nginx_connections_handled", handled),
                     ("nginx_http_requests_total", requests),

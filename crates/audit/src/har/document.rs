@@ -14,12 +14,16 @@ use std::io::Read;
 use std::sync::Arc;
 
 /// What browsers and the tools that drive them call themselves in a HAR.
-const BROWSERS: [&str; 6] = [
+const BROWSERS: [&str; 10] = [
     "Browsertime",
     "Chrome",
+    "Chromium",
+    "Edge",
     "Firefox",
+    "Internet Explorer",
     "Safari",
     "WebInspector",
+    "WebKit",
     "WebPagetest",
 ];
 
@@ -37,15 +41,12 @@ pub(super) struct Document {
 impl Document {
     /// Names the client of entries without a `User-Agent`, where the file is one of a browser.
     fn name_browser(&mut self) {
-        let is_of_browser = |name: &&String| {
-            BROWSERS
-                .iter()
-                .any(|browser| name.eq_ignore_ascii_case(browser))
+        let known = |name: &String| {
+            let mut browsers = BROWSERS.into_iter();
+            browsers.find(|browser| name.eq_ignore_ascii_case(browser))
         };
-        let name = [&self.browser, &self.recording.program]
-            .into_iter()
-            .find(is_of_browser);
-        let Some(agent) = name.map(|name| Arc::<str>::from(&**name)) else {
+        let name = known(&self.browser).or_else(|| known(&self.recording.program));
+        let Some(agent) = name.map(Arc::<str>::from) else {
             return;
         };
         for entry in self
@@ -60,7 +61,7 @@ impl Document {
 
     /// Whether WebPageTest wrote the file: the start of an entry is the time at which its request
     /// was sent, after the setup.
-    fn is_by_webpagetest(&self) -> bool {
+    pub(super) fn is_by_webpagetest(&self) -> bool {
         self.recording.program.eq_ignore_ascii_case("WebPageTest")
     }
 
@@ -78,7 +79,7 @@ impl Document {
         self.name_browser();
         if self.is_by_webpagetest() {
             for entry in self.recording.entries.iter_mut() {
-                entry.at = entry.at.saturating_sub(entry.timings.before_send());
+                entry.at = entry.begin_of_setup();
             }
         }
         // in the other entries, `connection` is a port

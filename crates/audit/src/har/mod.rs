@@ -43,7 +43,24 @@ fn begins_at(prefix: &[u8]) -> Option<u64> {
         let end = memchr::memchr(b'"', value)?;
         timestamp::nanos(std::str::from_utf8(&value[..end]).ok()?)
     });
-    times.min()
+    let first = times.min();
+    let is_by_webpagetest = memchr::memmem::find(prefix, b"WebPagetest").is_some();
+    let setup = is_by_webpagetest.then(|| begin_of_setup(prefix));
+    setup.flatten().or(first)
+}
+
+/// Start of the first setup in the prefix of a file of WebPageTest.
+fn begin_of_setup(prefix: &[u8]) -> Option<u64> {
+    let mut document = Document::default();
+    // the prefix ends anywhere
+    let _ = document.read(prefix);
+    let is_moved = document.is_by_webpagetest();
+    let entries = document.recording.entries.iter();
+    let begin = entries.map(|entry| match is_moved {
+        true => entry.at,
+        false => entry.begin_of_setup(),
+    });
+    begin.min()
 }
 
 fn read(window: &mut ReadBuffer<Stream>, recording: &mut Recording) -> Result<(), String> {

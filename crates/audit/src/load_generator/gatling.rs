@@ -9,7 +9,7 @@ use intact_ledger::{Failure, Outcome};
 pub(super) const LOG: RowFormat = RowFormat {
     name: "Gatling's simulation.log",
     program: "Gatling",
-    is_first: |line| line.starts_with("RUN\t"),
+    is_first: |line| line.starts_with("RUN\t") || line.starts_with("ASSERTION\t"),
     rows: || Box::new(Lines),
     ..EACH
 };

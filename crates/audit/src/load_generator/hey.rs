@@ -44,7 +44,7 @@ fn row(line: &str) -> Option<Entry> {
         wait: seconds(wait),
         receive: seconds(receive),
     };
-    entry.status = Some(status.trim().parse().ok()?);
+    entry.set_outcome_of(status.trim().parse().ok()?);
     Some(entry)
 }
 

@@ -7,8 +7,10 @@
 
 use super::{EACH, NotARow, RowFormat, Rows};
 use crate::client::{Entry, Timings};
-use crate::csv_row::cells;
+use crate::csv_row::cells_between;
 use crate::failure_words::in_words;
+use crate::fields;
+use crate::timestamp;
 use intact_ledger::{Evidence, Outcome};
 
 const COARSE: &str =
@@ -44,6 +46,7 @@ struct Sample<'a> {
     connect: &'a str,
     code: &'a str,
     message: &'a str,
+    success: &'a str,
     url: &'a str,
     received: &'a str,
     sent: &'a str,
@@ -53,14 +56,18 @@ impl Sample<'_> {
     /// The request; `Ok(None)` if the sample is not one of HTTP.
     fn entry(&self) -> Result<Option<Entry>, NotARow> {
         let ms = |text: &str| text.parse::<u64>().ok().and_then(|ms| ms.checked_mul(MS));
-        let (Some(at), Some(elapsed)) = (ms(self.at), ms(self.elapsed)) else {
+        // a property gives the times another form
+        let formatted = || timestamp::read(self.at).map(|stamp| stamp.nanos);
+        let at = ms(self.at).or_else(formatted);
+        let (Some(at), Some(elapsed)) = (at, ms(self.elapsed)) else {
             return Err(NotARow::default());
         };
-        let status = self.code.parse::<u64>().ok();
-        let status = status.filter(|status| (100..1000).contains(status));
+        let status = self.code.parse().ok().and_then(fields::status);
         let is_transaction = self.message.starts_with("Number of samples in transaction");
         let failed = self.code.starts_with(NO_RESPONSE);
-        if is_transaction || (status.is_none() && !failed) {
+        // without a URL it may be a sample of another protocol
+        let is_unknown = status.is_none() && !failed;
+        if is_transaction || (is_unknown && self.url.is_empty()) {
             return Ok(None);
         }
         let mut entry = Entry::begun(at);
@@ -73,10 +80,12 @@ impl Sample<'_> {
             receive: Some(elapsed - first_byte.max(connect)),
             ..Timings::default()
         };
-        entry.set_status(status);
-        if failed {
+        entry.status = status;
+        if failed || (is_unknown && self.success == "false") {
             let message = format!("{} {}", self.code, self.message);
             entry.outcome = Outcome::Failed(in_words(&message));
+        } else if is_unknown {
+            entry.outcome = Outcome::Unknown;
         }
         entry.set_request((!self.url.is_empty()).then(|| self.url.to_owned()), None);
         entry.body = self.received.parse().ok();
@@ -85,19 +94,27 @@ impl Sample<'_> {
     }
 }
 
-/// Index of each column that is used.
+/// The columns, and what separates them: JMeter's properties select both.
 #[derive(Default)]
-struct Columns(Vec<String>);
+struct Columns {
+    names: Vec<String>,
+    separator: u8,
+}
 
 impl Columns {
     /// The columns of a head; `None` for another line.
     fn of(line: &str) -> Option<Columns> {
-        let is_head = line.starts_with("timeStamp,") && line.contains(",responseCode");
-        (is_head && line.contains("elapsed")).then(|| Columns(cells(line)))
+        let separator = *line.strip_prefix("timeStamp")?.as_bytes().first()?;
+        let is_head = b",;\t|".contains(&separator) && line.contains("elapsed");
+        let names = || cells_between(separator, line);
+        (is_head && line.contains("responseCode")).then(|| Columns {
+            names: names(),
+            separator,
+        })
     }
 }
 
-/// Rows after a head, which names the columns: JMeter's properties select them.
+/// Rows after a head, which names the columns.
 #[derive(Default)]
 struct Table(Columns);
 
@@ -110,8 +127,8 @@ impl Rows for Table {
             self.0 = columns;
             return Ok(None);
         }
-        let names = &self.0.0;
-        let row = cells(line);
+        let Columns { names, separator } = &self.0;
+        let row = cells_between(*separator, line);
         if row.len() != names.len() {
             return Err(NotARow::default());
         }
@@ -131,6 +148,7 @@ impl Rows for Table {
             connect: value("Connect"),
             code: value("responseCode"),
             message: value("responseMessage"),
+            success: value("success"),
             url,
             received: value("bytes"),
             sent: value("sentBytes"),
@@ -200,6 +218,7 @@ fn sample(tag: &str, url: &str) -> Result<Option<Entry>, NotARow> {
         connect: value("ct"),
         code: value("rc"),
         message: value("rm"),
+        success: value("s"),
         url: if url.is_empty() { label } else { &url },
         received: value("by"),
         sent: value("sby"),
@@ -234,6 +253,37 @@ mod tests {
         assert!(!entries[1].timings.has_setup());
         assert_eq!(entries[1].status, Some(200));
         assert_eq!(entries[2].outcome, Outcome::Failed(Failure::Refused));
+    }
+
+    #[test]
+    fn properties_select_the_separator_and_the_form_of_times() {
+        for (separator, at) in [("\t", "1795248000250"), (";", "2026-11-21 08:00:00.250")] {
+            let names = ["timeStamp", "elapsed", "label", "responseCode", "URL"];
+            let row = [at, "30", "home, sweet", "200", "http://a.example/x"];
+            let text = [names.join(separator), row.join(separator)].join("\n");
+            let entries = entries(Table::default(), &text);
+            assert_eq!(entries.len(), 1, "{text}");
+            assert_eq!(entries[0].at, 1_795_248_000_250 * MS);
+        }
+    }
+
+    #[test]
+    fn a_request_without_a_status_is_not_lost() {
+        let row = |code: &str, success: bool, url: &str| {
+            let text = format!(
+                "timeStamp,elapsed,responseCode,success,URL\n1795248000250,30,{code},{success},{url}\n"
+            );
+            entries(Table::default(), &text)
+                .pop()
+                .map(|one| one.outcome)
+        };
+        let url = "http://a.example/x";
+        for code in ["0", "", "42"] {
+            assert_eq!(row(code, true, url), Some(Outcome::Unknown), "{code}");
+            let failed = Outcome::Failed(Failure::UnknownKind);
+            assert_eq!(row(code, false, url), Some(failed), "{code}");
+            assert_eq!(row(code, true, ""), None, "{code}");
+        }
     }
 
     #[test]

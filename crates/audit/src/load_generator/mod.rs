@@ -4,6 +4,7 @@
 //! where a tool measures it, and is unknown otherwise. Results with sums only are refused, with the
 //! command that writes requests.
 
+mod ab;
 mod gatling;
 mod hey;
 mod jtl;
@@ -102,7 +103,7 @@ const EACH: RowFormat = RowFormat {
 /// What the rows show with the method and the whole URL of a request.
 const WITH_URL: &[Evidence] = &[Evidence::Attempts, Evidence::Durations, Evidence::Repeats];
 
-static FORMATS: [&RowFormat; 9] = [
+static FORMATS: [&RowFormat; 10] = [
     &hey::CSV,
     &oha::CSV,
     &k6::CSV,
@@ -112,6 +113,7 @@ static FORMATS: [&RowFormat; 9] = [
     &jtl::CSV,
     &jtl::XML,
     &gatling::LOG,
+    &ab::GNUPLOT,
 ];
 
 /// The load generator that wrote a file with these first bytes.

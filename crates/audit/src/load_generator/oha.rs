@@ -43,7 +43,7 @@ fn row(line: &str) -> Option<Entry> {
         ..Timings::default()
     };
     entry.body = bytes.trim().parse().ok();
-    entry.status = Some(status.trim().parse().ok()?);
+    entry.set_outcome_of(status.trim().parse().ok()?);
     Some(entry)
 }
 

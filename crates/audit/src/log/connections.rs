@@ -27,6 +27,9 @@ const PORT_HELD: u64 = 60_000_000_000;
 /// first, the client's port is free immediately. Systems assign 16,000 ports or more, in sequence
 /// or at random.
 const PORTS_TAKEN: u64 = 256;
+/// Number of other connections after which a port is taken for another connection. Before that, a
+/// pool that takes its connections in turn looks the same.
+const PORTS_LEFT: u64 = 8_192;
 /// Limit of clients whose connections are counted separately.
 const CLIENTS: usize = 65_536;
 /// Caveat for connections that were dropped.
@@ -62,6 +65,8 @@ struct LogConnection {
     is_new: bool,
     /// The port may have been free, so this may be a new connection or the one before.
     may_be_same: bool,
+    /// The port may have been free: the last request may be on another connection.
+    may_be_another: bool,
     /// Number of connections of this client up to the last request.
     of_client: u64,
     certainty: Certainty,
@@ -86,6 +91,8 @@ pub(crate) struct Evidence {
     pub(super) maybe_older: u64,
     /// Connections that may be the one before on the same port.
     pub(super) maybe_same: u64,
+    /// Requests that may be on another connection than the one before on the same port.
+    pub(super) maybe_another: u64,
     /// Later requests whose position the connection with this id has passed. A connection that is
     /// new begins with its first request.
     pub(super) passed_positions: u64,
@@ -226,10 +233,12 @@ impl LogConnections {
         writer: &mut EventWriter<'_>,
     ) -> ConnectionId {
         let mut before = None;
-        if let Some(live) = self.live.get(&key) {
+        let of_client = self.of_client(key);
+        if let Some(live) = self.live.get_mut(&key) {
             let silence = time.start.saturating_sub(live.last_end);
-            let others = self.of_client(key).saturating_sub(live.of_client);
+            let others = of_client.saturating_sub(live.of_client);
             if !is_another(live, key, line, silence, others) {
+                live.may_be_another = others >= PORTS_TAKEN;
                 return live.id;
             }
             before = Some(silence);
@@ -283,6 +292,7 @@ impl LogConnections {
             first_seen: false,
             is_new,
             may_be_same,
+            may_be_another: false,
             certainty: connection.certainty.clone(),
         };
         writer.record(Event::Opened(&connection));
@@ -340,6 +350,7 @@ impl LogConnections {
                 one.ordinal = Some(nth);
                 one.reuse = Some(Reuse::of_position(nth));
             }
+            None if live.may_be_another => self.evidence.maybe_another += 1,
             None if live.carried > 1 => one.reuse = Some(Reuse::Reused),
             None if live.is_new => {
                 one.reuse = Some(Reuse::Fresh);
@@ -418,7 +429,7 @@ fn is_number(line: &Line<'_>) -> bool {
 /// Whether a line belongs to a new connection with a known id or port, or may belong to one. The
 /// known connection was silent for `silence`, while the client opened `others`.
 fn is_another(live: &LogConnection, key: Key, line: &Line<'_>, silence: u64, others: u64) -> bool {
-    let is_port_held = silence <= PORT_HELD && others < PORTS_TAKEN;
+    let is_port_held = silence <= PORT_HELD && others < PORTS_LEFT;
     match line.nth {
         // concurrent requests end in any order, so only the first one shows it
         Some(nth) if multiplexes(line) => nth == 1 && live.first_seen,

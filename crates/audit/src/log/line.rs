@@ -1,6 +1,6 @@
 //! One line of an access log as values, and the names that logs use for them.
 
-use crate::fields::{protocol, tls_version, whole};
+use crate::fields::{protocol, status, tls_version, whole};
 use crate::timestamp::{self, Timestamp};
 use intact_ledger::{Failure, Protocol, TlsVersion};
 use std::borrow::Cow;
@@ -140,7 +140,7 @@ pub(crate) struct Line<'a> {
     pub(crate) target: Option<Cow<'a, str>>,
     pub(crate) protocol: Option<Protocol>,
     pub(crate) status: Option<u16>,
-    /// The log has 0 as the status.
+    /// The log has a status that HTTP has not, such as 0 or a hyphen.
     pub(crate) has_no_status: bool,
     /// Why the response is not complete, according to the log, in addition to the status.
     pub(crate) failure: Option<LogFailure>,
@@ -162,8 +162,9 @@ pub(crate) struct Line<'a> {
 impl<'a> Line<'a> {
     /// Sets a value; a value that cannot be parsed is ignored.
     pub(super) fn set(&mut self, field: Field, value: Cow<'a, str>) {
-        // a hyphen is a value of Apache's %X
-        if value.is_empty() || (value == "-" && field != Field::Fate) {
+        // a hyphen is a value of Apache's %X, and the status of a request without one
+        let is_kept = matches!(field, Field::Fate | Field::Status);
+        if value.is_empty() || (value == "-" && !is_kept) {
             return;
         }
         match field {
@@ -193,9 +194,10 @@ impl<'a> Line<'a> {
             Field::Target => self.target = Some(value),
             Field::Protocol => self.protocol = protocol(&value),
             Field::Status => {
-                let status = value.parse().ok();
-                self.has_no_status = status == Some(0);
-                self.status = status.filter(|&status| status > 0);
+                let number = value.parse().ok();
+                self.status = number.and_then(status);
+                let is_none = value == "-" || number.is_some();
+                self.has_no_status = is_none && self.status.is_none();
             }
             Field::Sent => self.sent = value.parse().unwrap_or(0),
             Field::Host => self.host = Some(value),

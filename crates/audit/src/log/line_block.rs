@@ -128,7 +128,8 @@ impl LineBlock {
 fn parse<'a>(text: &'a str, line: &'a BlockLine, dialect: &LogFormat) -> Parsed<'a> {
     let indented = text[line.range.clone()].trim_end();
     let text = indented.trim_start();
-    let values = dialect.read(text);
+    let is_whole = || !(line.is_cut && dialect.lacks_words(text));
+    let values = dialect.read(text).filter(|_| is_whole());
     let state = match values {
         Some(_) => LineState::Read,
         None if dialect.is_other(indented) => LineState::Other,

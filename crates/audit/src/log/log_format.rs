@@ -32,6 +32,13 @@ const OVH: &str = r#"$remote_addr $host $remote_user [$time_local] "$request" $s
 /// Gandi's web hosting. Its durations have whole seconds, so that most are 0.
 const GANDI: &str = r#"$host $remote_addr - $remote_user [$time_local] ($seconds s) "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
 
+/// Nginx Proxy Manager: a host that is passed on, another one, and those of NPMplus.
+const MANAGED: [&str; 3] = [
+    r#"[$time_local] $cache $upstream_status $status - $method $scheme $host "$uri" [Client $remote_addr] [Length $body_bytes_sent] [Gzip $gzip] [Sent-to $server] "$http_user_agent" "$http_referer""#,
+    r#"[$time_local] $status - $method $scheme $host "$uri" [Client $remote_addr] [Length $body_bytes_sent] [Gzip $gzip] "$http_user_agent" "$http_referer""#,
+    r#"[$time_local] $host $remote_addr $request_time "$request" $status $body_bytes_sent $request_length $http_referer $http_user_agent"#,
+];
+
 /// uWSGI, whose time is that of the request.
 const UWSGI: &str = "[pid: $pid|app: $app|req: $nth/$all] $remote_addr ($remote_user) {$vars vars in $length bytes} [$start] $method $uri => generated $body_bytes_sent bytes in $took ($protocol $status) $headers";
 
@@ -106,7 +113,7 @@ static GIVEN: LineFormat = LineFormat {
 const ANY_FIELDS: &str = ". Add $connection and $connection_requests (nginx), %{remote}p and %k (Apache) or %CONNECTION_ID% (Envoy)";
 
 /// The formats, in the order in which they are tried.
-static FORMATS: [LineFormat; 22] = [
+static FORMATS: [LineFormat; 25] = [
     LineFormat {
         name: "in the W3C extended format",
         reader: |text| Columns::find(text).map(Reader::Columns),
@@ -183,6 +190,18 @@ static FORMATS: [LineFormat; 22] = [
     },
     LineFormat {
         reader: |_| Some(Reader::Pattern(Pattern::known(GANDI))),
+        ..USUAL
+    },
+    LineFormat {
+        reader: |_| Some(Reader::Pattern(Pattern::known(MANAGED[0]))),
+        ..USUAL
+    },
+    LineFormat {
+        reader: |_| Some(Reader::Pattern(Pattern::known(MANAGED[1]))),
+        ..USUAL
+    },
+    LineFormat {
+        reader: |_| Some(Reader::Pattern(Pattern::known(MANAGED[2]))),
         ..USUAL
     },
     LineFormat {
@@ -263,6 +282,8 @@ pub(crate) struct LogFormat {
     reader: Reader,
     /// The lines have heads of a system's log.
     has_heads: bool,
+    /// Fewest words of a line among the first ones.
+    fewest_words: usize,
 }
 
 impl LogFormat {
@@ -274,8 +295,10 @@ impl LogFormat {
             format: &GIVEN,
             reader: Reader::Pattern(pattern),
             has_heads: false,
+            fewest_words: 0,
         };
         given.has_heads = has_heads(&lines) && !given.fits(&lines);
+        given.count_words(&lines);
         given
     }
 
@@ -285,7 +308,10 @@ impl LogFormat {
         let text = String::from_utf8_lossy(prefix);
         let whole = whole_part(&text);
         let lines = records(whole);
-        let heads = [has_heads(&lines).then_some(true), Some(false)];
+        // the first lines may be of another program
+        let first = has_heads(&lines);
+        let later = lines.iter().any(|line| syslog::read(line).is_some());
+        let heads = [first.then_some(true), Some(false), later.then_some(true)];
         let candidates = heads.into_iter().flatten().flat_map(|has_heads| {
             FORMATS.iter().filter_map(move |format| {
                 let reader = (format.reader)(whole)?;
@@ -293,6 +319,7 @@ impl LogFormat {
                     format,
                     reader,
                     has_heads,
+                    fewest_words: 0,
                 })
             })
         });
@@ -307,7 +334,21 @@ impl LogFormat {
         if let (Some(last), Reader::Pattern(pattern)) = (last, &mut found.reader) {
             pattern.learn(without_head(last, found.has_heads).1);
         }
+        found.count_words(&lines);
         Some(found)
+    }
+
+    /// Learns how many words a whole line has.
+    fn count_words(&mut self, lines: &[&str]) {
+        let read = lines.iter().filter(|line| self.read(line).is_some());
+        self.fewest_words = read.filter_map(|line| words(line)).min().unwrap_or(0);
+    }
+
+    /// Whether a line that can be read lacks its end: it has fewer words than all first ones.
+    /// Objects and rows of columns cannot be read then.
+    pub(super) fn lacks_words(&self, text: &str) -> bool {
+        let is_whole = matches!(self.reader, Reader::Columns(_)) || text.starts_with('{');
+        !is_whole && words(text).is_none_or(|words| words < self.fewest_words)
     }
 
     /// Whether it is the format of at least half of the first lines.
@@ -392,6 +433,21 @@ fn has_heads(lines: &[&str]) -> bool {
     let with_head = first.iter().filter(|line| syslog::read(line).is_some());
     let with_head = with_head.count();
     with_head > 0 && with_head * 2 >= first.len()
+}
+
+/// Number of words, separated by tabs if there are any, else by blanks outside of quotes; `None` if
+/// a quote is not closed.
+fn words(text: &str) -> Option<usize> {
+    if text.contains('\t') {
+        return Some(text.split('\t').count());
+    }
+    let (mut words, mut is_quoted, mut is_escaped) = (1, false, false);
+    for byte in text.bytes() {
+        words += usize::from(byte == b' ' && !is_quoted);
+        is_quoted ^= byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+    }
+    (!is_quoted).then_some(words)
 }
 
 /// The time of a line's head, if it has one, and the line without it.

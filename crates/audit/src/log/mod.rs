@@ -32,6 +32,7 @@ use crate::input_summary::{InputSummary, Unit};
 use crate::unread_lines::UnreadLines;
 use connections::Evidence;
 use intact_ledger::{Evidence as Kind, EvidenceSet};
+use intact_units::number::count;
 use intact_units::plural::counted;
 use line_block::{LineBlock, Parsed};
 
@@ -202,13 +203,15 @@ fn describe(
             ),
         );
     }
-    if evidence.maybe_same > 0 {
+    let on_free_ports = evidence.maybe_same + evidence.maybe_another;
+    if on_free_ports > 0 {
         let remedy = dialect.position_field(evidence.by_id > 0);
         writer.caveat(
             "log-port-silent",
             format!(
-                "{prefix}a client may use a port again for another connection after 60 s of silence or 256 other connections. {} on such a port may have reused the connection before; each counts as opened{remedy}",
-                counted(evidence.maybe_same, "request")
+                "{prefix}a client may use a port again for another connection after 60 s of silence or 256 other connections. {} on such a port may have reused the connection before; {} of them count as opened{remedy}",
+                counted(on_free_ports, "request"),
+                count(evidence.maybe_same)
             ),
         );
     }

@@ -3,13 +3,22 @@
 
 use super::line::{Field, Line};
 use super::pattern::each_pair;
+use crate::timestamp;
 use std::borrow::Cow;
 
 /// Reads a line; `None` if it has no status or no request.
 pub(super) fn read(text: &str) -> Option<Line<'_>> {
     let mut line = Line::default();
-    let first = text.split(' ').next()?;
-    first.split_once('=')?;
+    let (first, rest) = text.split_once(' ')?;
+    // the time of a router's log may precede the pairs
+    let text = match timestamp::read(first) {
+        Some(_) => {
+            line.set(Field::End, Cow::Borrowed(first));
+            rest
+        }
+        None => text,
+    };
+    text.split(' ').next()?.split_once('=')?;
     each_pair(text, |key, value| match key {
         // through several proxies; the first is the client
         "fwd" => {

@@ -92,7 +92,8 @@ impl Request {
     pub(super) fn head_in(&mut self, params: &Params, at: u64) {
         self.first_byte.get_or_insert(at);
         let line = params.headers.first().map_or("", String::as_str);
-        let status = line.split(' ').nth(1).and_then(|word| word.parse().ok());
+        let number = line.split(' ').nth(1).and_then(|word| word.parse().ok());
+        let status = number.and_then(fields::status);
         self.status = status.or(self.status);
         let (mut server, mut via) = (None, None);
         for (name, value) in head_fields(params) {

@@ -27,7 +27,7 @@ impl Request {
         let line = Line {
             method: text(Field::Method).map(Into::into),
             target: text(Field::Target).map(Into::into),
-            status: record.number(Field::Status),
+            status: record.number(Field::Status).and_then(fields::status),
             sent: record.number(Field::Body).unwrap_or(0),
             ..Line::default()
         };

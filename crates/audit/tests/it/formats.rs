@@ -30,7 +30,7 @@ const fn sample(
 
 use Vantage::{Client, OnPath, Server};
 
-const SAMPLES: [Sample; 33] = [
+const SAMPLES: [Sample; 34] = [
     sample(
         "capture, without TLS",
         "captures/nginx-curl.pcap",
@@ -77,6 +77,7 @@ const SAMPLES: [Sample; 33] = [
         [3, 1, 2, 0],
         Client,
     ),
+    sample("ab", "tools/ab.tsv", [12, 3, 9, 0], Client),
     sample("Gatling", "tools/gatling.log", [4, 1, 0, 1], Client),
     sample(
         "nginx, `combined`",

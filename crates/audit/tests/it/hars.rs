@@ -168,6 +168,16 @@ const SETUP: &str = r#""dns":1,"connect":20,"ssl":10"#;
 const NO_SETUP: &str = r#""dns":-1,"connect":-1,"ssl":-1"#;
 
 #[test]
+fn the_browser_of_a_tool_is_named() {
+    let entry = entry_with("00", SETUP, "", "");
+    let text = format!(
+        r#"{{"log":{{"creator":{{"name":"Playwright"}},"browser":{{"name":"chromium"}},"entries":[{entry}]}}}}"#
+    );
+    let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
+    assert_eq!(outcome.connections()[0].agent.as_deref(), Some("Chromium"));
+}
+
+#[test]
 fn what_a_cache_or_a_service_worker_answered_uses_no_connection() {
     let outcome = audited("chrome-devtools.har");
     // the server counted nine requests on six connections, four of them from before the recording
@@ -213,6 +223,18 @@ fn streams_that_wait_for_one_setup_are_on_one_connection() {
         entry_with("30.000", SETUP, "", on_seven),
     ]);
     assert_eq!(totals(&outcome), (2, 4, 3, 1));
+}
+
+#[test]
+fn webpagetests_setup_lies_before_the_first_start() {
+    let entry = entry_with("00.500", SETUP, "", r#","_socket":7"#);
+    let text = format!(r#"{{"log":{{"creator":{{"name":"WebPagetest"}},"entries":[{entry}]}}}}"#);
+    let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
+    assert!(outcome.caveat("input-out-of-order").is_none());
+    // the lookup and the dial, which includes TLS
+    let setup = outcome.connections()[0].setup;
+    let (dns, ssl) = (setup.dns.unwrap(), setup.ssl.unwrap());
+    assert_eq!((dns.start.0, ssl.end.0), (0, 21_000_000));
 }
 
 #[test]

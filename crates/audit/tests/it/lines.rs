@@ -2,6 +2,7 @@
 
 use crate::reading::{self, Outcome};
 use intact_audit::{AuditError, KeyLog};
+use intact_ledger::Outcome as Ended;
 
 /// A log in a format: what comes before its lines, and the line of a request at this second.
 struct Log {
@@ -12,7 +13,7 @@ struct Log {
     message: Option<&'static str>,
 }
 
-const LOGS: [Log; 21] = [
+const LOGS: [Log; 24] = [
     Log {
         name: "combined",
         head: "",
@@ -71,6 +72,36 @@ const LOGS: [Log; 21] = [
         line: |at| {
             format!(
                 "www.example 192.0.2.1 - - [21/Nov/2026:08:00:{at:02} +0000] (0 s) \"GET /{at} HTTP/1.1\" 200 5 \"-\" \"curl/8\""
+            )
+        },
+        message: None,
+    },
+    Log {
+        name: "Nginx Proxy Manager, passed on",
+        head: "",
+        line: |at| {
+            format!(
+                "[21/Nov/2026:08:00:{at:02} +0000] - 200 200 - GET https www.example \"/{at}\" [Client 192.0.2.1] [Length 5] [Gzip -] [Sent-to 10.0.0.7] \"curl/8\" \"-\""
+            )
+        },
+        message: None,
+    },
+    Log {
+        name: "Nginx Proxy Manager",
+        head: "",
+        line: |at| {
+            format!(
+                "[21/Nov/2026:08:00:{at:02} +0000] 404 - GET http www.example \"/{at}\" [Client 192.0.2.1] [Length 5] [Gzip 1.5] \"curl/8\" \"-\""
+            )
+        },
+        message: None,
+    },
+    Log {
+        name: "NPMplus",
+        head: "",
+        line: |at| {
+            format!(
+                "[21/Nov/2026:08:00:{at:02} +0000] www.example 192.0.2.1 0.227 \"GET /{at} HTTP/2.0\" 207 125 440 - curl/8 (x; y)"
             )
         },
         message: None,
@@ -316,10 +347,24 @@ fn a_last_line_that_was_cut_is_read_or_counted() {
     for log in &LOGS {
         let text = log.text(&log.lines());
         let last = (log.line)(LINES - 1).len();
+        let facts = |outcome: &Outcome| -> Vec<_> {
+            let each = outcome.exchanges();
+            let facts = each.map(|one| (one.status, one.connection.is_some()));
+            facts.collect()
+        };
+        let whole = facts(&audited(text.as_bytes()));
         for cut in (2..last).step_by(3) {
             let outcome = audited(&text.as_bytes()[..text.len() - cut]);
-            let read = outcome.exchanges().count();
-            assert!(read == LINES || unread(&outcome), "{}: {cut}", log.name);
+            let read = facts(&outcome);
+            // a status that was cut is unknown
+            let mut pairs = read.iter().zip(&whole);
+            let is_right = read.len() == LINES
+                && pairs.all(|(one, all)| one.1 == all.1 && (one.0.is_none() || one.0 == all.0));
+            assert!(
+                is_right || unread(&outcome),
+                "{}: {cut}: {read:?}",
+                log.name
+            );
         }
     }
 }
@@ -363,6 +408,38 @@ fn messages_before_the_first_request_do_not_hide_the_format() {
 }
 
 #[test]
+fn lines_of_another_program_do_not_hide_heads() {
+    let log = LOGS.iter().find(|log| log.name == "HAProxy").unwrap();
+    let mut lines = vec!["    at com.example.Foo.bar(Foo.java:7)".to_owned(); 45];
+    lines.extend(log.lines());
+    let outcome = audited(log.text(&lines).as_bytes());
+    assert_eq!(outcome.exchanges().count(), LINES);
+    assert!(!unread(&outcome));
+}
+
+#[test]
+fn a_status_that_http_does_not_have_is_none() {
+    for status in ["0", "000", "-", "5", "42", "099", "1000", "70000"] {
+        let json = format!(
+            r#"{{"time":"2026-11-21T08:00:00Z","request":"GET / HTTP/1.1","status":"{status}"}}"#
+        );
+        let ltsv = format!("time:2026-11-21T08:00:00Z\treq:GET / HTTP/1.1\tstatus:{status}");
+        let combined = format!(
+            "192.0.2.1 - - [21/Nov/2026:08:00:00 +0000] \"GET / HTTP/1.1\" {status} 5 \"-\" \"-\""
+        );
+        for line in [json, ltsv, combined] {
+            let outcome = audited(format!("{line}\n").as_bytes());
+            let statuses: Vec<_> = outcome.exchanges().map(|one| one.status).collect();
+            assert_eq!(statuses, [None], "{line}");
+            assert!(
+                outcome.exchanges().all(|one| one.outcome == Ended::Unknown),
+                "{line}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_program_that_logs_no_time_has_that_of_the_head() {
     type OfTime = fn(u64) -> String;
     let uvicorn: OfTime =
@@ -374,12 +451,17 @@ fn a_program_that_logs_no_time_has_that_of_the_head() {
     };
     let stamp: OfTime = |at| format!("web-1  | 2026-11-21T08:00:0{at}.123456789Z ");
     let router: OfTime = |at| format!("2026-11-21T08:00:0{at}.123456+00:00 heroku[router]: ");
+    let bare: OfTime = |at| format!("2026-11-21T08:00:0{at}.123Z ");
     let lines = [
         (uvicorn, stamp, "INFO:     Started server process [1]"),
         (heroku, router, "State changed from starting to up"),
+        (heroku, bare, ""),
     ];
     for (line, head, message) in lines {
-        let mut text = format!("{}{message}\n", head(0));
+        let mut text = match message {
+            "" => String::new(),
+            _ => format!("{}{message}\n", head(0)),
+        };
         (1..5).for_each(|at| text += &format!("{}{}\n", head(at), line(at)));
         let outcome = audited(text.as_bytes());
         assert_eq!(outcome.exchanges().count(), 4, "{text}");

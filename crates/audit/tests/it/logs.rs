@@ -324,7 +324,24 @@ fn a_port_that_returns_after_many_others_of_its_client_may_belong_to_another_con
     assert_eq!(again_after(255), (Some(false), 256));
     // a server that closes first leaves the client's port free: 257 connections at least, perhaps
     // 258
-    assert_eq!(again_after(256), (None, 258));
+    assert_eq!(again_after(256), (None, 257));
+    // no pool takes 8,192 connections in turn
+    assert_eq!(again_after(8_192), (None, 8_194));
+}
+
+#[test]
+fn a_large_pool_that_is_used_in_turn_is_not_opened_again() {
+    let ports = (0..1_500).map(|nth| (nth / 500, format!("port={}", 5000 + nth % 500)));
+    let outcome = log_of(&ports.collect::<Vec<_>>());
+    assert_eq!(outcome.connections().len(), 500);
+    // the client opened 256 others or more after 244 of them
+    let unknown = fresh(&outcome).iter().filter(|one| one.is_none()).count();
+    assert_eq!((unknown, reused(&outcome)), (744, 756));
+    let words = &outcome.caveat("log-port-silent").unwrap().message;
+    assert!(
+        words.contains("244 requests") && words.contains("; 0 of them"),
+        "{words}"
+    );
 }
 
 #[test]

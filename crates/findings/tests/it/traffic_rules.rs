@@ -699,7 +699,7 @@ fn connections_of_quic_take_no_ports() {
 
 #[test]
 fn a_finding_that_ended_is_no_warning() {
-    let rows = |fixed: u64| -> Vec<Value> {
+    let rows = |fixed: u64, each: u64| -> Vec<Value> {
         let mut rows = Vec::new();
         for nth in 0..400 {
             rows.push(opened(nth, nth * 200, Some("a.example")));
@@ -707,10 +707,14 @@ fn a_finding_that_ended_is_no_warning() {
             rows.push(closed(nth, nth * 200 + 21, "client", "after-exchange", 1));
         }
         let begun = 400 * 200;
-        rows.push(opened(400, begun, Some("a.example")));
         for nth in 0..fixed {
             let at = begun + nth * 200;
-            rows.push(exchange(400, at, at + 20, nth + 1));
+            // the server ends a connection now and then
+            let connection = 400 + nth / each;
+            if nth % each == 0 {
+                rows.push(opened(connection, at, Some("a.example")));
+            }
+            rows.push(exchange(connection, at, at + 20, nth % each + 1));
         }
         rows
     };
@@ -721,19 +725,17 @@ fn a_finding_that_ended_is_no_warning() {
             .filter(|rule| rule.starts_with("new-"))
             .collect()
     };
-    // without the fix, and with it
-    let (never, fixed) = (facts(&rows(0)), facts(&rows(400)));
+    // without the fix, and with half of one
+    let never = facts(&rows(0, 1));
     let warned = rules(&never, Severity::Warning);
     assert!(!warned.is_empty());
-    assert!(rules(&fixed, Severity::Warning).is_empty());
-    let ended = fixed
-        .findings
-        .iter()
-        .find(|one| one.rule == warned[0])
-        .unwrap();
-    assert!(
-        ended.evidence.to_string().contains("it has ended"),
-        "{}",
-        ended.evidence
-    );
+    assert!(!rules(&facts(&rows(400, 4)), Severity::Warning).is_empty());
+    for each in [400, 40] {
+        let fixed = facts(&rows(400, each));
+        assert!(rules(&fixed, Severity::Warning).is_empty(), "{each}");
+        let mut findings = fixed.findings.iter();
+        let ended = findings.find(|one| one.rule == warned[0]).unwrap();
+        let evidence = ended.evidence.to_string();
+        assert!(evidence.contains("it has ended"), "{evidence}");
+    }
 }

@@ -4,7 +4,7 @@ use super::{Attribution, Fold, KEPT, RuleRow};
 use crate::{Context, Counts};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, statement};
-use intact_ledger::{EndedBy, Event, Failure, Nanos, Transport};
+use intact_ledger::{Certainty, EndedBy, Event, Failure, Nanos, Reuse, Transport};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
@@ -87,22 +87,42 @@ struct PortsRunningOut {
     targets: BTreeMap<Target, Openings>,
 }
 
+impl PortsRunningOut {
+    fn add(&mut self, target: Target, destination: usize, at: Nanos) {
+        if self.targets.len() < KEPT || self.targets.contains_key(&target) {
+            let openings = self.targets.entry(target).or_default();
+            openings.window.add(at);
+            openings.destinations.insert(destination);
+        }
+    }
+}
+
 impl Fold for PortsRunningOut {
     fn observe(&mut self, event: Event<'_>, context: &Context<'_>) {
-        if let (Event::Opened(connection), Some(destination)) = (event, context.destination)
-            // its port was taken before, and is not in TIME_WAIT
-            && !connection.open_before
-            // UDP has no TIME_WAIT, and QUIC connections can share a port
-            && connection.transport == Transport::Tcp
-        {
-            // a server sees a port of the client's, which differs for each connection
-            let address = connection.peer.filter(|_| context.is_of_client);
-            let target = address.map_or(Target::Destination(destination), Target::Address);
-            if self.targets.len() < KEPT || self.targets.contains_key(&target) {
-                let openings = self.targets.entry(target).or_default();
-                openings.window.add(connection.at);
-                openings.destinations.insert(destination);
+        let Some(destination) = context.destination else {
+            return;
+        };
+        // a log of a server that does not name connections: one may be older than the log
+        let may_be_older = |certainty: &Certainty| !context.is_of_client && !certainty.is_exact();
+        match event {
+            Event::Opened(connection)
+                // its port was taken before, and is not in TIME_WAIT
+                if !connection.open_before
+                    && !may_be_older(&connection.certainty)
+                    // UDP has no TIME_WAIT, and QUIC connections can share a port
+                    && connection.transport == Transport::Tcp =>
+            {
+                // a server sees a port of the client's, which differs for each connection
+                let address = connection.peer.filter(|_| context.is_of_client);
+                let target = address.map_or(Target::Destination(destination), Target::Address);
+                self.add(target, destination, connection.at);
             }
+            Event::Exchange(first)
+                if first.reuse == Some(Reuse::Fresh) && may_be_older(&first.certainty) =>
+            {
+                self.add(Target::Destination(destination), destination, first.at);
+            }
+            _ => {}
         }
     }
 

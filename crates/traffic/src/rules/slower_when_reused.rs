@@ -4,15 +4,16 @@ use super::{Attribution, Fold, RuleRow};
 use crate::Context;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::reuse_delay::{Arrivals, FIX, ReuseDelay};
-use intact_ledger::{Cell, Event, Evidence, Exchange, Reuse};
-use std::collections::BTreeMap;
+use intact_ledger::{Cell, Event, Evidence, Exchange, Reuse, Target};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "slower-when-reused",
         what: "Responses take longer on reused connections than on new ones. Usually Nagle's algorithm on one side meets delayed acknowledgements on the other: about 40 ms a request.",
-        evidence: "The times of complete requests without setup, fresh and reused separately, as distributions: not every reused response has to be slow. Only responses with the same method, status and target are compared, where numbers in the target stand for one another.",
+        evidence: "The times of complete requests without setup, fresh and reused separately, as distributions: not every reused response has to be slow. Only responses with the same method, status and target are compared, where numbers in the target stand for one another. A target must be on both sides, or three on each.",
         threshold: "A response is late if it takes 15 ms and 10 % more than the median on new connections. Their share is 25 points larger on reused connections, and chance explains that with 5 % at most (Fisher's exact test). With fewer than three fresh requests, or if requests overlapped (later ones queue longer), the limit is stricter. The medians must differ by 35 to 60 ms, as with a delayed acknowledgement, and by more than the fresh median.",
         false_positives: "A target whose first response is faster than later ones for a reason of its own. This is an observation; `intact bench` measures the cause.",
         fix: FIX,
@@ -24,6 +25,10 @@ pub(super) static RULE: RuleRow = RuleRow {
 
 /// Limit of targets whose responses are compared.
 const TARGETS: usize = 512;
+/// Number of targets that show no order.
+const VARIED: usize = 3;
+/// Limit of the targets of a kind that are kept.
+const MOST_TARGETS: usize = 16;
 /// Bytes of a target that distinguish it.
 const LONGEST: usize = 128;
 
@@ -32,10 +37,38 @@ const LONGEST: usize = 128;
 #[derive(Default)]
 struct SlowerWhenReused {
     /// By destination and name.
-    kinds: BTreeMap<usize, BTreeMap<String, Cell>>,
+    kinds: BTreeMap<usize, BTreeMap<String, Kind>>,
     count: usize,
     /// Holds the name of a request: there is one per exchange.
     name: String,
+}
+
+/// The responses to requests whose targets differ in their numbers at most.
+#[derive(Default)]
+struct Kind {
+    cell: Cell,
+    /// Some targets, as hashes: of fresh and of reused exchanges.
+    targets: [BTreeSet<u64>; 2],
+}
+
+impl Kind {
+    fn take(&mut self, exchange: &Exchange) {
+        self.cell.exchange(exchange);
+        let target = exchange.target.as_ref().map(Target::as_str);
+        let targets = &mut self.targets[usize::from(exchange.reuse == Some(Reuse::Reused))];
+        if targets.len() < MOST_TARGETS {
+            let mut hasher = DefaultHasher::new();
+            target.hash(&mut hasher);
+            targets.insert(hasher.finish());
+        }
+    }
+
+    /// Whether like is compared with like: a target is on both sides, or many are on each. One
+    /// request that always comes first and another one that always follows are not alike.
+    fn is_alike(&self) -> bool {
+        let [fresh, reused] = &self.targets;
+        !fresh.is_disjoint(reused) || (fresh.len() >= VARIED && reused.len() >= VARIED)
+    }
 }
 
 /// Writes the name of a request by its method, status and target, with `0` for each number.
@@ -81,12 +114,11 @@ impl Fold for SlowerWhenReused {
         }
         write_kind(&mut self.name, exchange);
         let kinds = self.kinds.entry(destination).or_default();
-        if let Some(cell) = kinds.get_mut(&self.name) {
-            cell.exchange(exchange);
+        if let Some(kind) = kinds.get_mut(&self.name) {
+            kind.take(exchange);
         } else if has_room {
             self.count += 1;
-            let cell = kinds.entry(self.name.clone()).or_default();
-            cell.exchange(exchange);
+            kinds.entry(self.name.clone()).or_default().take(exchange);
         }
     }
 
@@ -97,7 +129,8 @@ impl Fold for SlowerWhenReused {
                 false => Arrivals::OneByOne,
             };
             let kinds = self.kinds.get(&at)?;
-            let delays = kinds.values().filter_map(|cell| delay(cell, arrivals));
+            let alike = kinds.values().filter(|kind| kind.is_alike());
+            let delays = alike.filter_map(|kind| delay(&kind.cell, arrivals));
             // the one that most requests show
             let delay = delays
                 .max_by_key(|(reused, _)| *reused)
@@ -116,4 +149,32 @@ fn delay(cell: &Cell, arrivals: Arrivals) -> Option<(u64, ReuseDelay)> {
     let reused = of(Reuse::Reused)?;
     let delay = ReuseDelay::of_groups(&of(Reuse::Fresh)?, &reused, arrivals)?;
     Some((reused.count(), delay))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use intact_ledger::Nanos;
+
+    #[test]
+    fn one_target_that_always_comes_first_is_not_like_the_next_one() {
+        let kind = |fresh: &[&str], reused: &[&str]| {
+            let mut kind = Kind::default();
+            for (targets, reuse) in [(fresh, Reuse::Fresh), (reused, Reuse::Reused)] {
+                for target in targets {
+                    let mut exchange = Exchange::new(1, Nanos(0));
+                    exchange.target = Some(Target::new(target));
+                    exchange.reuse = Some(reuse);
+                    kind.take(&exchange);
+                }
+            }
+            kind.is_alike()
+        };
+        assert!(!kind(&["/item/1"], &["/item/2", "/item/3", "/item/4"]));
+        assert!(kind(&["/item/1"], &["/item/2", "/item/1"]));
+        assert!(kind(
+            &["/item/1", "/item/2", "/item/3"],
+            &["/item/4", "/item/5", "/item/6"]
+        ));
+    }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::DEFAULT_MAX_FRAME_SIZE;
 use super::error::{Error, ErrorCode};
 use super::frame::Frame;
 use super::hpack::Decoder;
@@ -72,6 +73,8 @@ struct Http2Flow {
     /// When the first byte of the current frame arrived.
     started_at: u64,
     lost: Option<Lost>,
+    /// The longest frame that the other side has allowed so far.
+    allowed: u32,
 }
 
 /// Limit of a connection's dynamic table, in bytes.
@@ -91,6 +94,7 @@ impl Default for Http2Observer {
             decoder: Decoder::new(MAX_LIST),
             started_at: 0,
             lost: None,
+            allowed: DEFAULT_MAX_FRAME_SIZE,
         };
         Self {
             client: direction(FrameReader::client(limits).observing()),
@@ -156,6 +160,7 @@ impl Http2Observer {
             decoder,
             started_at,
             lost,
+            ..
         } = this;
         if lost.is_some() {
             return;
@@ -169,7 +174,7 @@ impl Http2Observer {
                 last_processed: &mut self.last_processed,
             },
             decoder,
-            peer_decoder: &mut other.decoder,
+            peer: other,
         };
         let mut input = bytes;
         loop {
@@ -221,7 +226,7 @@ impl Http2Observer {
 struct Frames<'a> {
     streams: Streams<'a>,
     decoder: &'a mut Decoder,
-    peer_decoder: &'a mut Decoder,
+    peer: &'a mut Http2Flow,
 }
 
 impl Frames<'_> {
@@ -263,7 +268,10 @@ impl Frames<'_> {
                     // this limits the table of the other side from its acknowledgement on; a larger
                     // table before does no harm
                     let size = settings.header_table_size.min(MAX_TABLE);
-                    self.peer_decoder.raise_table_size(size);
+                    self.peer.decoder.raise_table_size(size);
+                    // a longer frame hides those after it
+                    self.peer.allowed = self.peer.allowed.max(settings.max_frame_size);
+                    self.peer.reader.limit_frames(self.peer.allowed);
                 }
             }
             Frame::Ping { ack: false, .. } => streams.facts.pings += 1,

@@ -114,6 +114,11 @@ impl FrameReader {
         }
     }
 
+    /// Sets the largest payload of a frame, in bytes.
+    pub fn limit_frames(&mut self, frame: u32) {
+        self.limits.frame = frame;
+    }
+
     /// Reads either side from a frame boundary within a connection.
     pub fn mid_stream(limits: Limits) -> Self {
         Self {

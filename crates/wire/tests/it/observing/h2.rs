@@ -349,6 +349,26 @@ fn a_gap_ends_a_direction_and_is_reported() {
     assert_eq!(observer.lost(Server), Some(Lost::Hole));
 }
 
+#[test]
+fn a_frame_that_is_longer_than_allowed_hides_nothing_in_silence() {
+    let lost = |size: u32| {
+        let mut observer = Http2Observer::default();
+        let allowed = frames(|out| write_settings(out, &[(Setting::MaxFrameSize, 20_000)]));
+        let head = [&size.to_be_bytes()[1..], &[0, 0, 0, 0, 0, 1][..]].concat();
+        let [client, _] = opening();
+        for (from, bytes) in [client, (Server, allowed), (Client, head)] {
+            observer.read(from, &bytes, 0, |_| {});
+        }
+        observer.lost(Client)
+    };
+    assert_eq!(lost(20_000), None);
+    let too_long = lost(20_001);
+    assert!(matches!(
+        too_long,
+        Some(Lost::Frame(Error::FrameTooLong { .. }))
+    ));
+}
+
 type Recorded = Arc<Mutex<Vec<(Side, Vec<u8>)>>>;
 
 /// Forwards bytes in both directions and records them.
