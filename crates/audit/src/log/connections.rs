@@ -142,8 +142,8 @@ impl LogConnections {
         }
     }
 
-    /// Reads the state of the connections of the next lines, and drops it. The memory of all of them
-    /// is then read at the same time.
+    /// Reads the state of the connections of the next lines, and drops it. The memory of all of
+    /// them is then read at the same time.
     pub(super) fn expect<'l>(&self, lines: impl Iterator<Item = &'l Line<'l>>) {
         for key in lines.filter_map(|line| self.key(line)) {
             std::hint::black_box(self.live.get(&key).map(|live| live.last_end));

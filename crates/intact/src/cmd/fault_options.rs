@@ -21,8 +21,8 @@ const EACH: &str = "each";
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Faults")]
 pub(crate) struct FaultOptions {
-    /// Break kept connections of the program, and report what it does: stale, fin-race, rst,
-    /// reset-mid-response, early-close-after-headers, nat-idle[=5s], black-hole, goaway,
+    /// Break kept connections of the program, and report what it does. The kinds: stale, fin-race,
+    /// rst, reset-mid-response, early-close-after-headers, nat-idle[=5s], black-hole, goaway,
     /// max-age[=30s], slow-close, drain, recycled, moved, other-server, partial-goaway. Several
     /// kinds, `each`, or `none` next to a kind: the program runs once without a fault, then once
     /// for each kind

@@ -35,12 +35,9 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a BenchFacts, charts: &'a Charts) 
     page.section(effects(facts));
     if facts.counted.requests.total > 0 {
         page.section(
-            Section::new(
-                "variants",
-                "Variants: latency, connection setup included",
-            )
-            .summary(latencies(&facts.variants))
-            .summary(connections(&facts.variants)),
+            Section::new("variants", "Variants: latency, connection setup included")
+                .summary(latencies(&facts.variants))
+                .summary(connections(&facts.variants)),
         );
         page.section(targets(run, &facts.variants));
         page.section(schedule(&facts.variants));

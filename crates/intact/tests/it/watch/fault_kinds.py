@@ -214,7 +214,7 @@ elif what == "at-once":
 elif what == "http2":
     http2(0.5)
 elif what == "burst":
-    burst(0.3)
+    burst(0.3, b"/delay/200")
 elif what == "slow-burst":
     burst(0.3, b"/delay/3000")
 elif what == "keeps":

@@ -251,8 +251,10 @@ fn the_first_request_of_a_burst_gets_its_response_and_the_others_are_not_process
         let said = ["[1]", "GOAWAY 3", "[3]", "[1, 3]"];
         assert_eq!(faulted.printed, said, "{scheme}");
         let strike = faulted.strike();
-        let struck = (strike.point, strike.exchanges_before, strike.in_flight);
-        assert_eq!(struck, (FaultPoint::Request, 2, 2), "{scheme}: {strike:?}");
+        let struck = (strike.point, strike.exchanges_before);
+        assert_eq!(struck, (FaultPoint::Request, 2), "{scheme}: {strike:?}");
+        // the last one may still be on its way
+        assert!((1..=2).contains(&strike.in_flight), "{scheme}: {strike:?}");
         assert!(
             strike.reached == 0 && strike.withheld > 0,
             "{scheme}: {strike:?}"

@@ -1,5 +1,5 @@
-//! A GOAWAY within a burst (`partial-goaway`): the first requests of HTTP/2 that are in flight pass,
-//! and get their responses. Later ones are withheld, and the GOAWAY says that they were not
+//! A GOAWAY within a burst (`partial-goaway`): the first requests of HTTP/2 that are in flight
+//! pass, and get their responses. Later ones are withheld, and the GOAWAY says that they were not
 //! processed (RFC 9113 section 6.8).
 //!
 //! What is withheld passes after all where the responses do not end in time.
