@@ -52,7 +52,7 @@ def old_tls():
 
 
 def slower_when_reused():
-    in_rounds(6, ["/0", "/0.045", "/0.045"] if FIRES else ["/0.045", "/0", "/0"], get)
+    slow_later(FIRES, "/{:.3f}".format, get)
 
 
 def first_request_costs_more():

@@ -181,6 +181,13 @@ def of_version(fires, over_tls):
     over_tls(trust(ssl.TLSVersion.TLSv1_2 if fires else ssl.TLSVersion.TLSv1_3))
 
 
+def slow_later(fires, path, get):
+    """Paths of 0 and 45 ms, three of each, so that they are alike: those of 45 ms come later, or first."""
+    for nth in range(6):
+        short, long = path(nth % 3 / 1000), path(0.045 + nth % 3 / 1000)
+        in_rounds(1, [short, long, long] if fires else [long, short, short], get)
+
+
 def in_rounds(count, paths, get):
     """These paths in turn, on a connection for each round."""
     for _ in range(count):

@@ -133,8 +133,7 @@ def old_tls():
 
 
 def slower_when_reused():
-    first, later = (delay(0), delay(0.045)) if FIRES else (delay(0.045), delay(0))
-    in_rounds(6, [first, later, later], get)
+    slow_later(FIRES, delay, get)
 
 
 def first_request_costs_more():
