@@ -50,7 +50,7 @@ pub(super) fn claims(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) 
         claims.extend(failed_requests(totals));
         claims.extend(undecided_requests(totals));
         claims.extend(left_streams(totals));
-        claims.extend(needed_setup(facts));
+        claims.extend(needed_setup(tracker, judged, totals));
         claims.extend(hidden_queue(facts));
         claims.extend(failed_dials(totals));
     }
@@ -448,20 +448,19 @@ fn left_streams(totals: &Figures) -> Option<Claim> {
 }
 
 /// The setup of needed connections, where it is more than a few percent of the time of requests.
-fn needed_setup(facts: &ObservedFacts) -> Option<Claim> {
-    let totals = &facts.totals;
-    // one connection that multiplexes takes the place of several
-    let would_share = facts.destinations.iter().any(|one| {
-        let connections = &one.figures.counted.connections;
-        connections.needed > 1 && ["2", "3"].iter().all(|id| !one.protocols.contains_key(id))
-    });
-    let also = match would_share {
-        true => ", or send several requests at the same time on each (HTTP/2)",
-        false => "",
-    };
+fn needed_setup(tracker: &Tracker, judged: &Judged, totals: &Figures) -> Option<Claim> {
     let (needed, all) = (totals.needed_setup_ms?, totals.outbound_ms?);
     let is_worth_it = needed >= NOTEWORTHY * all && all > 0.0;
     is_worth_it.then(|| {
+        // one connection with streams takes the place of several
+        let mut each = judged.needs.iter().zip(&tracker.destinations.counts);
+        let would_share = each.any(|(need, counts)| {
+            need.all() > 1 && !counts.protocols.keys().any(|one| one.has_streams())
+        });
+        let also = match would_share {
+            true => ", or send several requests at the same time on each (HTTP/2)",
+            false => "",
+        };
         let text = format!(
             "{} of {} ({}) was setup of needed connections that requests waited for. To remove it, open them before the requests{also}",
             time(needed),
