@@ -114,6 +114,13 @@ impl Signals {
             by_terminal: info.ssi_code == libc::SI_KERNEL,
         })
     }
+
+    /// The number of the next pending signal that is wanted. Those before it are dropped.
+    pub fn find(&self, is_wanted: impl Fn(i32) -> bool) -> Option<i32> {
+        std::iter::from_fn(|| self.next())
+            .map(|signal| signal.number)
+            .find(|number| is_wanted(*number))
+    }
 }
 
 impl AsRawFd for Signals {
@@ -128,6 +135,11 @@ impl Drop for Signals {
         while self.next().is_some() {}
         self.before.apply();
     }
+}
+
+/// Whether a signal asks a program to end.
+pub fn is_end(number: i32) -> bool {
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&number)
 }
 
 /// Sends a signal to a process; a process that has ended is no error.

@@ -311,14 +311,17 @@ pub fn is_in_repair(socket: &impl AsFd) -> bool {
 
 /// Whether a socket is one of the Internet's families.
 pub fn is_of_internet(socket: &impl AsFd) -> bool {
-    socket_option::read(socket, libc::SOL_SOCKET, libc::SO_DOMAIN)
-        .is_ok_and(|domain: i32| matches!(domain, libc::AF_INET | libc::AF_INET6))
+    domain(socket).is_ok_and(|domain| matches!(domain, libc::AF_INET | libc::AF_INET6))
 }
 
 /// Whether a socket is a Unix socket.
 pub fn is_unix(socket: &impl AsFd) -> bool {
+    domain(socket).is_ok_and(|domain| domain == libc::AF_UNIX)
+}
+
+/// The family of a socket's addresses.
+fn domain(socket: &impl AsFd) -> io::Result<i32> {
     socket_option::read(socket, libc::SOL_SOCKET, libc::SO_DOMAIN)
-        .is_ok_and(|domain: i32| domain == libc::AF_UNIX)
 }
 
 /// Whether a call that reads waits without a limit where there is nothing to read.

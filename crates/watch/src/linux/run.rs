@@ -7,13 +7,13 @@ use crate::platform::node_preload::NODE_OPTIONS;
 use crate::platform::relay::Relay;
 use crate::platform::relay_command::RelaySender;
 use crate::platform::run_context::FAULT;
-use crate::platform::run_signals::pending_end;
 use crate::platform::secrets::{ExitHolds, Keys};
 use crate::platform::supervisor::{NodeNotes, RunRecord, Supervisor, WatchedProgram};
 use crate::{Clock, Config, Mode, Outcome, Streams, WatchError, WatchSink};
 use intact_ledger::{Caveat, Event};
 use intact_sys::process::Inherited;
 use intact_sys::seccomp::{self, LaunchError};
+use intact_sys::signals::is_end;
 use intact_sys::{process, terminal};
 use std::ffi::OsStr;
 use std::io;
@@ -35,7 +35,8 @@ pub fn run(
     let setup = |what| move |error| WatchError::Setup(what, error);
     process::adopt_orphans().map_err(setup("prctl"))?;
     let signals = config.signals.take_over().map_err(setup("signalfd"))?;
-    if let Some(signal) = pending_end(&signals) {
+    // one that was sent before the program of this run has begun
+    if let Some(signal) = signals.find(is_end) {
         return Ok(Outcome::not_begun(signal, clock.now()));
     }
     let mut command = prepare(program, config).map_err(setup("the program's terminal"))?;

@@ -25,11 +25,3 @@ impl RunSignals {
         Ok(signals)
     }
 }
-
-/// A signal that was sent to end this process before the program of the run has begun.
-pub(crate) fn pending_end(signals: &Signals) -> Option<i32> {
-    const ENDS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
-    std::iter::from_fn(|| signals.next())
-        .map(|signal| signal.number)
-        .find(|number| ENDS.contains(number))
-}

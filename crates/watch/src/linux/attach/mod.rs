@@ -253,10 +253,9 @@ impl Follower {
             self.timer.rung();
             self.read_packets(observer);
             self.take_ends(observer);
-            while let Some(signal) = self.signals.next() {
-                if signal.number != libc::SIGCHLD {
-                    return Some(signal.number);
-                }
+            let signal = self.signals.find(is_of_run);
+            if signal.is_some() {
+                return signal;
             }
             let now = Instant::now();
             if now >= next_tick {
@@ -367,6 +366,11 @@ impl Follower {
         self.take_ends(observer);
         self.caveats()
     }
+}
+
+/// Whether a signal ends the run. The end of a child does not.
+fn is_of_run(signal: i32) -> bool {
+    signal != libc::SIGCHLD
 }
 
 impl AttachConfig {

@@ -6,7 +6,7 @@
 
 use super::look::Cookies;
 use super::packets::ServicePackets;
-use super::{Attached, Follower, TICK, update, visit};
+use super::{Attached, Follower, TICK, is_of_run, update, visit};
 use crate::{AttachConfig, WatchSink};
 use intact_ledger::{
     Caveat, Close, ClosePoint, Closed, Connection, ConnectionId, Event, Nanos, Row, Sink,
@@ -129,10 +129,9 @@ impl Paused {
     fn wait(&self, until: Instant, turns: &mut Turns<'_>) -> Option<i32> {
         let mut next_tick = Instant::now();
         while Instant::now() < until && !self.config.is_over() {
-            while let Some(signal) = self.signals.next() {
-                if signal.number != libc::SIGCHLD {
-                    return Some(signal.number);
-                }
+            let signal = self.signals.find(is_of_run);
+            if signal.is_some() {
+                return signal;
             }
             if Instant::now() >= next_tick {
                 next_tick += TICK;

@@ -62,7 +62,7 @@ impl WatchedProgram {
     /// Passes signals on to the program, and collects what has ended by `now`.
     pub(super) fn take_signals(&mut self, now: Nanos) {
         while let Some(signal) = self.signals.next() {
-            if [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&signal.number) {
+            if signals::is_end(signal.number) {
                 self.interrupted.get_or_insert(signal.number);
             }
             match signal.number {
