@@ -11,7 +11,8 @@ use std::time::Duration;
 pub trait CheckProgress {
     /// A ledger event.
     fn event(&mut self, event: Event<'_>);
-    /// The next stage starts, by the name of its [`ProbeKind`](crate::ProbeKind). The profile holds the results of the earlier ones.
+    /// The stage with this name starts ([`ProbeKind::name`](crate::ProbeKind::name)). The profile
+    /// holds the results of the earlier ones.
     fn stage(&mut self, stage: &'static str, profile: &ServerProfile);
     /// Packets were captured. Called only if [`Check::run`](crate::Check::run) has a capture.
     fn packets(&mut self, packets: &Packets) {

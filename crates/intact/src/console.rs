@@ -108,8 +108,9 @@ pub(crate) fn is_incomplete() -> bool {
     INCOMPLETE.load(Ordering::Relaxed)
 }
 
-/// Prints the help or the error of the command line. Returns the exit code of clap. Where a word of it has hidden letters, an
-/// error has no colours: clap's own escape sequences could not be distinguished from foreign ones.
+/// Prints the help or the error of the command line. Returns the exit code of clap. Where a word of
+/// the command line has hidden letters, an error has no colours: clap's own escape sequences could
+/// not be distinguished from foreign ones.
 pub(crate) fn print_clap(error: &clap::Error) -> i32 {
     let text = error.render();
     let paper = if error.use_stderr() {

@@ -119,8 +119,8 @@ impl ChartKind for Lines {
         canvas.finish(frame.bottom + AXIS, title, description)
     }
 
-    /// A row of heights per line, a step for each place on the horizontal axis; only of lines over a
-    /// few steps of a logarithmic axis.
+    /// A row of heights per line, a step for each place on the horizontal axis; only of lines over
+    /// a few steps of a logarithmic axis.
     fn letters(&self, columns: usize) -> Vec<Painted> {
         let points = || self.lines.iter().flat_map(|line| &line.points);
         let mut steps: Vec<f64> = points().map(|point| point.x).collect();
