@@ -8,7 +8,7 @@ use crate::page::*;
 use intact_document::grouping::grouped;
 use intact_fix::{
     Advice, Catalogue, Client, ClientFacts, Cookies, Count, DnsCaching, Hop, Idle, KeepAliveHeader,
-    Language, LifetimeFacts, Load, Measurement, RequestOutcome, RequestOutcomes, Role,
+    Language, Library, LifetimeFacts, Load, Measurement, RequestOutcome, RequestOutcomes, Role,
     TcpKeepalive, Variant,
 };
 use intact_units::Quantity::{self, Timer};
@@ -343,6 +343,15 @@ pub fn fix_overview(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static>
     page.verdict = vec![text!(words, without, clients.len()), Text::prose(NEXT)];
     page.section(Section::new("defaults", "What the defaults do").summary(table));
     page.section(hops::summary(catalogue));
+    let libraries: Vec<&str> = catalogue
+        .libraries
+        .iter()
+        .map(|one| &*one.names[0])
+        .collect();
+    let libraries = Block::Paragraph(Emphasis::Normal, Text::from(libraries.join(", ")));
+    page.section(
+        Section::new("libraries", "Libraries above clients, and drivers").summary(libraries),
+    );
     page
 }
 
@@ -391,6 +400,19 @@ const ABOUT: [&str; 3] = [
      GET / POST that arrives as the server closes.",
     "`intact fix CLIENT` prints what to set; `--server-idle 60s` is for a server that closes idle connections after 60 s.",
 ];
+
+/// The page of a library above clients, or of a driver.
+pub fn fix_library(library: &Library) -> Page<'static> {
+    let mut page = page_without_run("fix", library.names[0].clone());
+    page.verdict = vec![Text::prose(&library.says)];
+    let lines: Vec<String> = library
+        .clients
+        .iter()
+        .map(|id| format!("intact fix {id}"))
+        .collect();
+    page.section(Section::new("clients", "What it uses").summary(Block::Code(lines)));
+    page
+}
 
 /// One client: whether it reuses connections, what to set, and the effect.
 pub fn fix_client(
