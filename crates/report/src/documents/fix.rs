@@ -339,24 +339,16 @@ pub fn fix_overview(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static>
         .column("connections are reused", |one| listed(one.names(true)))
         .table();
     let mut page = page_without_run("fix", counted(clients.len() as u64, "client"));
-    let words = "By default, {} of {} clients open a connection for each of 10 requests in turn.";
+    let words = "By default, {} of {} clients open a connection for each request.";
     page.verdict = vec![text!(words, without, clients.len()), Text::prose(NEXT)];
     page.section(Section::new("defaults", "What the defaults do").summary(table));
     page.section(hops::summary(catalogue));
-    let libraries: Vec<&str> = catalogue
-        .libraries
-        .iter()
-        .map(|one| &*one.names[0])
-        .collect();
-    let libraries = Block::Paragraph(Emphasis::Normal, Text::from(libraries.join(", ")));
-    page.section(
-        Section::new("libraries", "Libraries above clients, and drivers").summary(libraries),
-    );
     page
 }
 
 /// What the other pages of the catalogue have.
-const NEXT: &str = "`intact fix CLIENT` (`intact fix requests`, `intact fix nginx`) prints what to set. A language, a User-Agent and the text of an error find clients too; `--full` has all figures.";
+const NEXT: &str =
+    "`intact fix NAME` prints what to set. A language and an error find clients too.";
 
 /// The clients, a row each: what the default does with the newest runtime.
 pub fn fix_list(catalogue: &Catalogue, clients: &[&Client], hops: &[&Hop]) -> Page<'static> {
