@@ -11,7 +11,6 @@ mod catalogue_page;
 mod clients;
 mod dependencies;
 mod dist;
-mod docs;
 mod kits;
 mod metadata;
 mod peers;
@@ -67,11 +66,6 @@ enum Task {
     Dist(dist::Args),
     /// Type-checks the program for macOS, without a Mac
     Systems,
-    /// Writes man page and shell completions
-    Docs {
-        /// Folder to write to
-        folder: PathBuf,
-    },
 }
 
 fn main() -> ExitCode {
@@ -85,7 +79,6 @@ fn main() -> ExitCode {
         Task::Words { count } => words::check(count),
         Task::Dist(args) => dist::run(&args),
         Task::Systems => dist::type_check::run(),
-        Task::Docs { folder } => docs::write(&folder).map(|()| true),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -1,8 +1,36 @@
 //! Closed loop: the next exchange starts when the last is over, with limits on the rates. Also the
 //! pace of an open loop's warm-up.
 
-use crate::pace::{NextExchange, Start};
+use intact_client::Due;
 use intact_ledger::Nanos;
+
+/// The exchange that the engine would start next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NextExchange {
+    /// It is outside of the figures, so it does not use up the round's budget.
+    pub(crate) warmup: bool,
+    /// It opens a connection.
+    pub(crate) opens: bool,
+    /// Since when its connection, or the place for one, has been free.
+    pub(crate) free_since: Nanos,
+    /// The most that the client's lateness may have kept its connection busy, in nanoseconds.
+    pub(crate) late_before: u64,
+}
+
+/// When the next exchange starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Now.
+    Now,
+    /// Now, and it was due earlier.
+    Due(Due),
+    /// Not before that time.
+    At(Nanos),
+    /// When the next one is due; until then the connection is free.
+    WhenDue,
+    /// Not in this round.
+    Never,
+}
 
 /// Closed loop: the next exchange starts when the last is over, until a number or a time is used
 /// up. One per thread.

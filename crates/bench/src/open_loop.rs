@@ -4,8 +4,7 @@
 //! Warm-up and new connections keep to the limits of a [`ClosedLoop`]. Must not wait or choose a
 //! connection.
 
-use crate::closed_loop::ClosedLoop;
-use crate::pace::{NextExchange, Start};
+use crate::closed_loop::{ClosedLoop, NextExchange, Start};
 use intact_client::Due;
 use intact_experiment::ScheduleSeries;
 use intact_ledger::{Nanos, Span};

@@ -2,7 +2,6 @@
 //! for each part.
 
 use crate::config::Config;
-use crate::probe::most_requests;
 
 /// Requests for the server profile.
 const PROFILE: u32 = 66;
@@ -58,12 +57,12 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The budget of a configuration.
-    pub(crate) fn of(config: &Config) -> Budget {
-        if let Some(drain) = &config.drain {
+    /// The budget of a configuration; `drain`: that of a drain, which runs alone.
+    pub(crate) fn of(config: &Config, drain: Option<u32>) -> Budget {
+        if let Some(drain) = drain {
             return Budget {
                 profile: FIRST,
-                drain: most_requests(drain.limit),
+                drain,
                 ..Budget::default()
             };
         }
@@ -125,7 +124,7 @@ mod tests {
             cap: 5,
             idle: 0,
             drain: 0,
-            ..Budget::of(&Config::new("http://h/").unwrap())
+            ..Budget::of(&Config::new("http://h/").unwrap(), None)
         };
         let mut granted = |part| {
             budget.turn_to(part);
@@ -140,6 +139,6 @@ mod tests {
     #[test]
     fn the_usual_budget_stays_below_200() {
         let config = Config::new("https://example.org/").unwrap();
-        assert!(Budget::of(&config).requests() < 200);
+        assert!(Budget::of(&config, None).requests() < 200);
     }
 }

@@ -1,9 +1,8 @@
 //! The configuration of a check, validated before anything is sent.
 
-use crate::plans::is_local;
 use crate::server_process::EndSignal;
 use intact_client::tls::{Credentials, SettingsError};
-use intact_client::{AddressError, ConnectOverride, Family, RequestError, ServerUrl};
+use intact_client::{AddressError, ConnectOverride, Endpoint, Family, RequestError, ServerUrl};
 use intact_ledger::{ExpectedStatus, Method, Protocol};
 use std::str::FromStr;
 use std::time::Duration;
@@ -169,6 +168,17 @@ impl Config {
 pub(crate) fn bare(address: &ServerUrl) -> String {
     let path = address.path.split('?').next().unwrap_or("/");
     format!("{}{path}", address.origin())
+}
+
+/// Whether an endpoint is on this machine, decided without a lookup.
+pub(crate) fn is_local(endpoint: &Endpoint) -> bool {
+    match endpoint {
+        Endpoint::Addresses(addresses) => {
+            addresses.iter().all(|address| address.ip().is_loopback())
+        }
+        Endpoint::Name { host, .. } => &**host == "localhost" || host.ends_with(".localhost"),
+        Endpoint::Unix(_) => true,
+    }
 }
 
 #[cfg(test)]

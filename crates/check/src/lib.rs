@@ -8,19 +8,24 @@
 mod alt_svc;
 mod budget;
 mod capture;
+mod check;
 mod config;
+mod context;
 #[doc(hidden)]
 mod line;
 mod old_tls;
 mod plans;
 mod probe;
 mod prober;
+mod progress;
 mod server_process;
 
 pub use budget::Budget;
-pub use capture::{Capture, CaptureError};
+pub use capture::{Capture, CaptureError, Packets};
+pub use check::Check;
 pub use config::{Config, ConfigError, DrainConfig, ExtraRequest, MAX_TIME};
 pub use intact_ledger::server_profile::ServerProfile;
-pub use probe::{Check, CheckError, CheckProgress, Packets, ProbeKind};
+pub use probe::ProbeKind;
 pub use prober::CONNECTIONS_PER_S;
+pub use progress::{CheckError, CheckProgress};
 pub use server_process::{EndSignal, ProcessState, ServerProcess};

@@ -87,14 +87,3 @@ impl<'a> Plans<'a> {
         })
     }
 }
-
-/// Whether an endpoint is on this machine, decided without a lookup.
-pub(crate) fn is_local(endpoint: &Endpoint) -> bool {
-    match endpoint {
-        Endpoint::Addresses(addresses) => {
-            addresses.iter().all(|address| address.ip().is_loopback())
-        }
-        Endpoint::Name { host, .. } => &**host == "localhost" || host.ends_with(".localhost"),
-        Endpoint::Unix(_) => true,
-    }
-}

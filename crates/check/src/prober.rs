@@ -7,7 +7,7 @@ pub(crate) use dialing::{Opened, PendingDial};
 
 use crate::budget::Budget;
 use crate::line::{Answered, Line};
-use crate::probe::{CheckError, CheckProgress};
+use crate::progress::{CheckError, CheckProgress};
 use intact_client::{Clock, EventLoop, RequestSpec};
 use intact_ledger::server_profile::Outage;
 use intact_ledger::{Event, Failure, Nanos};
@@ -344,14 +344,13 @@ impl<'a> Prober<'a> {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::probe::ProbeKind;
     use intact_ledger::server_profile::ServerProfile;
 
     struct NullObserver;
 
     impl CheckProgress for NullObserver {
         fn event(&mut self, _: Event<'_>) {}
-        fn stage(&mut self, _: ProbeKind, _: &ServerProfile) {}
+        fn stage(&mut self, _: &'static str, _: &ServerProfile) {}
         fn waiting(&mut self, _: Duration) {}
         fn stopped(&self) -> bool {
             false
@@ -360,7 +359,7 @@ mod tests {
 
     #[test]
     fn connections_to_another_machine_are_spaced() {
-        let budget = Budget::of(&Config::new("http://h/").unwrap());
+        let budget = Budget::of(&Config::new("http://h/").unwrap(), None);
         let clock = Clock::start();
         let mut null_observer = NullObserver;
         let mut prober =
@@ -374,7 +373,7 @@ mod tests {
 
     #[test]
     fn a_rate_becomes_the_time_between_requests() {
-        let budget = Budget::of(&Config::new("http://h/").unwrap());
+        let budget = Budget::of(&Config::new("http://h/").unwrap(), None);
         let spacing = |rate| {
             let mut null_observer = NullObserver;
             let prober =

@@ -55,9 +55,10 @@ pub use connection::{
     ConnectionLife, Detail, Ended, HttpConnection, Received, ResponseInfo, State,
 };
 pub use dial::{Dial, Established, HandshakeFacts, Progress, Transport};
+pub use dns::Family;
 pub use due::Due;
 pub use event_loop::{EventLoop, PendingDial};
-pub use plan::{Endpoint, Family, Plan, Proxy};
+pub use plan::{Endpoint, Plan, Proxy};
 pub use request::{CONNECTION_FIELDS, Request, RequestError, RequestSpec, is_redirect};
 pub use resolver::{LookupResult, Resolver};
 pub use server_url::{AddressError, ConnectOverride, ServerUrl};

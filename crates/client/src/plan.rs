@@ -1,34 +1,11 @@
 //! The target of a dial and the way to it; made once, and used for every dial of a variant.
 
-use crate::dns::StubResolver;
+use crate::dns::{Family, StubResolver};
 use crate::{SocketSettings, tls};
 use intact_ledger::{Origin, Protocol};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Which address family to use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Family {
-    /// All addresses, in the resolver's order.
-    #[default]
-    Any,
-    /// IPv4 only.
-    V4,
-    /// IPv6 only.
-    V6,
-}
-
-impl Family {
-    /// Whether an address is of this family.
-    pub fn allows(self, address: &SocketAddr) -> bool {
-        match self {
-            Family::Any => true,
-            Family::V4 => address.is_ipv4(),
-            Family::V6 => address.is_ipv6(),
-        }
-    }
-}
 
 /// What to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]

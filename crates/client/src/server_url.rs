@@ -2,7 +2,8 @@
 //!
 //! Does no lookup and no I/O; the result is an [`Endpoint`] for a dial.
 
-use crate::plan::{Endpoint, Family};
+use crate::dns::Family;
+use crate::plan::Endpoint;
 use http::Uri;
 use intact_ledger::{Origin, Scheme};
 use intact_wire::http1::check_target;

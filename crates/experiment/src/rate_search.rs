@@ -309,11 +309,6 @@ impl RateSearch {
         }
     }
 
-    /// Whether its steps begin with open connections, because new ones cost too much.
-    pub fn is_warm(&self) -> bool {
-        self.is_warm
-    }
-
     /// What is known so far.
     pub fn found(&self) -> RateInterval {
         let is_open = self.ceiling != Some(Ceiling::Missed);

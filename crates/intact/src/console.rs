@@ -6,14 +6,12 @@
 //! printing only.
 #![allow(clippy::print_stderr, reason = "this is where the binary talks")]
 
-use crate::exit;
 use crate::system;
 use intact_report::terminal::{Length, TerminalOptions, wrap};
 use intact_units::foreign_text;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether an output could not be written.
@@ -110,26 +108,10 @@ pub(crate) fn is_incomplete() -> bool {
     INCOMPLETE.load(Ordering::Relaxed)
 }
 
-/// The exit code of a command, of a wrapper of programs perhaps, in view of what could not be
-/// written. The codes of a signal, of a program and of errors stay.
-pub(crate) fn exit_code(code: ExitCode, is_wrapper: bool) -> ExitCode {
-    let (failure, replaced): (u8, &[u8]) = if is_wrapper {
-        (exit::WRAPPER_FAILURE, &[exit::FINE])
-    } else {
-        let replaced = &[exit::FINE, exit::REQUIREMENT, exit::UNREACHABLE];
-        (exit::INTERNAL_ERROR, replaced)
-    };
-    let is_replaced = replaced.iter().any(|one| code == ExitCode::from(*one));
-    if is_incomplete() && is_replaced {
-        ExitCode::from(failure)
-    } else {
-        code
-    }
-}
-
-/// Prints the help or the error of the command line. Where a word of it has hidden letters, an
-/// error has no colours: clap's own escape sequences could not be distinguished from foreign ones.
-pub(crate) fn print_clap(error: &clap::Error) -> ExitCode {
+/// Prints the help or the error of the command line. Returns the exit code of clap. Where a word of
+/// the command line has hidden letters, an error has no colours: clap's own escape sequences could
+/// not be distinguished from foreign ones.
+pub(crate) fn print_clap(error: &clap::Error) -> i32 {
     let text = error.render();
     let paper = if error.use_stderr() {
         error_paper(Length::Full)
@@ -150,7 +132,7 @@ pub(crate) fn print_clap(error: &clap::Error) -> ExitCode {
     } else {
         print_written(&text);
     }
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(exit::USAGE))
+    error.exit_code()
 }
 
 /// Writes to a standard stream with this descriptor.

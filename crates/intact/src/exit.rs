@@ -138,6 +138,23 @@ impl Failed {
     }
 }
 
+/// The exit code of a command, of a wrapper of programs perhaps, in view of what could not be
+/// written. The codes of a signal, of a program and of errors stay.
+pub(crate) fn with_outputs(code: ExitCode, is_wrapper: bool) -> ExitCode {
+    let (failure, replaced): (u8, &[u8]) = if is_wrapper {
+        (WRAPPER_FAILURE, &[FINE])
+    } else {
+        let replaced = &[FINE, REQUIREMENT, UNREACHABLE];
+        (INTERNAL_ERROR, replaced)
+    };
+    let is_replaced = replaced.iter().any(|one| code == ExitCode::from(*one));
+    if console::is_incomplete() && is_replaced {
+        ExitCode::from(failure)
+    } else {
+        code
+    }
+}
+
 impl From<anyhow::Error> for Failed {
     fn from(error: anyhow::Error) -> Failed {
         Failed { code: None, error }

@@ -138,13 +138,14 @@ pub fn main() -> ExitCode {
         Ok(Err(failed)) => failed.report(),
         Err(error) => refuse(error),
     };
-    console::exit_code(code, is_wrapper)
+    exit::with_outputs(code, is_wrapper)
 }
 
 /// Prints the help that was asked for, or why the command line makes no sense.
 fn refuse(error: clap::Error) -> ExitCode {
     let error = with_tip_for_foreign_options(without_secrets(error));
-    console::print_clap(&with_remedy(without_hidden_names(error)))
+    let code = console::print_clap(&with_remedy(without_hidden_names(error)));
+    ExitCode::from(u8::try_from(code).unwrap_or(exit::USAGE))
 }
 
 /// The same error, without a value that may be a secret: that of such an option, or a word that

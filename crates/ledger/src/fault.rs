@@ -9,71 +9,126 @@ use crate::certainty::Certainty;
 use crate::connection::ConnectionId;
 use crate::origin::Origin;
 use crate::time::{Nanos, Span};
+use FaultEnding::{Fin, HalfClose, LateFin, Reset, Silence};
+use FaultMoment::{Age, Body, Burst, Headers, Idle, IdleTime, Kept, Request, Shutdown};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 kinds! {
     json
-    /// The fault on a kept connection.
-    pub enum FaultKind, id {
+    /// The fault on a kept connection. A new one is a row.
+    pub enum FaultKind, id, row -> FaultRow {
         /// FIN while idle: the program can see it before its next request.
-        Stale = "stale",
+        Stale = "stale", fault(Idle, Fin);
         /// FIN that crosses the next request, which is not forwarded.
-        FinRace = "fin-race",
+        FinRace = "fin-race", fault(Request, LateFin);
         /// RST while idle.
-        Rst = "rst",
+        Rst = "rst", fault(Idle, Reset);
         /// RST within a response.
-        ResetMidResponse = "reset-mid-response",
+        ResetMidResponse = "reset-mid-response", fault(Body, Reset);
         /// FIN right after the header section of a response.
-        EarlyCloseAfterHeaders = "early-close-after-headers",
+        EarlyCloseAfterHeaders = "early-close-after-headers", fault(Headers, HalfClose);
         /// Silence in both directions after an idle time, as behind a NAT that forgot the flow.
-        NatIdle = "nat-idle",
+        NatIdle = "nat-idle", FaultRow { default_after: Some(5_000_000_000), ..fault(IdleTime, Silence) };
         /// Silence in both directions from the next request on.
-        BlackHole = "black-hole",
+        BlackHole = "black-hole", fault(Kept, Silence);
         /// HTTP/2 GOAWAY, then FIN.
-        Goaway = "goaway",
+        Goaway = "goaway", FaultRow { is_announced: true, ..fault(Request, LateFin) };
         /// Announced close of connections that reach an age.
-        MaxAge = "max-age",
+        MaxAge = "max-age", FaultRow { is_announced: true, default_after: Some(30_000_000_000), ..fault(Age, Fin) };
         /// The server ends its direction while idle, and does not close.
-        SlowClose = "slow-close",
+        SlowClose = "slow-close", fault(Idle, HalfClose);
         /// Announced shutdown of the server: `Connection: close` or GOAWAY, then FIN.
-        Drain = "drain",
+        Drain = "drain", FaultRow { is_announced: true, ..fault(Shutdown, Fin) };
         /// RST in response to the next request: another server has the address, and knows no such
         /// connection.
-        Recycled = "recycled",
+        Recycled = "recycled", fault(Request, Reset);
         /// FIN while idle; then the address refuses connections until the program looks its name
         /// up again.
-        Moved = "moved",
+        Moved = "moved", FaultRow { is_of_address: true, ..fault(Idle, Fin) };
         /// As `recycled`; then another server responds at the address until the program looks its
         /// name up again, with a certificate of its own.
-        OtherServer = "other-server",
+        OtherServer = "other-server", FaultRow { is_of_address: true, ..fault(Request, Reset) };
         /// HTTP/2 GOAWAY within a burst: the first requests get their responses, the later ones
         /// are not processed.
-        PartialGoaway = "partial-goaway",
+        PartialGoaway = "partial-goaway", FaultRow { is_announced: true, ..fault(Burst, LateFin) };
     }
 }
 
-impl FaultKind {
+/// What a fault does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FaultRow {
+    /// The moment at which it strikes.
+    pub moment: FaultMoment,
+    /// What it makes of the connection.
+    pub ending: FaultEnding,
+    /// Whether the end is announced, by a field of a response or by GOAWAY.
+    pub is_announced: bool,
     /// Whether it is of the address and not of a connection, so that it strikes each pool as a
     /// whole.
-    pub fn is_of_address(self) -> bool {
-        matches!(self, FaultKind::Moved | FaultKind::OtherServer)
-    }
-
+    pub is_of_address: bool,
     /// The default of its time parameter in nanoseconds; `None` for a kind without one.
-    pub fn default_after(self) -> Option<u64> {
-        match self {
-            FaultKind::NatIdle => Some(5_000_000_000),
-            FaultKind::MaxAge => Some(30_000_000_000),
-            _ => None,
-        }
+    pub default_after: Option<u64>,
+}
+
+/// The moment at which a fault strikes a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultMoment {
+    /// When it is idle.
+    Idle,
+    /// When it is idle for the time parameter.
+    IdleTime,
+    /// Right after a response.
+    Kept,
+    /// With the next request.
+    Request,
+    /// With a later request of a burst.
+    Burst,
+    /// Behind the header section of a response.
+    Headers,
+    /// Within the body of a response.
+    Body,
+    /// With a response, once the connection has the age.
+    Age,
+    /// With a response.
+    Shutdown,
+}
+
+/// What a fault makes of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultEnding {
+    /// FIN; a request provokes a RST.
+    Fin,
+    /// FIN; the RST follows soon, at the latest.
+    LateFin,
+    /// FIN; requests are not responded to.
+    HalfClose,
+    /// The program receives nothing from then on, so that only its own timeout ends the stall.
+    Silence,
+    /// RST.
+    Reset,
+}
+
+const fn fault(moment: FaultMoment, ending: FaultEnding) -> FaultRow {
+    FaultRow {
+        moment,
+        ending,
+        is_announced: false,
+        is_of_address: false,
+        default_after: None,
+    }
+}
+
+impl FaultRow {
+    /// Whether only the program's own timeout ends the stall.
+    pub fn is_silent(self) -> bool {
+        self.ending == Silence
     }
 
-    /// Whether the program receives nothing from then on, so that only its own timeout ends the
-    /// stall.
-    pub fn is_silent(self) -> bool {
-        matches!(self, FaultKind::NatIdle | FaultKind::BlackHole)
+    /// Whether another server responds at the address.
+    pub fn has_other_server(self) -> bool {
+        self.is_of_address && self.ending == Reset
     }
 }
 

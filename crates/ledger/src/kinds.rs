@@ -11,7 +11,8 @@ pub struct UnknownKind(#[doc(hidden)] pub &'static str);
 /// Makes an enum whose rows are `Variant = "name"`, a list of its variants (`ALL`), a method that
 /// returns the name, `Display`, and `FromStr`. With `json`, serde reads and writes the same name,
 /// and kinds are keys that have an order. With the name of a second method, rows are
-/// `Variant = "name", "text";`, and the method returns the text.
+/// `Variant = "name", "text";`, and the method returns the text. With `method -> Type` rows are
+/// `Variant = "name", VALUE;`, and the method returns the value.
 #[macro_export]
 macro_rules! kinds {
     (
@@ -43,16 +44,34 @@ macro_rules! kinds {
         $crate::kinds! {
             json
             $(#[$about])*
+            pub enum $kind, $name, $words -> &'static str {
+                $(
+                    #[doc = concat!("`", $text, "`: ", $description, ".")]
+                    $variant = $text, $description;
+                )*
+            }
+        }
+    };
+    (
+        json
+        $(#[$about:meta])*
+        pub enum $kind:ident, $name:ident, $row_of:ident -> $row_type:ty {
+            $($(#[$row:meta])* $variant:ident = $text:literal, $cells:expr;)*
+        }
+    ) => {
+        $crate::kinds! {
+            json
+            $(#[$about])*
             pub enum $kind, $name {
-                $(#[doc = concat!("`", $text, "`: ", $description, ".")] $variant = $text,)*
+                $($(#[$row])* $variant = $text,)*
             }
         }
 
         impl $kind {
-            /// A description for users.
-            pub const fn $words(self) -> &'static str {
+            /// What else the row has: a value, or a description for users.
+            pub const fn $row_of(self) -> $row_type {
                 match self {
-                    $($kind::$variant => $description,)*
+                    $($kind::$variant => $cells,)*
                 }
             }
         }

@@ -60,8 +60,8 @@ pub use exchange::{Body, Exchange, ExchangeBytes, Identity, Phase, Spans};
 pub use expected::{ExpectedStatus, NoStatus};
 pub use failure::{Failure, Outcome, SetupPhase, UnansweredRequest};
 pub use fault::{
-    FaultEnd, FaultEvent, FaultInvocations, FaultKind, FaultNotApplied, FaultObstacle, FaultPlan,
-    FaultPoint, FaultScope, FaultStrike, HeldBytes, StallEnd,
+    FaultEnd, FaultEnding, FaultEvent, FaultInvocations, FaultKind, FaultMoment, FaultNotApplied,
+    FaultObstacle, FaultPlan, FaultPoint, FaultRow, FaultScope, FaultStrike, HeldBytes, StallEnd,
 };
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintKey};
 pub use grpc::GrpcCall;

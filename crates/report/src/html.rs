@@ -1,14 +1,14 @@
 //! Writes pages as one HTML file: works offline, loads nothing, light and dark, readable on a
 //! phone, printable, without a script too. Must not know a document.
 //!
-//! Templates escape whatever is put into them; charts come as [`svg::Svg`], which escapes by
+//! Templates escape whatever is put into them; charts come as [`Svg`], which escapes by
 //! itself. A content security policy allows our own script and nothing else.
 
 use super::page::{
-    Assessment, Block, Chart, File, FindingGroup, Page, Quantity, Section, Sequence, Span, Text,
-    file, when,
+    Assessment, Block, Chart, File, FindingGroup, Page, Quantity, Section, Sequence, Span, Svg,
+    Text, file, when,
 };
-use super::{sequence, svg};
+use super::sequence;
 use askama::Template;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -178,7 +178,7 @@ impl<'a> Placed<'a> {
 /// A chart at one width; the style sheet shows the one that fits.
 struct SizedChart {
     class: &'static str,
-    svg: svg::Svg,
+    svg: Svg,
 }
 
 fn drawings(placed: &Placed<'_>) -> Vec<SizedChart> {
@@ -192,7 +192,7 @@ fn drawings(placed: &Placed<'_>) -> Vec<SizedChart> {
     let (title, description) = (chart.title.to_string(), notes.join(" "));
     let drawn = widths.iter().map(|&(class, width)| SizedChart {
         class,
-        svg: svg::draw(&chart.kind, width, &title, &description),
+        svg: chart.kind.svg(width, &title, &description),
     });
     drawn.collect()
 }

@@ -27,8 +27,8 @@ pub mod terminal;
 mod escape;
 #[cfg(test)]
 mod made_facts;
+mod painted;
 mod sequence;
-mod svg;
 #[cfg(test)]
 mod tests;
 

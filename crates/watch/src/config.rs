@@ -269,7 +269,7 @@ impl FaultConfig {
         FaultConfig {
             kind,
             scope: FaultScope::All,
-            after: Duration::from_nanos(kind.default_after().unwrap_or(0)),
+            after: Duration::from_nanos(kind.row().default_after.unwrap_or(0)),
             idle: FaultConfig::IDLE,
             hosts: Vec::new(),
             seed: FaultConfig::SEED,

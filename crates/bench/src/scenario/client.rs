@@ -2,7 +2,7 @@
 
 use super::script::{Op, Script};
 use crate::closed_loop::ClosedLoop;
-use crate::pace::{NextExchange, Start};
+use crate::closed_loop::{NextExchange, Start};
 use crate::variant_plan::VariantPlan;
 use intact_client::Due;
 use intact_experiment::Rng;

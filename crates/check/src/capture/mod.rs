@@ -20,6 +20,17 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// A finished capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packets {
+    /// A pcapng file with the packets and the TLS secrets that make them readable.
+    pub file: Vec<u8>,
+    /// The protocol of each connection, in the order of the file, such as `HTTP/2 over TLS 1.3`.
+    pub spoken: Vec<String>,
+    /// Packets that did not fit.
+    pub lost: u64,
+}
+
 /// The maximum of stored packet bytes.
 const MOST_BYTES: usize = 16 << 20;
 

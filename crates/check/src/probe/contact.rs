@@ -1,7 +1,7 @@
 //! The first request: whether the server responds, its redirects, and the size of the response.
 
-use super::ProbeContext;
 use crate::alt_svc;
+use crate::context::ProbeContext;
 use crate::line::{Answered, refused};
 use crate::prober::{Probed, StopReason};
 use intact_client::tls::{Client, Settings, Trust, Verify};

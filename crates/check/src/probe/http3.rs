@@ -2,7 +2,7 @@
 //! new and resumed connections and of early data, the reuse by requests, and the announced limits.
 //! A failed dial is a result, because many networks drop UDP.
 
-use super::ProbeContext;
+use crate::context::ProbeContext;
 use crate::line::{Answered, Line, refused};
 use crate::plans::Plans;
 use crate::prober::Probed;

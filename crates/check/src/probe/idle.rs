@@ -7,7 +7,8 @@
 //! several connections start to idle at slightly different times. Their idle times show this
 //! spread.
 
-use super::{ProbeContext, close_all, http3, next_request, race};
+use super::{http3, next_request, race};
+use crate::context::ProbeContext;
 use crate::line::{Answered, Line};
 use crate::prober::Probed;
 use intact_ledger::server_profile::{Ended, IdleLimits, IdleWait};
@@ -33,7 +34,7 @@ pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     });
     let mut lines = Vec::new();
     let done = measure(context, &mut lines);
-    close_all(context, &mut lines);
+    context.close_all(&mut lines);
     done?;
     let samples = context.profile.idle.iter().flat_map(|idle| &idle.samples);
     let is_ended = samples.filter_map(|one| one.ended).next().is_some();
@@ -93,7 +94,7 @@ fn measure(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Probed {
     note_others(context, others);
     if others != Some(true) {
         wait(context, lines)?;
-        close_all(context, lines);
+        context.close_all(lines);
         lines.extend(context.open(context.http)?);
         return wait(context, lines);
     }
@@ -107,10 +108,10 @@ fn measure(context: &mut ProbeContext<'_>, lines: &mut Vec<Line>) -> Probed {
     }
     // while the silent connection may block the server, it cannot close the other one
     let unused = lines.pop();
-    close_all(context, lines);
+    context.close_all(lines);
     lines.extend(unused);
     wait(context, lines)?;
-    close_all(context, lines);
+    context.close_all(lines);
     lines.extend(open_used(context)?);
     wait(context, lines)
 }

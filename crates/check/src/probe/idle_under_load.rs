@@ -1,7 +1,8 @@
 //! The idle timeout while many other connections idle: some servers close idle connections sooner
 //! under load.
 
-use super::{ProbeContext, close_all, idle};
+use super::idle;
+use crate::context::ProbeContext;
 use crate::line::Line;
 use crate::prober::Probed;
 use intact_ledger::server_profile::IdleUnderLoad;
@@ -9,7 +10,7 @@ use intact_ledger::server_profile::IdleUnderLoad;
 pub(super) fn probe(context: &mut ProbeContext<'_>) -> Probed {
     let mut lines = Vec::new();
     let done = hold(context, &mut lines);
-    close_all(context, &mut lines);
+    context.close_all(&mut lines);
     done
 }
 

@@ -3,8 +3,8 @@
 //! Where a connection ended after some requests, another one carries few in a longer time: if it
 //! ends too, the age is the limit.
 
-use super::ProbeContext;
 use crate::budget::{AGE, age_requests};
+use crate::context::ProbeContext;
 use crate::line::Line;
 use crate::prober::Probed;
 use intact_ledger::server_profile::{MaxAge, ServerProfile};

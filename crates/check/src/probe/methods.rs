@@ -2,7 +2,7 @@
 //! further safe methods (RFC 9110 section 9.2.1) under `--thorough`. A method that is not safe is
 //! sent only if the user names it.
 
-use super::ProbeContext;
+use crate::context::ProbeContext;
 use crate::line::Line;
 use crate::prober::Probed;
 use intact_client::RequestSpec;

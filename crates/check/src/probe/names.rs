@@ -1,6 +1,6 @@
 //! Names: the duration of a lookup, the addresses of both families, their TTL, and the aliases.
 
-use super::ProbeContext;
+use crate::context::ProbeContext;
 use crate::prober::Probed;
 use intact_client::Endpoint;
 use intact_client::dns::{self, NameServers, Patience};

@@ -1,7 +1,7 @@
 //! The request after an idle time: it shows whether a connection without an end is still open. A
 //! NAT or a firewall that forgets a connection sends nothing, and neither does a server that hangs.
 
-use super::ProbeContext;
+use crate::context::ProbeContext;
 use crate::line::Line;
 use crate::prober::Probed;
 use intact_ledger::Side;

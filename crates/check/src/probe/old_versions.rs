@@ -1,6 +1,6 @@
 //! Offers TLS 1.0 and 1.1, without a handshake.
 
-use super::ProbeContext;
+use crate::context::ProbeContext;
 use crate::old_tls;
 use crate::prober::Probed;
 use intact_ledger::server_profile::OldTls;

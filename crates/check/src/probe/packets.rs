@@ -1,8 +1,9 @@
 //! Packets: captures one exchange of each HTTP version over the newest TLS version, and one
 //! exchange over each other TLS version. For HTTP/3 it captures a new and a resumed connection.
 
-use super::{ProbeContext, http3};
-use crate::capture::Capture;
+use super::http3;
+use crate::capture::{Capture, Packets};
+use crate::context::ProbeContext;
 use crate::line::Line;
 use crate::prober::Probed;
 use intact_ledger::server_profile::VersionResult;
@@ -12,17 +13,6 @@ use std::time::Duration;
 
 /// How long to wait for the last packets.
 const LINGER: Duration = Duration::from_millis(200);
-
-/// A finished capture.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packets {
-    /// A pcapng file with the packets and the TLS secrets that make them readable.
-    pub file: Vec<u8>,
-    /// The protocol of each connection, in the order of the file, such as `HTTP/2 over TLS 1.3`.
-    pub spoken: Vec<String>,
-    /// Packets that did not fit.
-    pub lost: u64,
-}
 
 /// Why the capture is skipped.
 pub(super) fn reason_to_skip(context: &ProbeContext<'_>) -> Option<&'static str> {

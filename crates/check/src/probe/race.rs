@@ -1,6 +1,6 @@
 //! The race: the outcome of requests sent shortly before and after the server's idle timeout.
 
-use super::ProbeContext;
+use crate::context::ProbeContext;
 use crate::line::Line;
 use crate::prober::Probed;
 use intact_ledger::CloseKind;

@@ -1,7 +1,7 @@
 //! Requests per connection: sends requests on one connection until the server ends it, or the
 //! budget is used up.
 
-use super::ProbeContext;
+use crate::context::ProbeContext;
 use crate::line::Line;
 use crate::prober::Probed;
 use intact_ledger::server_profile::RequestLimit;

@@ -1,6 +1,6 @@
 //! TLS: the full handshake, tickets, and whether the server accepts resumption and early data.
 
-use super::ProbeContext;
+use crate::context::ProbeContext;
 use crate::line::Line;
 use crate::prober::Probed;
 use intact_client::tls::Client;

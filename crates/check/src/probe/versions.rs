@@ -2,7 +2,7 @@
 //! version. And 3, if the check uses it. Each sends two requests: the second shows whether the
 //! connection was kept.
 
-use super::ProbeContext;
+use crate::context::ProbeContext;
 use crate::line::{Answered, Line, refused};
 use crate::prober::Probed;
 use intact_client::{CONNECTION_FIELDS, RequestSpec};

@@ -2,7 +2,8 @@
 //! same. The ledger has the times. This probe only causes the exchanges, and passes the responses
 //! to [`super::state`].
 
-use super::{ProbeContext, state};
+use super::state;
+use crate::context::ProbeContext;
 use crate::line::{Answered, Line};
 use crate::prober::Probed;
 use intact_ledger::server_profile::WATERFALL;

@@ -2,8 +2,8 @@
 //! carry requests.
 
 use super::{Probed, Prober, StopReason};
+use crate::config::is_local;
 use crate::line::Line;
-use crate::plans::is_local;
 use intact_client::{Plan, Progress};
 use intact_ledger::server_profile::Outage;
 use intact_ledger::{Connection, DialFailure, Event, Failure, Nanos, Protocol, SetupPhase, Span};

@@ -4,8 +4,7 @@
 //! The caller passes the time. An answer enters the cache when the caller takes it, so connections
 //! that open before send their own query. Failures are not cached.
 
-use super::{Answer, NameServers, Patience, QueryError, ask};
-use crate::plan::Family;
+use super::{Answer, Family, NameServers, Patience, QueryError, ask};
 use intact_ledger::Nanos;
 use intact_wire::dns;
 use std::collections::BTreeMap;

@@ -21,12 +21,7 @@ const EACH: &str = "each";
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Faults")]
 pub(crate) struct FaultOptions {
-    /// Break kept connections of the program, and report what it does. The kinds: stale, fin-race,
-    /// rst, reset-mid-response, early-close-after-headers, nat-idle[=5s], black-hole, goaway,
-    /// max-age[=30s], slow-close, drain, recycled, moved, other-server, partial-goaway. Several
-    /// kinds, `each`, or `none` next to a kind: the program runs once without a fault, then once
-    /// for each kind
-    #[arg(long, value_name = "KIND[=TIME],..", value_delimiter = ',', value_parser = choice)]
+    #[arg(long, help = fault_help(), value_name = "KIND[=TIME],..", value_delimiter = ',', value_parser = choice)]
     fault: Vec<FaultChoice>,
     /// Strike one connection of a pool, or all that are open, as a restart, a NAT or a balancer
     /// does [default: with one kind all; with several kinds a run for each where a pool has
@@ -42,6 +37,17 @@ pub(crate) struct FaultOptions {
     /// Reset a connection that stalls for this long, so that the program can go on [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = crate::cmd::bench::time, requires = "fault")]
     fault_wait: Option<Duration>,
+}
+
+fn fault_help() -> String {
+    let kinds = FaultKind::ALL.map(|kind| match kind.row().default_after {
+        Some(nanos) => format!("{kind}[={}]", duration::write(Duration::from_nanos(nanos))),
+        None => kind.to_string(),
+    });
+    format!(
+        "Break kept connections of the program, and report what it does. The kinds: {}. Several kinds, `each`, or `none` next to a kind: the program runs once without a fault, then once for each kind",
+        kinds.join(", ")
+    )
 }
 
 /// What one word of `--fault` asks for.
@@ -81,7 +87,7 @@ fn choice(word: &str) -> Result<FaultChoice, String> {
     let Some(time) = time else {
         return Ok(FaultChoice::Kind(kind, None));
     };
-    if kind.default_after().is_none() {
+    if kind.row().default_after.is_none() {
         return Err(format!(
             "`{kind}` takes no time; `nat-idle` and `max-age` do"
         ));
@@ -124,7 +130,7 @@ impl FaultOptions {
         let mut faults = self.faults();
         if let Some(fault) = faults
             .iter_mut()
-            .find(|one| one.kind == FaultKind::OtherServer)
+            .find(|one| one.kind.row().has_other_server())
         {
             fault.other_server = Some(other_server()?);
         }
@@ -206,7 +212,7 @@ fn other_server() -> Result<[SocketAddr; 2], Failed> {
 
 /// A fault of the whole pool, and then of one connection.
 fn in_both_scopes(fault: FaultConfig) -> impl Iterator<Item = FaultConfig> {
-    let scopes = match fault.kind.is_of_address() {
+    let scopes = match fault.kind.row().is_of_address {
         true => &[FaultScope::All][..],
         false => &[FaultScope::All, FaultScope::One],
     };
@@ -234,7 +240,7 @@ pub(crate) fn was_shown(
 pub(crate) fn variant(fault: Option<&FaultConfig>) -> Variant {
     let name = match fault {
         None => NO_FAULT.to_owned(),
-        Some(fault) => match fault.kind.default_after() {
+        Some(fault) => match fault.kind.row().default_after {
             Some(_) => format!("{}={}", fault.kind, duration::write(fault.after)),
             None => fault.kind.id().to_owned(),
         },

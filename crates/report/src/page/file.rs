@@ -2,7 +2,7 @@
 //! made when a writer asks for it.
 
 use super::table::suffix;
-use super::{Cell, Chart, ChartKind, Table, Value};
+use super::{Cell, Chart, Table, Value};
 use intact_ledger::export::csv;
 
 /// A file that a page offers.
@@ -83,53 +83,7 @@ fn field(cell: &Cell) -> String {
 /// The data of a chart, and how many rows there are; `None` for single values, which have a file of
 /// their own.
 pub(crate) fn of_chart(chart: &Chart) -> Option<(String, usize)> {
-    let ends = |ends: Option<(f64, f64)>| {
-        let [low, high] = ends.map_or([None; 2], |(low, high)| [Some(low), Some(high)]);
-        [low, high].map(|end| end.map_or_else(String::new, |end| end.to_string()))
-    };
-    let row = |names: [&str; 2], figures: [f64; 2], ends: [String; 2]| {
-        let names = names.map(str::to_owned).into_iter();
-        names
-            .chain(figures.map(|figure| figure.to_string()))
-            .chain(ends)
-            .collect()
-    };
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    let head = match &chart.kind {
-        ChartKind::Bars(bars) => {
-            for bar in &bars.0 {
-                let parts = bar.parts.iter();
-                rows.extend(parts.map(|part| {
-                    row(
-                        [&bar.name, &part.name],
-                        [part.value, bar.value()],
-                        ends(bar.interval),
-                    )
-                }));
-            }
-            ["bar", "part", "part_ms", "ms", "low_ms", "high_ms"]
-        }
-        ChartKind::Histogram(histogram) => {
-            for (panel, one) in histogram.populations() {
-                let buckets = one.buckets.iter();
-                rows.extend(buckets.map(|(low, high, count)| {
-                    let count = [count.to_string(), String::new()];
-                    row([&panel.name, &one.name], [*low, *high], count)
-                }));
-            }
-            ["panel", "population", "low_ms", "high_ms", "count", ""]
-        }
-        ChartKind::Lines(lines) => {
-            for line in &lines.lines {
-                let points = line.points.iter();
-                rows.extend(
-                    points.map(|one| row([&line.name, ""], [one.x, one.y], ends(one.interval))),
-                );
-            }
-            ["line", "", "x", "y", "low", "high"]
-        }
-        ChartKind::Scatter(_) | ChartKind::Timeline(_) => return None,
-    };
+    let (head, rows) = chart.kind.table()?;
     let count = rows.len();
     let head = head.map(str::to_owned).into();
     Some((written(std::iter::once(head).chain(rows)), count))

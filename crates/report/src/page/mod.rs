@@ -23,10 +23,8 @@ mod table;
 mod text;
 
 pub use cell::{Cell, Value};
-pub use chart::{
-    Axis, Band, Bar, Bars, Chart, ChartKind, Histogram, Lane, Life, Line, LinePoint, Lines, Mark,
-    Panel, Point, Population, ScaleKind, Scatter, Segment, Series, Tick, Timeline, Tone,
-};
+pub(crate) use chart::Svg;
+pub use chart::*;
 pub use file::File;
 pub use findings::{Case, FindingGroup};
 pub use intact_units::Quantity;

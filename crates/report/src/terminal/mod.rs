@@ -2,24 +2,23 @@
 //! document.
 //!
 //! Only blocks of depth `Summary` are written. A page longer than a screen is shortened
-//! ([`screen`]), unless the caller wants all of it. Every line goes through [`painted`], which
+//! ([`screen`]), unless the caller wants all of it. Every line goes through [`Painted`], which
 //! escapes foreign text.
 
-mod chart;
-mod painted;
 mod requirements;
 mod screen;
 mod table;
 
 pub use requirements::requirements;
 
-use super::page::{Block, Case, Depth, Emphasis, FindingGroup, Page, Section, Text, Tone};
+use super::page::{Block, Case, Depth, Emphasis, FindingGroup, Page, Section, Text};
 use super::sequence;
 use crate::escape::glue_units;
+use crate::painted::{ALARM, FAINT, PLAIN, Painted, STRONG, Style, shorten};
 use intact_document::Severity;
 use intact_units::foreign_text::escape;
 use intact_units::plural::counted;
-use painted::{ALARM, FAINT, PLAIN, Painted, STRONG, Style};
+
 use screen::LeftOut;
 
 /// Findings with evidence and remedy; `--json` has all.
@@ -118,15 +117,6 @@ fn of_emphasis(emphasis: Emphasis) -> Style {
         Emphasis::Strong => STRONG,
         Emphasis::Faint => FAINT,
         Emphasis::Alarm => ALARM,
-    }
-}
-
-fn of_tone(tone: Tone) -> Style {
-    match tone {
-        Tone::Fresh => "31",
-        Tone::Reused => "32",
-        Tone::Alarm => ALARM,
-        Tone::Plain | Tone::Series(_) | Tone::Phase(_) => PLAIN,
     }
 }
 
@@ -334,7 +324,7 @@ impl Output {
             Block::Table(table) => self.table(table),
             Block::Findings(groups) => self.findings(groups),
             Block::Chart(chart) => {
-                for line in chart::draw(&chart.kind, self.options) {
+                for line in chart.kind.letters(self.options.width) {
                     self.line(&line);
                 }
             }
@@ -501,7 +491,7 @@ impl Output {
     }
 
     fn line(&mut self, line: &Painted) {
-        self.text.push_str(&line.print(self.options));
+        self.text.push_str(&line.print(self.options.colour));
         self.text.push('\n');
     }
 
@@ -569,18 +559,6 @@ pub fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
         .iter()
         .map(|line| line.replace('\u{a0}', " "))
         .collect()
-}
-
-/// A long name without its middle: both ends are needed to distinguish it.
-fn shorten(name: &str, width: usize) -> String {
-    let letters: Vec<char> = name.chars().collect();
-    if letters.len() <= width {
-        return name.to_owned();
-    }
-    let tail = width.saturating_sub(1) / 2;
-    let head: String = letters[..width.saturating_sub(1) - tail].iter().collect();
-    let tail: String = letters[letters.len() - tail..].iter().collect();
-    format!("{head}…{tail}")
 }
 
 #[cfg(test)]

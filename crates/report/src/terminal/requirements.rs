@@ -3,8 +3,8 @@
 //! On a terminal they are wrapped, equal ones share a line, those that failed come first, and the
 //! page leaves room for them. Elsewhere (a log of a CI) they are whole: one line each.
 
-use super::painted::{ALARM, FAINT, PLAIN};
 use super::{Length, Output, TerminalOptions, lines};
+use crate::painted::{ALARM, FAINT, PLAIN};
 use intact_document::grouping::grouped;
 use intact_document::requirement::{Outcome, RequirementResult, Verdict};
 use intact_units::foreign_text::escape;

@@ -5,9 +5,9 @@
 //! Of a section without room its first tables are written, or nothing. Only the first section is
 //! cut elsewhere.
 
-use super::painted::FAINT;
 use super::{Output, TerminalOptions, lines};
 use crate::page::{Block, Depth, FindingGroup, Page, Section, Text};
+use crate::painted::FAINT;
 use intact_units::foreign_text::escape;
 use intact_units::plural::counted;
 

@@ -1,9 +1,9 @@
 //! A table in columns of letters. A narrow terminal drops the least important columns first, then
 //! breaks cells and heads into lines, and shortens the words that are longer than their column.
 
-use super::painted::{ALARM, FAINT, PLAIN, Painted, Style};
 use super::{Length, TerminalOptions, escape, shorten, wrap};
 use crate::page::{Column, Table, Text, text};
+use crate::painted::{ALARM, FAINT, PLAIN, Painted, Style};
 use intact_units::plural::counted;
 
 /// Columns of letters that words get at least, unless they need fewer.
@@ -191,7 +191,7 @@ mod tests {
         let options = TerminalOptions::plain(width);
         let laid_out = lay_out(&table, options);
         let lines = laid_out.lines.iter();
-        let lines = lines.map(|line| line.print(options)).collect();
+        let lines = lines.map(|line| line.print(options.colour)).collect();
         (lines, laid_out.notes)
     }
 
@@ -218,7 +218,10 @@ mod tests {
         let at = |width| {
             let options = TerminalOptions::plain(width);
             let lines = lay_out(&table, options).lines;
-            lines.iter().map(|line| line.print(options)).collect()
+            lines
+                .iter()
+                .map(|line| line.print(options.colour))
+                .collect()
         };
         let one: Vec<String> = at(40);
         assert_eq!(one[1], "  client, as wanted               60.0 s");

@@ -5,7 +5,7 @@ use super::card::{FaultCell, HELD};
 use super::judge::{AffectedRequest, Reached, RunJudge};
 use super::run_rows::SentRequest;
 use super::strike_counts::{add, may_add};
-use intact_ledger::{FaultKind, FaultStrike, HeldBytes, StallEnd};
+use intact_ledger::{FaultEnding, FaultMoment, FaultStrike, HeldBytes, StallEnd};
 use intact_reading::{Reading, Why};
 
 const UNREADABLE: &str = "some requests of the program cannot be read";
@@ -95,9 +95,11 @@ impl RunJudge<'_> {
     /// in a session of HTTP/2 that has received GOAWAY and was not taken out of use yet.
     fn can_fail_unsent(&self, strike: &FaultStrike) -> bool {
         let place = self.run.connections.get(&strike.connection);
-        match strike.kind {
-            FaultKind::Rst | FaultKind::Goaway => true,
-            FaultKind::Drain | FaultKind::MaxAge => place.is_some_and(|place| place.is_http2),
+        let fault = strike.kind.row();
+        match fault.moment {
+            FaultMoment::Idle => fault.ending == FaultEnding::Reset,
+            FaultMoment::Request => fault.is_announced,
+            FaultMoment::Age | FaultMoment::Shutdown => place.is_some_and(|place| place.is_http2),
             _ => false,
         }
     }
@@ -188,7 +190,7 @@ impl RunJudge<'_> {
             }
         }
         let is_misled = |met: &AffectedRequest| {
-            end.is_ok && self.run.strikes[met.strike].kind == FaultKind::OtherServer
+            end.is_ok && self.run.strikes[met.strike].kind.row().has_other_server()
         };
         if met.is_some_and(is_misled) {
             cell.counted.misled += 1;
@@ -197,7 +199,7 @@ impl RunJudge<'_> {
         // a later request that succeeded may be a new one
         let cut = if end.is_ok && steps > 0 { first } else { end };
         // a program that reads on gets the error of a reset, whatever its client compares
-        let is_reset = self.run.strikes[affected.strike].kind == FaultKind::ResetMidResponse;
+        let is_reset = self.run.strikes[affected.strike].kind.row().moment == FaultMoment::Body;
         if cut.has_status && !is_reset && !self.is_reported(cut) {
             may_add(&mut cell.counted.truncated, CUT);
             cell.undecided = cell.undecided.or(Some(CUT));
@@ -252,7 +254,7 @@ impl RunJudge<'_> {
                 self.longest_wait(cell, again.since(from), until, false);
             }
             // a FIN or RST ends the wait at once, whenever the program closes the connection
-            None if !strike.kind.is_silent() => {
+            None if !strike.kind.row().is_silent() => {
                 self.wait(cell, strike, from.0, request.end.min(strike.end).0);
             }
             None => self.wait(cell, strike, from.0, strike.end.0),

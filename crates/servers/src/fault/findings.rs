@@ -5,7 +5,7 @@ use super::card::{FaultCell, FaultOutcome};
 use super::strike_counts::may_be;
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{Statement, Value, connections, nanos, requests, statement, text};
-use intact_ledger::{FaultKind, StallEnd};
+use intact_ledger::StallEnd;
 
 /// The findings that a card can have.
 pub const RULES: &[&str] = &[
@@ -90,9 +90,9 @@ fn of_cell(cell: &FaultCell) -> Vec<Finding> {
         add("hang-on-dead-connection", Severity::Warning, claim, TIMEOUT);
     } else if counted.failed.is_positive() {
         let failed = requests(counted.failed.low() as u64);
-        let retry = match cell.kind {
-            FaultKind::Moved | FaultKind::OtherServer => LOOK_UP,
-            _ => RETRY,
+        let retry = match cell.kind.row().is_of_address {
+            true => LOOK_UP,
+            false => RETRY,
         };
         let (claim, fix) = match (counted.misled, counted.met_again) {
             (1.., _) => (

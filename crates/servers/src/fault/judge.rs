@@ -5,7 +5,9 @@ use super::card::{FaultCell, FaultOutcome, Obstacle};
 use super::repeats::{Repeat, repeats};
 use super::run_rows::{RunRows, SentRequest};
 use super::strike_counts::may_be;
-use intact_ledger::{FaultKind, FaultNotApplied, FaultObstacle, FaultStrike, StallEnd};
+use intact_ledger::{
+    FaultEnding, FaultMoment, FaultNotApplied, FaultObstacle, FaultRow, FaultStrike, StallEnd,
+};
 use intact_reading::{Reading, Why};
 use std::collections::{BTreeMap, HashSet};
 
@@ -183,7 +185,8 @@ impl<'a> RunJudge<'a> {
             let others = to_it.iter();
             others.filter(|one| one.connection != Some(strike.connection) && one.at > strike.at)
         };
-        let is_leaked = ends_visibly(strike.kind) && self.is_left_open(strike, others().count());
+        let is_leaked =
+            ends_visibly(strike.kind.row()) && self.is_left_open(strike, others().count());
         let is_used = strike.used_at.is_some() || strike.held.is_some();
         if self.own(nth).next().is_some() || is_used {
             return Ok(is_leaked);
@@ -191,7 +194,7 @@ impl<'a> RunJudge<'a> {
         let served_on = to_it.iter().any(|one| {
             one.connection == Some(strike.connection) && one.at > strike.at && one.is_ok
         });
-        if strike.kind.is_silent() && !self.is_ever_reused(to_it) {
+        if strike.kind.row().is_silent() && !self.is_ever_reused(to_it) {
             // a program that closes each connection notices nothing
             return Err(Obstacle::Fault(FaultObstacle::NeverReused));
         }
@@ -209,7 +212,7 @@ impl<'a> RunJudge<'a> {
                 place.is_some_and(|place| place.at >= strike.at)
             })
         };
-        let is_noticed = was_closed || (!strike.kind.is_silent() && opened_another());
+        let is_noticed = was_closed || (!strike.kind.row().is_silent() && opened_another());
         match is_noticed || is_leaked {
             true => Ok(is_leaked),
             false => Err(Obstacle::NotUsed),
@@ -229,7 +232,7 @@ impl<'a> RunJudge<'a> {
         let place = self.run.connections.get(&strike.connection);
         let peer = place.and_then(|place| place.peer);
         let refused = peer.map_or(0, |peer| self.run.refused_since(strike.at, peer));
-        strike.kind.is_of_address() && refused > 0
+        strike.kind.row().is_of_address && refused > 0
     }
 
     /// Whether the program kept a connection that the peer had closed, although it sent `further`
@@ -258,7 +261,9 @@ fn has_second<'r>(requests: impl IntoIterator<Item = &'r SentRequest>) -> bool {
 /// cut. Nothing passes after a strike: what began then got no response, although an inferred
 /// exchange may look complete.
 fn affected(run: &RunRows, strike: &FaultStrike) -> Vec<usize> {
-    let is_cut = |request: &SentRequest| cuts(strike.kind) && request.at < strike.at;
+    let moment = strike.kind.row().moment;
+    let cuts = matches!(moment, FaultMoment::Headers | FaultMoment::Body);
+    let is_cut = |request: &SentRequest| cuts && request.at < strike.at;
     let requests = run.requests.iter().enumerate();
     requests
         .filter(|(_, one)| one.connection == Some(strike.connection) && one.end >= strike.at)
@@ -267,17 +272,13 @@ fn affected(run: &RunRows, strike: &FaultStrike) -> Vec<usize> {
         .collect()
 }
 
-/// Whether the kind ends a response before it is complete.
-fn cuts(kind: FaultKind) -> bool {
-    matches!(
-        kind,
-        FaultKind::ResetMidResponse | FaultKind::EarlyCloseAfterHeaders
-    )
-}
-
 /// Whether the program receives a FIN, so that it knows that the connection is of no more use.
-fn ends_visibly(kind: FaultKind) -> bool {
-    !kind.is_silent() && !matches!(kind, FaultKind::Rst | FaultKind::ResetMidResponse)
+fn ends_visibly(fault: FaultRow) -> bool {
+    match fault.ending {
+        FaultEnding::Silence => false,
+        FaultEnding::Reset => fault.moment == FaultMoment::Request,
+        _ => true,
+    }
 }
 
 /// The worst that a cell shows.

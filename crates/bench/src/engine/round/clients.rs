@@ -5,9 +5,9 @@
 //! come from.
 
 use super::Round;
+use crate::closed_loop::{NextExchange, Start};
 use crate::engine::backend::Backend;
 use crate::engine::slot::{Phase, Slot};
-use crate::pace::{NextExchange, Start};
 use crate::scenario::Todo;
 use crate::variant_plan::VariantPlan;
 use intact_client::{Due, State};

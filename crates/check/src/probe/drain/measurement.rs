@@ -1,10 +1,11 @@
 //! Measures from the signal to the end of the process. Sends requests on kept and on new
 //! connections at a low rate, and records each outcome.
 
-use super::super::{CheckError, ProbeContext};
 use super::nanos;
+use crate::context::ProbeContext;
 use crate::line::{Answered, Line};
 use crate::prober::{PendingDial, Probed, Prober};
+use crate::progress::CheckError;
 use crate::server_process::{EndSignal, ServerProcess};
 use intact_client::{Plan, RequestSpec};
 use intact_ledger::server_profile::{Drain, DrainConnection, DrainRequest, DrainRole};

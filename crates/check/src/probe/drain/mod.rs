@@ -7,7 +7,7 @@
 
 mod measurement;
 
-use super::ProbeContext;
+use crate::context::ProbeContext;
 use crate::line::Line;
 use crate::prober::Probed;
 use crate::server_process::ServerProcess;

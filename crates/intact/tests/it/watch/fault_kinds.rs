@@ -170,7 +170,7 @@ fn each_kind_strikes_the_first_kept_connection_at_its_point() {
             one.fails && one.kind != "rst",
             "{kind}: {strike:?}"
         );
-        let has_stalled = strike.kind.is_silent();
+        let has_stalled = strike.kind.row().is_silent();
         assert_eq!(
             strike.ended == StallEnd::Limit,
             has_stalled,

@@ -25,8 +25,8 @@ use super::{observe, take};
 use crate::platform::run_context::RunContext;
 use crate::{Clock, FaultConfig, RunPosition};
 use intact_ledger::{
-    Connection, ConnectionId, FaultEvent, FaultKind, FaultNotApplied, FaultObstacle, FaultPlan,
-    FaultScope, Nanos, Origin, Scheme,
+    Connection, ConnectionId, FaultEvent, FaultMoment, FaultNotApplied, FaultObstacle, FaultPlan,
+    FaultRow, FaultScope, Nanos, Origin, Scheme,
 };
 use intact_observe::{ObservedConnection, Progress, Side};
 use mio::net::TcpStream;
@@ -119,7 +119,7 @@ impl Faults {
             round: self.place.map(|place| place.round),
             kind: config.kind,
             scope: Some(config.scope),
-            after_ns: config.kind.default_after().map(|_| nanos(config.after)),
+            after_ns: config.kind.row().default_after.map(|_| nanos(config.after)),
             hosts: config
                 .hosts
                 .iter()
@@ -157,14 +157,15 @@ impl Faults {
 
     /// Whether and when a connection is struck that is kept now: after this number of exchanges.
     fn turn_of(&mut self, about: &Connection) -> Option<(DestinationKey, Option<u64>)> {
-        let (kind, seed, scope) = (self.config.kind, self.config.seed, self.config.scope);
+        let (seed, scope) = (self.config.seed, self.config.scope);
+        let has_age = self.has_age();
         let (key, destination) = self.destination(about)?;
         let chosen = destination.turns.next(seed, &key);
-        let turn = match (scope, kind) {
-            (FaultScope::One, _) => chosen,
+        let turn = match scope {
+            FaultScope::One => chosen,
             // an age is reached by each connection
-            (FaultScope::All, FaultKind::MaxAge) => Some(1),
-            (FaultScope::All, _) => Some(Turns::first(seed, &key)),
+            FaultScope::All if has_age => Some(1),
+            FaultScope::All => Some(Turns::first(seed, &key)),
         };
         destination.pool.note_kept(about.id);
         Some((key, turn))
@@ -211,9 +212,14 @@ impl Faults {
         }
     }
 
+    /// Whether it strikes each connection that has an age.
+    fn has_age(&self) -> bool {
+        self.config.kind.row().moment == FaultMoment::Age
+    }
+
     /// Whether a strike on one connection strikes the others too. Ages strike each by itself.
     fn strikes_pools(&self) -> bool {
-        self.config.scope == FaultScope::All && self.config.kind != FaultKind::MaxAge
+        self.config.scope == FaultScope::All && !self.has_age()
     }
 
     /// Whether this connection is struck because its pool was.
@@ -230,7 +236,7 @@ impl Faults {
 
     /// A relayed connection is over that carried this number of exchanges.
     pub(super) fn note_end(&mut self, target: &FaultTarget, about: &Connection, exchanges: u64) {
-        let kind = self.config.kind;
+        let fault = self.config.kind.row();
         // its origin may have become known after it was kept
         let kept = target.destination().cloned();
         let known = kept.filter(|key| self.destinations.contains_key(key));
@@ -243,7 +249,7 @@ impl Faults {
             destination.connections += 1;
             destination.used += u64::from(exchanges > 0);
             destination.reused += u64::from(exchanges > 1);
-            if target.ended_too_early(kind, exchanges) {
+            if target.ended_too_early(fault, exchanges) {
                 let count = destination.obstacles.entry(FaultObstacle::TooFewExchanges);
                 *count.or_default() += 1;
             }
@@ -279,22 +285,22 @@ impl Faults {
         }
         let missed = self.destinations.values().filter(|one| one.strikes == 0);
         missed
-            .map(|one| row(Some(one), one.obstacle(self.config.kind)))
+            .map(|one| row(Some(one), one.obstacle(self.config.kind.row())))
             .collect()
     }
 }
 
 impl Destination {
     /// Why no fault struck.
-    fn obstacle(&self, kind: FaultKind) -> FaultObstacle {
+    fn obstacle(&self, fault: FaultRow) -> FaultObstacle {
         let most = self.obstacles.iter().max_by_key(|(_, count)| **count);
         match most {
             Some((why, _)) => *why,
             None if self.used == 0 => FaultObstacle::NotHttp,
             None if self.turns.count() == 0 => FaultObstacle::NeverKept,
-            None if kind == FaultKind::MaxAge => FaultObstacle::NeverSoOld,
-            None if kind == FaultKind::PartialGoaway => FaultObstacle::NoBurst,
-            None if self.reused > 0 && is_idle(kind) => FaultObstacle::NeverIdle,
+            None if fault.moment == FaultMoment::Age => FaultObstacle::NeverSoOld,
+            None if fault.moment == FaultMoment::Burst => FaultObstacle::NoBurst,
+            None if self.reused > 0 && is_idle(fault) => FaultObstacle::NeverIdle,
             None => FaultObstacle::NeverReused,
         }
     }
@@ -314,6 +320,7 @@ fn key(about: &Connection) -> Option<DestinationKey> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use intact_ledger::FaultKind;
 
     #[test]
     fn a_connection_without_a_request_does_not_rename_its_destination() {

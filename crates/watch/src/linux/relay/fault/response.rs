@@ -8,7 +8,7 @@ use super::announcement::with_close;
 use super::target::{FaultTarget, cannot_announce};
 use super::{Faults, Shown};
 use crate::platform::relay::direction::Passed;
-use intact_ledger::{FaultKind, FaultObstacle, FaultPoint, Protocol};
+use intact_ledger::{FaultMoment, FaultObstacle, FaultPoint, Protocol};
 use intact_observe::{Progress, ResponsePart, Side};
 
 impl FaultTarget {
@@ -19,10 +19,10 @@ impl FaultTarget {
         faults: &mut Faults,
         seen: &mut Shown<'_, '_>,
     ) -> Passed {
-        match faults.config.kind {
-            FaultKind::ResetMidResponse => self.cut_body(bytes, faults, seen),
-            FaultKind::EarlyCloseAfterHeaders => self.cut_behind_head(bytes, faults, seen),
-            FaultKind::MaxAge | FaultKind::Drain => self.announce(bytes, faults, seen),
+        match faults.config.kind.row().moment {
+            FaultMoment::Body => self.cut_body(bytes, faults, seen),
+            FaultMoment::Headers => self.cut_behind_head(bytes, faults, seen),
+            FaultMoment::Age | FaultMoment::Shutdown => self.announce(bytes, faults, seen),
             _ => {
                 seen.show(Side::Server, bytes);
                 Passed::All
@@ -128,9 +128,8 @@ impl FaultTarget {
 
     /// Announces the end in a response that begins.
     fn announce(&mut self, bytes: &[u8], faults: &mut Faults, seen: &mut Shown<'_, '_>) -> Passed {
-        let kind = faults.config.kind;
         let progress = seen.progress();
-        let obstacle = progress.and_then(|now| cannot_announce(&now, kind));
+        let obstacle = progress.and_then(|now| cannot_announce(&now, faults.config.kind.row()));
         if let Some(why) = obstacle {
             self.note(why, faults);
         }
@@ -142,7 +141,7 @@ impl FaultTarget {
         };
         self.is_announced |= announced.is_some();
         seen.show(Side::Server, announced.as_deref().unwrap_or(bytes));
-        if let (true, FaultKind::Drain, Some(turn)) = (self.is_announced, kind, &self.turn) {
+        if let (true, Some(turn)) = (self.is_announced, &self.turn) {
             faults.strike_pool(&turn.destination, self.id);
         }
         announced.map_or(Passed::All, Passed::Instead)

@@ -9,8 +9,8 @@ use crate::platform::relay::direction::{Passed, ReadResult, Stop};
 use crate::platform::relay::{Relay, RelayedPair, await_room, observe};
 use crate::platform::relay_command::{Successor, near_token};
 use intact_ledger::{
-    CloseKind, ConnectionId, FaultKind, FaultObstacle, FaultPoint, HeldBytes, Nanos, Protocol,
-    StallEnd,
+    CloseKind, ConnectionId, FaultEnding, FaultKind, FaultMoment, FaultObstacle, FaultPoint,
+    FaultRow, HeldBytes, Nanos, Protocol, StallEnd,
 };
 use intact_observe::{Progress, Side};
 use intact_sys::socket;
@@ -115,8 +115,10 @@ impl Relay<'_> {
         };
         let Some(due) = target.due else { return };
         let (kind, strikes_pools) = (faults.config.kind, faults.strikes_pools());
+        let fault = kind.row();
         let program = target.place.as_ref().and_then(|place| place.copy());
-        if kind == FaultKind::Rst
+        if fault.moment == FaultMoment::Idle
+            && fault.ending == FaultEnding::Reset
             && program
                 .as_ref()
                 .and_then(socket::unread)
@@ -127,7 +129,7 @@ impl Relay<'_> {
             self.arrivals.insert((later, id));
             return;
         }
-        let goaway = announcement(kind, &due).filter(|_| !link.is_announced);
+        let goaway = announcement(fault, &due).filter(|_| !link.is_announced);
         if let Some(bytes) = goaway {
             let observed = link.observed.as_ref();
             let Some(bytes) = observed.and_then(|seen| seen.seal_by_server(&bytes)) else {
@@ -144,13 +146,13 @@ impl Relay<'_> {
         }
         link.out.cut();
         link.back.cut();
-        if !is_delivered(kind, link, self.poll.registry(), id) {
+        if !is_delivered(fault, link, self.poll.registry(), id) {
             self.arrivals
                 .insert((Instant::now() + Duration::from_millis(1), id));
             return;
         }
         let deafened = |program: &OwnedFd| socket::deafen(program, &link.near).is_ok();
-        if kind.is_silent() && !program.as_ref().is_some_and(deafened) {
+        if fault.is_silent() && !program.as_ref().is_some_and(deafened) {
             link.refuse_strike(FaultObstacle::SocketNotReached, faults);
             self.again.push(id);
             return;
@@ -158,7 +160,7 @@ impl Relay<'_> {
         if let Some(target) = link.fault.as_deref() {
             target.note_strike(faults);
         }
-        if kind.is_of_address()
+        if fault.is_of_address
             && let Some(peer) = link
                 .observed
                 .as_ref()
@@ -174,7 +176,7 @@ impl Relay<'_> {
             .as_ref()
             .map_or(0, |target| target.before_request);
         let passed = link.out.passed_on();
-        let mode = mode(kind);
+        let mode = mode(fault);
         let mut strike = Strike {
             kind,
             due,
@@ -249,28 +251,15 @@ impl Relay<'_> {
     }
 }
 
-/// What a fault of this kind makes of a connection.
-fn mode(kind: FaultKind) -> Mode {
-    match kind {
-        FaultKind::Stale | FaultKind::MaxAge | FaultKind::Drain | FaultKind::Moved => {
-            Mode::HalfClosed {
-                resets: true,
-                at: None,
-            }
-        }
-        FaultKind::EarlyCloseAfterHeaders | FaultKind::SlowClose => Mode::HalfClosed {
-            resets: false,
-            at: None,
-        },
-        FaultKind::FinRace | FaultKind::Goaway | FaultKind::PartialGoaway => Mode::HalfClosed {
-            resets: true,
-            at: Some(Instant::now() + CROSSING),
-        },
-        FaultKind::NatIdle | FaultKind::BlackHole => Mode::Silent,
-        FaultKind::Rst
-        | FaultKind::ResetMidResponse
-        | FaultKind::Recycled
-        | FaultKind::OtherServer => Mode::Reset,
+/// What a fault makes of a connection.
+fn mode(fault: FaultRow) -> Mode {
+    let half_closed = |resets, at| Mode::HalfClosed { resets, at };
+    match fault.ending {
+        FaultEnding::Fin => half_closed(true, None),
+        FaultEnding::LateFin => half_closed(true, Some(Instant::now() + CROSSING)),
+        FaultEnding::HalfClose => half_closed(false, None),
+        FaultEnding::Silence => Mode::Silent,
+        FaultEnding::Reset => Mode::Reset,
     }
 }
 
@@ -289,8 +278,8 @@ impl RelayedPair {
 }
 
 /// The bytes that announce the end of a connection of HTTP/2, where a fault needs them.
-fn announcement(kind: FaultKind, due: &Due) -> Option<Vec<u8>> {
-    if due.progress.protocol != Some(Protocol::Http2) || !super::turn::is_announced(kind) {
+fn announcement(fault: FaultRow, due: &Due) -> Option<Vec<u8>> {
+    if due.progress.protocol != Some(Protocol::Http2) || !fault.is_announced {
         return None;
     }
     const ALL_STREAMS: u32 = 0x7fff_ffff;
@@ -307,7 +296,7 @@ fn announcement(kind: FaultKind, due: &Due) -> Option<Vec<u8>> {
 
 /// Writes what is left for the program. Whether its kernel has all of it.
 fn is_delivered(
-    kind: FaultKind,
+    fault: FaultRow,
     link: &mut RelayedPair,
     registry: &Registry,
     id: ConnectionId,
@@ -322,7 +311,7 @@ fn is_delivered(
     }
     await_room(registry, &mut link.near, near_token(id), &mut link.back);
     // a FIN comes behind what the kernel still has; silence and a RST would swallow that
-    let is_ordered = matches!(mode(kind), Mode::HalfClosed { .. });
+    let is_ordered = matches!(mode(fault), Mode::HalfClosed { .. });
     let is_sent = || socket::unsent(&link.near).is_none_or(|count| count == 0);
     link.back.is_flushed() && (is_ordered || is_sent())
 }

@@ -6,12 +6,15 @@
 //! order of records decides, and the row says so.
 
 use super::burst::Burst;
-use super::turn::{is_announced, is_idle};
+use super::turn::is_idle;
 use super::{DestinationKey, Faults, Shown};
 use crate::FaultConfig;
 use crate::platform::relay::direction::Passed;
+use intact_ledger::FaultEnding::Reset;
+use intact_ledger::FaultMoment::{Age, Idle, IdleTime, Kept, Request, Shutdown};
 use intact_ledger::{
-    Connection, ConnectionId, Dialled, FaultKind, FaultObstacle, FaultPoint, Nanos, Protocol,
+    Connection, ConnectionId, Dialled, FaultMoment, FaultObstacle, FaultPoint, FaultRow, Nanos,
+    Protocol,
 };
 use intact_observe::{Progress, Side};
 use intact_sys::process::SocketLocation;
@@ -102,9 +105,9 @@ impl FaultTarget {
     }
 
     /// Whether it was to be struck, and ended before the exchange that the seed chose.
-    pub(super) fn ended_too_early(&self, kind: FaultKind, exchanges: u64) -> bool {
+    pub(super) fn ended_too_early(&self, fault: FaultRow, exchanges: u64) -> bool {
         let after = self.turn.as_ref().and_then(|turn| turn.after);
-        let needed = after.map(|after| after + u64::from(!is_idle(kind)));
+        let needed = after.map(|after| after + u64::from(!is_idle(fault)));
         exchanges > 1 && needed.is_some_and(|needed| exchanges < needed)
     }
 
@@ -120,7 +123,7 @@ impl FaultTarget {
         faults: &mut Faults,
         seen: &mut Shown<'_, '_>,
     ) -> Passed {
-        let kind = faults.config.kind;
+        let fault = faults.config.kind.row();
         let before = seen.progress();
         let is_turn = before.is_some_and(|before| self.is_turn(&before, faults));
         self.last_bytes = Instant::now();
@@ -130,11 +133,11 @@ impl FaultTarget {
             self.before_request = self.sent;
         }
         let passed = match (from, before) {
-            (Side::Client, Some(before)) if is_turn && kind == FaultKind::PartialGoaway => {
+            (Side::Client, Some(before)) if is_turn && fault.moment == FaultMoment::Burst => {
                 self.take_burst(bytes, &before, faults, seen)
             }
             (Side::Client, Some(before)) if is_turn => {
-                self.take_request(kind, bytes, &before, faults, seen)
+                self.take_request(fault, bytes, &before, faults, seen)
             }
             (Side::Server, Some(before)) if is_turn && before.open > 0 => {
                 self.take_response(bytes, faults, seen)
@@ -148,7 +151,7 @@ impl FaultTarget {
             self.sent += bytes.len() as u64;
         }
         if from == Side::Server && self.due.is_none() {
-            return self.look_at_end(kind, bytes.len(), passed, before, faults, seen);
+            return self.look_at_end(fault, bytes.len(), passed, before, faults, seen);
         }
         passed
     }
@@ -162,10 +165,7 @@ impl FaultTarget {
         if faults.is_of_struck_pool(&turn.destination, self.id) {
             return true;
         }
-        let is_old = match faults.config.kind {
-            FaultKind::MaxAge => self.since.elapsed() >= faults.config.after,
-            _ => true,
-        };
+        let is_old = !faults.has_age() || self.since.elapsed() >= faults.config.after;
         let has_enough = turn.after.is_some_and(|after| progress.done >= after);
         is_old && has_enough && faults.may_strike_pool(&turn.destination)
     }
@@ -173,7 +173,7 @@ impl FaultTarget {
     /// Takes bytes of the program, which may begin a request.
     fn take_request(
         &mut self,
-        kind: FaultKind,
+        fault: FaultRow,
         bytes: &[u8],
         before: &Progress,
         faults: &mut Faults,
@@ -189,24 +189,15 @@ impl FaultTarget {
         if !begins {
             return Passed::All;
         }
-        match kind {
-            FaultKind::FinRace | FaultKind::Recycled => {}
-            FaultKind::OtherServer => {
-                if !self.can_move(kind, faults, seen) {
-                    return Passed::All;
-                }
-            }
-            FaultKind::Goaway => {
-                if let Some(why) = cannot_announce(&after, kind) {
+        match fault.moment {
+            Request if fault.is_announced => {
+                if let Some(why) = cannot_announce(&after, fault) {
                     self.note(why, faults);
                     return Passed::All;
                 }
             }
-            FaultKind::Stale
-            | FaultKind::SlowClose
-            | FaultKind::Rst
-            | FaultKind::NatIdle
-            | FaultKind::Moved => {
+            Request if self.can_move(fault, faults, seen) => {}
+            Idle | IdleTime => {
                 self.was_never_idle = faults.config.idle == FaultConfig::IDLE;
                 self.note(FaultObstacle::NeverIdle, faults);
                 return Passed::All;
@@ -221,7 +212,7 @@ impl FaultTarget {
     /// struck at once.
     fn look_at_end(
         &mut self,
-        kind: FaultKind,
+        fault: FaultRow,
         len: usize,
         passed: Passed,
         before: Option<Progress>,
@@ -246,16 +237,14 @@ impl FaultTarget {
                 _ => Passed::Last(len),
             };
         }
-        let is_turn = self.is_turn(&now, faults) && self.can_move(kind, faults, seen);
-        match kind {
-            FaultKind::BlackHole if is_turn => {
+        let is_turn = self.is_turn(&now, faults) && self.can_move(fault, faults, seen);
+        match fault.moment {
+            Kept if is_turn => {
                 self.decide(FaultPoint::Idle, seen.now(), &now, 0);
                 Passed::First(len)
             }
             // a program that is never idle sees the end together with the response
-            FaultKind::Stale | FaultKind::SlowClose | FaultKind::Moved
-                if is_turn && now.is_kept() && self.was_never_idle =>
-            {
+            Idle if fault.ending != Reset && is_turn && now.is_kept() && self.was_never_idle => {
                 self.decide(FaultPoint::Idle, seen.now(), &now, 0);
                 Passed::Last(len)
             }
@@ -265,10 +254,10 @@ impl FaultTarget {
 
     /// Whether the destination has a name whose lookup was seen, where a kind needs one. A
     /// program that dials an address never looks it up again.
-    fn can_move(&self, kind: FaultKind, faults: &mut Faults, seen: &Shown<'_, '_>) -> bool {
+    fn can_move(&self, fault: FaultRow, faults: &mut Faults, seen: &Shown<'_, '_>) -> bool {
         let dialled = seen.connection().and_then(|about| about.dialled.as_ref());
         let why = match dialled {
-            _ if !kind.is_of_address() => return true,
+            _ if !fault.is_of_address => return true,
             Some(Dialled::Name(_)) => return true,
             Some(Dialled::Address) => FaultObstacle::NoName,
             None => FaultObstacle::NoLookup,
@@ -300,19 +289,19 @@ impl FaultTarget {
             return Some(until);
         }
         let config = &faults.config;
-        let (kind, after, short) = (config.kind, config.after, config.idle);
+        let (fault, after, short) = (config.kind.row(), config.after, config.idle);
         let turn = self.turn.as_ref()?;
         let is_of_struck_pool = faults.is_of_struck_pool(&turn.destination, self.id);
-        let idle = match kind {
-            FaultKind::Stale | FaultKind::SlowClose | FaultKind::Rst | FaultKind::Moved => short,
-            FaultKind::NatIdle => after,
-            FaultKind::BlackHole if now.is_inferred => short,
+        let idle = match fault.moment {
+            Idle => short,
+            IdleTime => after,
+            Kept if now.is_inferred => short,
             // the others of a pool end with the one that was struck first
-            FaultKind::BlackHole | FaultKind::Drain if is_of_struck_pool => Duration::ZERO,
-            FaultKind::Drain | FaultKind::MaxAge if now.protocol == Some(Protocol::Http2) => short,
+            Kept | Shutdown if is_of_struck_pool => Duration::ZERO,
+            Age | Shutdown if now.protocol == Some(Protocol::Http2) => short,
             _ => return None,
         };
-        let can_move = self.can_move(kind, faults, seen);
+        let can_move = self.can_move(fault, faults, seen);
         if !now.is_kept() || !self.is_turn(&now, faults) || !can_move {
             return None;
         }
@@ -324,9 +313,9 @@ impl FaultTarget {
         if Instant::now() < due {
             return Some(due);
         }
-        if is_announced(kind)
+        if fault.is_announced
             && now.protocol == Some(Protocol::Http2)
-            && let Some(why) = cannot_announce(&now, kind)
+            && let Some(why) = cannot_announce(&now, fault)
         {
             self.give_up(why, faults);
             return None;
@@ -379,10 +368,10 @@ impl FaultTarget {
 }
 
 /// Why the end of a connection cannot be announced.
-pub(super) fn cannot_announce(now: &Progress, kind: FaultKind) -> Option<FaultObstacle> {
+pub(super) fn cannot_announce(now: &Progress, fault: FaultRow) -> Option<FaultObstacle> {
     let is_http2 = now.protocol == Some(Protocol::Http2);
-    match kind {
-        FaultKind::Goaway if !is_http2 && !now.is_inferred => Some(FaultObstacle::NotHttp2),
+    match fault.moment {
+        Request if !is_http2 && !now.is_inferred => Some(FaultObstacle::NotHttp2),
         // a response of HTTP/1 would have to be sealed again as a whole
         _ if now.is_tls && !(is_http2 && now.is_sealable) => Some(FaultObstacle::Encrypted),
         _ if is_http2 && !now.is_between_frames => Some(FaultObstacle::NeverIdle),

@@ -2,7 +2,7 @@
 
 use super::DestinationKey;
 use intact_experiment::Rng;
-use intact_ledger::FaultKind;
+use intact_ledger::{FaultMoment, FaultRow};
 
 /// Of this number of kept connections of a destination one is struck, so that a program can recover
 /// on the others.
@@ -57,25 +57,10 @@ fn hash((host, _): &DestinationKey) -> u64 {
     })
 }
 
-/// Whether a fault of this kind strikes an idle connection, not a request or a response.
-pub(super) fn is_idle(kind: FaultKind) -> bool {
-    matches!(
-        kind,
-        FaultKind::Stale
-            | FaultKind::Rst
-            | FaultKind::SlowClose
-            | FaultKind::Moved
-            | FaultKind::NatIdle
-            | FaultKind::BlackHole
-    )
-}
-
-/// Whether a fault of this kind needs bytes of ours between those of the server.
-pub(super) fn is_announced(kind: FaultKind) -> bool {
-    matches!(
-        kind,
-        FaultKind::Goaway | FaultKind::PartialGoaway | FaultKind::MaxAge | FaultKind::Drain
-    )
+/// Whether a fault strikes an idle connection, not a request or a response.
+pub(super) fn is_idle(fault: FaultRow) -> bool {
+    use FaultMoment::{Idle, IdleTime, Kept};
+    matches!(fault.moment, Idle | IdleTime | Kept)
 }
 
 #[cfg(test)]

@@ -2,8 +2,7 @@
 
 use super::canvas::{Anchor, Canvas, fit, fit_bold, width_of, width_of_bold};
 use super::scale::Scale;
-use super::tone_class;
-use crate::page::{Axis, Tone};
+use super::{Axis, Tone};
 
 /// Height of a line of text.
 pub(super) const LINE: f64 = 16.0;
@@ -122,11 +121,11 @@ pub(super) fn legend(
             y += LINE + 2.0;
         }
         if sample == Sample::Area {
-            let class = format!("fill {}", tone_class(*tone));
+            let class = format!("fill {}", tone.class());
             canvas.rect(&class, (x, y + 2.0), (sample_width, 10.0), "");
         } else {
             let ends = [(x, y + 7.0), (x + sample_width, y + 7.0)];
-            canvas.path(&format!("curve {}", tone_class(*tone)), &ends, false);
+            canvas.path(&format!("curve {}", tone.class()), &ends, false);
         }
         let words_at = (x + sample_width + 5.0, y + 11.0);
         canvas.text("label", words_at, Anchor::Start, words);

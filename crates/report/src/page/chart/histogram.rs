@@ -1,11 +1,13 @@
 //! Histograms: one panel per group over a common axis, its populations on one scale of counts, so
 //! that heights can be compared.
 
-use super::canvas::{Anchor, Canvas, fit, fit_bold, width_of};
+use super::canvas::{Anchor, Canvas, Svg, fit, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE, y_axis_width};
+use super::letters::{drawn, height, named, names};
 use super::scale::Scale;
-use super::{Svg, tone_class};
-use crate::page::{Axis, Band, Histogram, Panel, Population, Quantity, ScaleKind};
+use super::{Axis, ChartKind, ChartTable, ScaleKind, Tone, row};
+use crate::painted::{FAINT, PLAIN, Painted};
+use intact_units::Quantity;
 
 /// Width of a bar.
 const BIN: f64 = 5.0;
@@ -17,58 +19,62 @@ const CUT: f64 = 0.002;
 const FEW: u64 = 20;
 /// Above this ratio of the ends the axis is logarithmic.
 const WIDE: f64 = 12.0;
+/// Letters that a drawing needs next to its figures, and that it gets at most.
+const DRAWING: (usize, usize) = (20, 100);
 
-/// One population in bars.
-struct Binned<'a> {
-    population: &'a Population,
-    bars: Vec<f64>,
-}
-
-/// The populations of a panel in bars.
-struct Bins<'a> {
-    populations: Vec<Binned<'a>>,
-    /// Values beyond the right end of the axis.
-    beyond: u64,
-}
+/// Panels over one axis of time.
+#[derive(Clone, Debug, Default)]
+pub struct Histogram(pub Vec<Panel>);
 
 impl Histogram {
-    /// The ends of the axis without the outliers, and how it is spread.
-    fn ends(&self) -> Option<((f64, f64), ScaleKind)> {
-        let mut buckets: Vec<(f64, f64, u64)> = self
-            .0
-            .iter()
-            .flat_map(|panel| &panel.populations)
-            .flat_map(|population| population.buckets.iter().copied())
-            .filter(|(low, high, count)| *count > 0 && low.is_finite() && high.is_finite())
-            .collect();
-        buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let total: u64 = buckets.iter().map(|bucket| bucket.2).sum();
-        let edge = |share: f64| {
-            let rank = (total as f64 * share) as u64;
-            let mut seen = 0;
-            buckets.iter().find(|bucket| {
-                seen += bucket.2;
-                seen > rank
-            })
-        };
-        let low = edge(CUT)?.0;
-        let high = edge(1.0 - CUT).or(buckets.last())?.1;
-        let bands = || self.0.iter().filter_map(|panel| panel.band.as_ref());
-        let low = bands().map(|band| band.from).fold(low, f64::min);
-        let high = bands().map(|band| band.to).fold(high, f64::max);
-        // without any duration there is nothing to compare
-        if high <= 0.0 {
-            return None;
-        }
-        if high > low.max(1e-9) * WIDE {
-            return Some(((low.max(1e-6) / 1.1, high * 1.1), ScaleKind::Logarithmic));
-        }
-        let margin = (high - low) * 0.04;
-        let from = if low < high * 0.3 { 0.0 } else { low - margin };
-        Some(((from.max(0.0), high + margin), ScaleKind::Linear))
+    /// All populations, each with its panel.
+    fn populations(&self) -> impl Iterator<Item = (&Panel, &Population)> {
+        let panels = self.0.iter();
+        panels.flat_map(|panel| panel.populations.iter().map(move |one| (panel, one)))
+    }
+}
+
+/// Populations over the common axis.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// What it is about; empty where there is one panel.
+    pub name: String,
+    /// The populations, each drawn over the ones before.
+    pub populations: Vec<Population>,
+    /// A marked range of values.
+    pub band: Option<Band>,
+}
+
+/// A distribution.
+#[derive(Clone, Debug)]
+pub struct Population {
+    /// What it is; empty where a panel has one.
+    pub name: String,
+    /// Its figures.
+    pub words: String,
+    /// What it stands for.
+    pub tone: Tone,
+    /// Low, high (milliseconds), count.
+    pub buckets: Vec<(f64, f64, u64)>,
+}
+
+/// A marked range of values.
+#[derive(Clone, Debug)]
+pub struct Band {
+    /// Its lower end.
+    pub from: f64,
+    /// Its upper end.
+    pub to: f64,
+    /// What it means.
+    pub words: String,
+}
+
+impl ChartKind for Histogram {
+    fn is_empty(&self) -> bool {
+        self.populations().next().is_none()
     }
 
-    pub(super) fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
+    fn svg(&self, width: f64, title: &str, description: &str) -> Svg {
         let mut canvas = Canvas::new(width);
         let Some((ends, spread)) = self.ends() else {
             canvas.text("label", (0.0, LINE), Anchor::Start, "nothing to show");
@@ -127,6 +133,140 @@ impl Histogram {
         }
         canvas.finish(top - 14.0 + AXIS, title, description)
     }
+
+    /// A row per population on a common logarithmic scale, each to its own height.
+    fn letters(&self, columns: usize) -> Vec<Painted> {
+        let rows = self.populations().map(|(panel, one)| {
+            let names = [panel.name.as_str(), one.name.as_str()];
+            let names = names.into_iter().filter(|name| !name.is_empty());
+            (names.collect::<Vec<&str>>().join(", "), one)
+        });
+        let rows: Vec<_> = rows.collect();
+        let buckets = rows.iter().flat_map(|(_, one)| &one.buckets);
+        let ends =
+            buckets
+                .filter(|bucket| bucket.2 > 0)
+                .fold(None, |ends: Option<(f64, f64)>, bucket| {
+                    let (low, high) = (bucket.0.max(1e-4), bucket.1);
+                    Some(ends.map_or((low, high), |ends| (ends.0.min(low), ends.1.max(high))))
+                });
+        let Some((least, most)) = ends.filter(|ends| ends.1.is_finite()) else {
+            return Vec::new();
+        };
+        let (names, name_width) = names(rows.iter().map(|(name, _)| name.as_str()));
+        let words = rows.iter().map(|(_, one)| one.words.chars().count());
+        let words_width = words.max().unwrap_or(0);
+        let left = columns.saturating_sub(name_width + words_width + 6);
+        let fits = left >= DRAWING.0;
+        let room = if fits {
+            left
+        } else {
+            columns.saturating_sub(name_width + 4)
+        };
+        let columns = room.clamp(DRAWING.0, DRAWING.1);
+        let ratio = (most / least).ln().max(1e-9);
+        let place = |ms: f64| {
+            let share = (ms.max(least) / least).ln() / ratio;
+            ((share * columns as f64) as usize).min(columns - 1)
+        };
+        let mut lines = Vec::new();
+        for ((_, one), name) in rows.iter().zip(&names) {
+            let mut counts = vec![0.0f64; columns];
+            for &(low, high, count) in &one.buckets {
+                counts[place(f64::midpoint(low, high))] += count as f64;
+            }
+            let tallest = counts.iter().copied().fold(0.0, f64::max);
+            let letters = counts.into_iter().map(|count| {
+                let is_empty = count == 0.0;
+                let letter = if is_empty {
+                    ' '
+                } else {
+                    height(count, tallest)
+                };
+                (one.tone.style(), letter)
+            });
+            let line = letters.fold(named(name, name_width), drawn);
+            lines.push(if fits {
+                line.and(PLAIN, &format!("  {}", one.words))
+            } else {
+                line
+            });
+        }
+        lines.push(scale(
+            name_width,
+            columns,
+            [least, (least * most).sqrt(), most],
+        ));
+        if !fits {
+            let words = rows.iter().zip(&names);
+            let words = words.map(|((_, one), name)| format!("  {name}: {}", one.words));
+            lines.extend(words.map(|words| Painted::new(PLAIN, &words)));
+        }
+        lines
+    }
+
+    fn table(&self) -> Option<ChartTable> {
+        let buckets = self.populations().flat_map(|(panel, one)| {
+            let buckets = one.buckets.iter();
+            buckets.map(|(low, high, count)| {
+                let count = [count.to_string(), String::new()];
+                row([&panel.name, &one.name], [*low, *high], count)
+            })
+        });
+        let head = ["panel", "population", "low_ms", "high_ms", "count", ""];
+        Some((head, buckets.collect()))
+    }
+}
+
+/// One population in bars.
+struct Binned<'a> {
+    population: &'a Population,
+    bars: Vec<f64>,
+}
+
+/// The populations of a panel in bars.
+struct Bins<'a> {
+    populations: Vec<Binned<'a>>,
+    /// Values beyond the right end of the axis.
+    beyond: u64,
+}
+
+impl Histogram {
+    /// The ends of the axis without the outliers, and how it is spread.
+    fn ends(&self) -> Option<((f64, f64), ScaleKind)> {
+        let mut buckets: Vec<(f64, f64, u64)> = self
+            .0
+            .iter()
+            .flat_map(|panel| &panel.populations)
+            .flat_map(|population| population.buckets.iter().copied())
+            .filter(|(low, high, count)| *count > 0 && low.is_finite() && high.is_finite())
+            .collect();
+        buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let total: u64 = buckets.iter().map(|bucket| bucket.2).sum();
+        let edge = |share: f64| {
+            let rank = (total as f64 * share) as u64;
+            let mut seen = 0;
+            buckets.iter().find(|bucket| {
+                seen += bucket.2;
+                seen > rank
+            })
+        };
+        let low = edge(CUT)?.0;
+        let high = edge(1.0 - CUT).or(buckets.last())?.1;
+        let bands = || self.0.iter().filter_map(|panel| panel.band.as_ref());
+        let low = bands().map(|band| band.from).fold(low, f64::min);
+        let high = bands().map(|band| band.to).fold(high, f64::max);
+        // without any duration there is nothing to compare
+        if high <= 0.0 {
+            return None;
+        }
+        if high > low.max(1e-9) * WIDE {
+            return Some(((low.max(1e-6) / 1.1, high * 1.1), ScaleKind::Logarithmic));
+        }
+        let margin = (high - low) * 0.04;
+        let from = if low < high * 0.3 { 0.0 } else { low - margin };
+        Some(((from.max(0.0), high + margin), ScaleKind::Linear))
+    }
 }
 
 /// Name and populations of a panel. Returns where the bars may begin.
@@ -148,7 +288,7 @@ fn draw_heading(canvas: &mut Canvas, panel: &Panel, top: f64) -> f64 {
             y += LINE;
             x = 0.0;
         }
-        let class = format!("fill {}", tone_class(population.tone));
+        let class = format!("fill {}", population.tone.class());
         canvas.rect(&class, (x, y - 13.0), (10.0, 10.0), "");
         let words = fit(&words, canvas.width() - 16.0);
         canvas.text("label", (x + 15.0, y - 4.0), Anchor::Start, &words);
@@ -226,7 +366,7 @@ impl<'a> Bins<'a> {
 
     fn draw(&self, canvas: &mut Canvas, frame: &Frame, heights: &Scale) {
         for binned in &self.populations {
-            let tone = tone_class(binned.population.tone);
+            let tone = binned.population.tone.class();
             let width = (frame.right - frame.left) / binned.bars.len() as f64;
             let mut outline = Vec::new();
             let mut flush = |outline: &mut Vec<(f64, f64)>| {
@@ -255,6 +395,24 @@ impl<'a> Bins<'a> {
             }
         }
     }
+}
+
+/// The line with the values at both ends and in the middle.
+fn scale(indent: usize, columns: usize, values: [f64; 3]) -> Painted {
+    let [left, middle, right] = values.map(|value| Axis::Time.label(value));
+    let used: usize = [&left, &middle, &right]
+        .map(|one| one.chars().count())
+        .iter()
+        .sum();
+    let gap = columns.saturating_sub(used);
+    let scale = format!(
+        "{left}{:first$}{middle}{:second$}{right}",
+        "",
+        "",
+        first = gap / 2,
+        second = gap - gap / 2
+    );
+    named("", indent).and(FAINT, &scale)
 }
 
 #[cfg(test)]
@@ -289,7 +447,7 @@ mod tests {
     #[test]
     fn a_few_outliers_are_counted_and_do_not_squeeze_the_rest() {
         let svg = histogram(&[vec![(20.0, 21.0, 5000), (9000.0, 9001.0, 2)]])
-            .draw(500.0, "t", "d")
+            .svg(500.0, "t", "d")
             .to_string();
         assert!(svg.contains("2 beyond"), "{svg}");
     }
@@ -297,7 +455,7 @@ mod tests {
     #[test]
     fn no_values_are_no_panic() {
         for buckets in [vec![], vec![vec![]], vec![vec![(f64::NAN, 1.0, 3)]]] {
-            let svg = histogram(&buckets).draw(300.0, "t", "d").to_string();
+            let svg = histogram(&buckets).svg(300.0, "t", "d").to_string();
             assert!(svg.contains("nothing to show"), "{svg}");
         }
     }

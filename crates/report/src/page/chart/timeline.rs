@@ -1,19 +1,70 @@
 //! Connections over time: each a bar from opening to end, its setup, its exchanges as ticks, and
 //! who ended it.
 
-use super::canvas::{Anchor, Canvas, fit_bold, width_of};
+use super::canvas::{Anchor, Canvas, Svg, fit_bold, width_of};
 use super::frame::{AXIS, Frame, LINE};
 use super::scale::Scale;
-use super::{Svg, tone_class};
-use crate::page::{Lane, Life, ScaleKind, Timeline};
+use super::{Axis, ChartKind, ScaleKind, Tone};
 
 /// Distance from one connection to the next.
 const PITCH: f64 = 12.0;
 /// Height of an exchange.
 const TALL: f64 = 9.0;
 
-impl Timeline {
-    pub(super) fn draw(&self, width: f64, title: &str, description: &str) -> Svg {
+/// Connections over time.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    /// The subjects.
+    pub lanes: Vec<Lane>,
+    /// The unit of the horizontal axis.
+    pub x: Axis,
+}
+
+/// Connections of one subject.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// The subject.
+    pub name: String,
+    /// The connections.
+    pub lives: Vec<Life>,
+}
+
+/// One connection; all times in milliseconds.
+#[derive(Clone, Debug)]
+pub struct Life {
+    /// When its setup began.
+    pub from: f64,
+    /// When it was ready.
+    pub ready: Option<f64>,
+    /// When it ended, or was last seen.
+    pub to: f64,
+    /// Its exchanges.
+    pub ticks: Vec<Tick>,
+    /// What is not drawn.
+    pub rest: Option<String>,
+    /// Who ended it.
+    pub end: Option<(Tone, String)>,
+    /// Its story.
+    pub words: String,
+}
+
+/// One exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct Tick {
+    /// When it began.
+    pub from: f64,
+    /// When it ended.
+    pub to: f64,
+    /// Whether it succeeded.
+    pub ok: bool,
+}
+
+impl ChartKind for Timeline {
+    fn is_empty(&self) -> bool {
+        self.lanes.iter().all(|one| one.lives.is_empty())
+    }
+
+    fn svg(&self, width: f64, title: &str, description: &str) -> Svg {
         let mut canvas = Canvas::new(width);
         let last = self
             .lanes
@@ -72,7 +123,7 @@ fn draw_life(canvas: &mut Canvas, life: &Life, scale: &Scale, y: f64) {
         canvas.text("note halo", (x, y + TALL - 0.5), Anchor::Start, words);
     }
     if let Some((tone, words)) = &life.end {
-        let class = format!("fill {}", tone_class(*tone));
+        let class = format!("fill {}", tone.class());
         canvas.rect(&class, (to, y - 0.5), (2.5, TALL + 1.0), words);
     }
 }

@@ -1,8 +1,7 @@
 //! The sheet that shapes are put on, and the only place where SVG text is written.
 
-use super::{Svg, tone_class};
+use super::Tone;
 use crate::escape::markup;
-use crate::page::Tone;
 use std::fmt::{self, Write as _};
 
 /// Width of a letter of the 12-unit text, on the wide side: no font is measured here.
@@ -16,6 +15,17 @@ pub(super) enum Anchor {
     Start,
     Middle,
     End,
+}
+
+/// A finished chart. Only this module makes one, and it escapes all text, so that a page can hold
+/// it as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Svg(String);
+
+impl fmt::Display for Svg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// Shapes so far.
@@ -79,7 +89,7 @@ impl Canvas {
     /// distinct without colour.
     pub(super) fn mark(&mut self, tone: Tone, hollow: bool, at: (f64, f64), tip: &str) {
         let (x, y) = at;
-        let class = tone_class(tone);
+        let class = tone.class();
         let style = if hollow { "hollow" } else { "dot" };
         match tone {
             Tone::Fresh => {
@@ -106,7 +116,7 @@ impl Canvas {
 
     /// A dot, whatever it stands for.
     pub(super) fn dot(&mut self, tone: Tone, at: (f64, f64), tip: &str) {
-        self.circle(&format!("dot {}", tone_class(tone)), at, tip);
+        self.circle(&format!("dot {}", tone.class()), at, tip);
     }
 
     fn circle(&mut self, class: &str, (x, y): (f64, f64), tip: &str) {

@@ -1,30 +1,29 @@
 //! A line of a page in pieces, each with its style. The only way from text to a terminal: every
 //! piece is escaped here.
 
-use super::TerminalOptions;
 use intact_units::foreign_text::{disarm, escape};
 
 /// A style of text: the parameter of the escape sequence that begins it (ECMA-48, SGR); none for
 /// plain text.
-pub(super) type Style = &'static str;
+pub(crate) type Style = &'static str;
 
-pub(super) const PLAIN: Style = "";
-pub(super) const STRONG: Style = "1";
-pub(super) const FAINT: Style = "2";
-pub(super) const ALARM: Style = "33";
+pub(crate) const PLAIN: Style = "";
+pub(crate) const STRONG: Style = "1";
+pub(crate) const FAINT: Style = "2";
+pub(crate) const ALARM: Style = "33";
 
 /// Pieces of text with their styles, neighbours of one style together.
 #[derive(Debug, Default)]
-pub(super) struct Painted(Vec<(Style, String)>);
+pub(crate) struct Painted(Vec<(Style, String)>);
 
 impl Painted {
     /// A line of one style.
-    pub(super) fn new(style: Style, text: &str) -> Painted {
+    pub(crate) fn new(style: Style, text: &str) -> Painted {
         Painted::default().and(style, text)
     }
 
     /// The line with a further piece.
-    pub(super) fn and(mut self, style: Style, text: &str) -> Painted {
+    pub(crate) fn and(mut self, style: Style, text: &str) -> Painted {
         match self.0.last_mut() {
             Some((last, before)) if *last == style => before.push_str(text),
             _ => self.0.push((style, text.to_owned())),
@@ -33,7 +32,7 @@ impl Painted {
     }
 
     /// The line as the terminal gets it, without spaces at its end.
-    pub(super) fn print(&self, options: TerminalOptions) -> String {
+    pub(crate) fn print(&self, has_colour: bool) -> String {
         let mut printed = String::new();
         for (nth, (style, text)) in self.0.iter().enumerate() {
             let text = escape(text);
@@ -43,7 +42,7 @@ impl Painted {
             } else {
                 text
             };
-            if options.colour && !style.is_empty() && !text.is_empty() {
+            if has_colour && !style.is_empty() && !text.is_empty() {
                 printed.push_str(&format!("\x1b[{style}m{text}\x1b[0m"));
             } else {
                 printed.push_str(&text);
@@ -52,6 +51,18 @@ impl Painted {
         printed.truncate(printed.trim_end().len());
         printed
     }
+}
+
+/// A long name without its middle: both ends are needed to distinguish it.
+pub(crate) fn shorten(name: &str, width: usize) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= width {
+        return name.to_owned();
+    }
+    let tail = width.saturating_sub(1) / 2;
+    let head: String = letters[..width.saturating_sub(1) - tail].iter().collect();
+    let tail: String = letters[letters.len() - tail..].iter().collect();
+    format!("{head}…{tail}")
 }
 
 #[cfg(test)]
@@ -63,12 +74,7 @@ mod tests {
         let line = Painted::new(PLAIN, "  ")
             .and(ALARM, "::add-mask::\x1b[8m")
             .and(PLAIN, "\u{202e}b  ");
-        let printed = |colour| {
-            line.print(TerminalOptions {
-                colour,
-                ..TerminalOptions::plain(80)
-            })
-        };
+        let printed = |has_colour| line.print(has_colour);
         assert_eq!(printed(false), "  \\u{3a}:add-mask::\\u{1b}[8m\\u{202e}b");
         assert_eq!(
             printed(true),

@@ -1,6 +1,6 @@
 //! From a value to a place, and the round values worth a tick.
 
-use crate::page::ScaleKind;
+use super::ScaleKind;
 
 /// Above this ratio of the ends of its values a scale is logarithmic.
 const WIDE: f64 = 40.0;
