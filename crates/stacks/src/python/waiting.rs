@@ -40,6 +40,7 @@ const OBJECT: usize = 288;
 /// What is read of the attributes of an object, and of a table of names and values.
 const VALUES: usize = 24 * 8;
 const TABLE: usize = 64 * 8;
+const PAGE: u64 = 4096;
 /// A type, in bytes: its name, the size of an object, flags.
 const TYPE: usize = 176;
 const TYPE_NAME: usize = 24;
@@ -96,7 +97,7 @@ pub(crate) enum Attributes {
 }
 
 /// What an object is.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
     /// A coroutine or a generator.
     Coroutine,
@@ -209,7 +210,7 @@ impl Search<'_> {
             .copied()
             .filter(|one| self.types.kind(memory, *one) == Some(Kind::Cell))
             .collect();
-        let mut seen: HashSet<u64> = variables.iter().copied().collect();
+        let mut seen: HashSet<(Kind, u64)> = HashSet::new();
         // cells first: they are what the two have in common
         let variables = variables.into_iter().map(|one| (Kind::Other, one));
         let mut next: VecDeque<(Kind, u64)> = variables.collect();
@@ -226,7 +227,7 @@ impl Search<'_> {
                 {
                     return Some(calls);
                 }
-                if seen.insert(address) {
+                if seen.insert((kind, address)) {
                     next.push_back((kind, address));
                 }
             }
@@ -241,7 +242,7 @@ impl Search<'_> {
         let mut calls = Vec::new();
         let mut next = task;
         for _ in 0..MAX_FRAMES {
-            let head = memory.bytes(next, self.head())?;
+            let head = padded(memory, next, self.head())?;
             match self.types.of(memory, word(&head, 8)?)?.kind {
                 Kind::Coroutine => {}
                 Kind::Wrapper => {
@@ -330,12 +331,12 @@ impl Search<'_> {
     /// What an object is that this kind led to, and the addresses that it has.
     fn pointers(&mut self, from: Kind, object: u64) -> Option<(Kind, Vec<u64>)> {
         let memory = self.memory;
-        let bytes = memory.bytes(object.checked_sub(BEFORE)?, OBJECT)?;
+        let bytes = padded(memory, object.checked_sub(BEFORE)?, OBJECT)?;
         let (before, own) = bytes.split_at(BEFORE as usize);
         let Type { kind, size, flags } = self.types.of(memory, word(own, 8)?)?;
         let size = usize::try_from(size).unwrap_or(OBJECT).min(own.len());
         let array = |address: u64, count: usize| {
-            let bytes = memory.bytes(address, count).unwrap_or_default();
+            let bytes = padded(memory, address, count).unwrap_or_default();
             addresses(&bytes).collect::<Vec<u64>>()
         };
         let found = match kind {
@@ -384,6 +385,17 @@ impl Search<'_> {
 
 /// Where a frame that is an object has the start of its stack of values.
 const VALUE_STACK: u64 = 64;
+
+/// Copies bytes. Behind a small object may be nothing: then zeros from the next page on.
+fn padded(memory: Memory, address: u64, count: usize) -> Option<Vec<u8>> {
+    if let Some(bytes) = memory.bytes(address, count) {
+        return Some(bytes);
+    }
+    let left = usize::try_from(PAGE - address % PAGE).ok()?;
+    let mut bytes = memory.bytes(address, count.min(left))?;
+    bytes.resize(count, 0);
+    Some(bytes)
+}
 
 /// The words that may be addresses of objects.
 fn addresses(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
