@@ -54,8 +54,9 @@ fn suggestion(nearest: &[String]) -> String {
 }
 
 impl Catalogue {
-    /// Finds by the name of a library above clients, by id, alias, package, language or kind, with or without `@VERSION`; else by
-    /// User-Agent or `Server` field, or by the text of an error. In any case.
+    /// Finds by the name of a library above clients, by id, alias, package, language or kind, with
+    /// or without `@VERSION`; else by User-Agent or `Server` field, or by the text of an error. In
+    /// any case.
     ///
     /// # Errors
     /// If there is no such client, with similar names. If the version was never measured, with the

@@ -128,7 +128,7 @@ impl OpenReason {
             (Some(Side::Server), _) if at_once && is_old(live) => OpenReason::ServerAnnouncedAtOnce,
             (Some(Side::Server), _) if is_hidden => OpenReason::ServerHidden,
             (Some(Side::Server), _) if at_once && carried > 0 => OpenReason::NotKept,
-            // its client asks the server for the end (`QUIT`), or the server would have waited longer
+            // its client asked the server for the end (`QUIT`)
             (Some(Side::Server), _)
                 if live.connection.protocol.is_some_and(Protocol::is_for_data)
                     && close.bytes.sent > 0
