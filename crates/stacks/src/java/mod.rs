@@ -17,9 +17,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Dumps that are made in any case.
-const AT_FIRST: u32 = 16;
-/// How long later ones may take: one part in this number of the time.
+const AT_FIRST: u32 = 8;
+/// How long all of them may take: one part in this number of the time, and this for each opening.
 const ONE_PART_IN: u32 = 100;
+const EACH: Duration = Duration::from_micros(200);
 /// What runs tasks of others in the thread of the caller: the beginning of the method.
 const LOOPS: [&str; 5] = [
     "java.util.concurrent.ForkJoinTask.doExec",
@@ -34,6 +35,7 @@ pub(crate) struct Java {
     socket: PathBuf,
     sources: Sources,
     begun: Instant,
+    openings: u32,
     dumps: u32,
     taken: Duration,
 }
@@ -46,6 +48,7 @@ impl Java {
             sources: Sources::find(root).ok_or(unclear("the many files of its code root"))?,
             socket: attach::open(process).ok_or(unclear("its thread dump"))?,
             begun: Instant::now(),
+            openings: 0,
             dumps: 0,
             taken: Duration::ZERO,
         })
@@ -54,8 +57,10 @@ impl Java {
     /// The calls in which a thread stands.
     pub(crate) fn stack(&mut self, thread: u32) -> Result<Vec<RawFrame>, NotKnown> {
         let begun = Instant::now();
-        let is_early = self.dumps < AT_FIRST;
-        if !is_early && self.taken > (begun - self.begun) / ONE_PART_IN {
+        self.openings = self.openings.saturating_add(1);
+        let may_take = EACH.saturating_mul(self.openings);
+        let may_take = may_take.min((begun - self.begun) / ONE_PART_IN);
+        if self.dumps >= AT_FIRST && self.taken > may_take {
             return Err(NotKnown::LeftOut);
         }
         self.dumps = self.dumps.saturating_add(1);

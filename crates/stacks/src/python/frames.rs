@@ -4,6 +4,7 @@ use super::WorkingFolder;
 use super::layout::{FrameKind, Layout};
 use super::line_table;
 use super::text::{self, TextLayout};
+use super::waiting::{self, Site};
 use crate::code_root::RawFrame;
 use crate::process::{Memory, half, word};
 use crate::{CodeKind, MAX_FRAMES};
@@ -15,7 +16,7 @@ const KNOWN: usize = 4096;
 /// The largest table of lines that is read, in bytes.
 const LARGEST_TABLE: u64 = 1 << 16;
 /// Bits of a reference that are no part of its address.
-const TAGS: u64 = 3;
+pub(super) const TAGS: u64 = 3;
 
 /// The loops that run tasks and callbacks: the end of a file's path, and functions.
 const LOOPS: &[(&str, &[&str])] = &[
@@ -41,6 +42,10 @@ const LOOPS: &[(&str, &[&str])] = &[
     ),
     ("eventlet/hubs/hub.py", &["run", "BaseHub.run"]),
 ];
+
+/// The number of calls up to a frame that another task waits for, the frame, and the function that
+/// waits.
+pub(super) type WaitedFor = (usize, Site, &'static str);
 
 /// The code objects of a process.
 pub(crate) struct Codes {
@@ -76,35 +81,50 @@ impl Codes {
         }
     }
 
-    /// The frames of a thread, the innermost first; `None` if one of them cannot be read.
-    pub(crate) fn stack(
+    /// The frames of a thread, the innermost first, and the one that another task waits for; `None`
+    /// if one of them cannot be read.
+    pub(super) fn stack(
         &mut self,
         layout: &Layout,
         memory: Memory,
         state: &[u8],
-    ) -> Option<Vec<RawFrame>> {
+    ) -> Option<(Vec<RawFrame>, Option<WaitedFor>)> {
         let mut next = word(state, layout.state_frame)?;
         if let Some(offset) = layout.cframe {
             next = memory.word(next.checked_add(offset)?)?;
         }
-        let mut frames = Vec::new();
+        let (mut frames, mut waited_for) = (Vec::new(), None);
         // with the interpreter's own
         for _ in 0..2 * MAX_FRAMES {
             if next == 0 || frames.len() >= MAX_FRAMES {
                 break;
             }
-            let frame = memory.bytes(next, layout.frame_size)?;
+            let (address, frame) = (next, memory.bytes(next, layout.frame_size)?);
             next = word(&frame, layout.frame_back)?;
             let owner = layout.frame_owner.and_then(|at| frame.get(at));
             if owner.is_some_and(|owner| *owner >= layout.first_inner_owner) {
                 continue;
             }
-            frames.push(self.frame(layout, memory, &frame)?);
+            let (call, code) = self.frame(layout, memory, &frame)?;
+            frames.push(call);
+            if let Some(outer) = frames.last().and_then(waiting::outer) {
+                let site = Site {
+                    frame: address,
+                    code,
+                };
+                waited_for = Some((frames.len(), site, outer));
+            }
         }
-        Some(frames)
+        Some((frames, waited_for))
     }
 
-    fn frame(&mut self, layout: &Layout, memory: Memory, frame: &[u8]) -> Option<RawFrame> {
+    /// The call of a frame, and the address of its code.
+    pub(super) fn frame(
+        &mut self,
+        layout: &Layout,
+        memory: Memory,
+        frame: &[u8],
+    ) -> Option<(RawFrame, u64)> {
         let address = word(frame, layout.frame_code)? & !TAGS;
         let bytes = memory.bytes(address, layout.code_size)?;
         if word(&bytes, 8)? != self.types[0] {
@@ -132,13 +152,14 @@ impl Codes {
         };
         let line =
             at.and_then(|at| line_table::line(layout.line_format, key.first_line, &code.table, at));
-        Some(RawFrame {
+        let call = RawFrame {
             function: code.name.clone(),
             path: Some(code.file.clone()).filter(|file| !file.starts_with('<')),
             line,
             kind: code.kind,
             defined: Some(key.first_line),
-        })
+        };
+        Some((call, address))
     }
 
     fn code(&mut self, layout: &Layout, memory: Memory, key: CodeKey) -> Option<Arc<Code>> {

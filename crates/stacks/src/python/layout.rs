@@ -3,6 +3,7 @@
 //! From 3.13 on the interpreter says it itself. The tables of earlier versions are of their headers
 //! and of 64-bit Linux, and were tried with the interpreters; others are not read.
 
+use super::waiting::{Attributes, Suspended, ValueStack};
 use crate::process::{Memory, half, word};
 use std::fmt;
 
@@ -94,13 +95,16 @@ pub(crate) struct Layout {
     pub(crate) line_format: LineFormat,
     pub(crate) text_head: u64,
     pub(crate) wide_text_head: u64,
+    /// Of tasks that wait, where it is known.
+    pub(crate) suspended: Option<Suspended>,
 }
 
 impl Layout {
     /// Of a version; `None` where it is not known.
     pub(crate) fn of(version: Version, own: Option<&DebugOffsets>) -> Option<Layout> {
         match (version, own) {
-            (Version(3, 13), Some(own)) => own.layout(),
+            (Version(3, 13), Some(own)) => own.layout(&PLACES_313),
+            (Version(3, 14), Some(own)) => own.layout(&PLACES_314),
             (_, Some(_)) => None,
             _ if cfg!(target_arch = "x86_64") => table(version),
             _ => None,
@@ -108,8 +112,26 @@ impl Layout {
     }
 }
 
+/// Of 3.13, on 64-bit machines.
+const SUSPENDED: Suspended = Suspended {
+    frame: 72,
+    state: Some(67),
+    variables: 72,
+    values: ValueStack::Count(64),
+    count: 72,
+    attributes: Attributes::Behind,
+};
+
 /// The layouts of the versions that do not say it themselves.
-fn table(version: Version) -> Option<Layout> {
+pub(super) fn table(version: Version) -> Option<Layout> {
+    let suspended = Suspended {
+        frame: 16,
+        state: None,
+        variables: 360,
+        values: ValueStack::End(72),
+        count: 0,
+        attributes: Attributes::Dictionary,
+    };
     let before_311 = Layout {
         interpreters_head: 32,
         next_interpreter: 0,
@@ -137,6 +159,7 @@ fn table(version: Version) -> Option<Layout> {
         line_format: LineFormat::Lnotab,
         text_head: 48,
         wide_text_head: 72,
+        suspended: Some(suspended),
     };
     let since_311 = Layout {
         interpreters_head: 40,
@@ -159,6 +182,13 @@ fn table(version: Version) -> Option<Layout> {
         code_lines: 136,
         code_start: 184,
         line_format: LineFormat::Locations,
+        suspended: Some(Suspended {
+            frame: 80,
+            state: Some(75),
+            count: 76,
+            attributes: Attributes::Array,
+            ..SUSPENDED
+        }),
         ..before_311
     };
     match version {
@@ -167,6 +197,11 @@ fn table(version: Version) -> Option<Layout> {
             frame_kind: FrameKind::Object { unit: 2 },
             frame_instruction: 96,
             line_format: LineFormat::Pep626,
+            suspended: Some(Suspended {
+                variables: 352,
+                values: ValueStack::Depth(80),
+                ..suspended
+            }),
             ..before_311
         }),
         Version(3, 11) => Some(since_311),
@@ -184,6 +219,10 @@ fn table(version: Version) -> Option<Layout> {
             code_start: 192,
             text_head: 40,
             wide_text_head: 56,
+            suspended: Some(Suspended {
+                attributes: Attributes::Either,
+                ..SUSPENDED
+            }),
             ..since_311
         }),
         _ => None,
@@ -194,28 +233,49 @@ fn table(version: Version) -> Option<Layout> {
 /// `_PyRuntime`.
 pub(crate) struct DebugOffsets(Vec<u8>);
 
-/// The words of it, counted from its start.
+/// The words of it that are the same in each version, counted from its start.
 mod place {
     pub(super) const VERSION: usize = 1;
     pub(super) const FREE_THREADED: usize = 2;
     pub(super) const INTERPRETERS_HEAD: usize = 5;
     pub(super) const NEXT_INTERPRETER: usize = 8;
     pub(super) const THREADS_HEAD: usize = 9;
-    pub(super) const STATE_NEXT: usize = 21;
-    pub(super) const STATE_INTERPRETER: usize = 22;
-    pub(super) const STATE_FRAME: usize = 23;
-    pub(super) const THREAD_ID: usize = 24;
-    pub(super) const NATIVE_ID: usize = 25;
-    pub(super) const FRAME_BACK: usize = 29;
-    pub(super) const FRAME_CODE: usize = 30;
-    pub(super) const FRAME_INSTRUCTION: usize = 31;
-    pub(super) const FRAME_OWNER: usize = 33;
-    pub(super) const CODE_FILE: usize = 35;
-    pub(super) const CODE_NAME: usize = 37;
-    pub(super) const CODE_LINES: usize = 38;
-    pub(super) const CODE_FIRST_LINE: usize = 39;
-    pub(super) const CODE_START: usize = 43;
 }
+
+/// The first words of it about a structure, by the version.
+struct Places {
+    /// The next thread state, its interpreter, its frame, and both ids of its thread.
+    state: usize,
+    /// The frame before, the code, and the instruction.
+    frame: usize,
+    frame_owner: usize,
+    /// The file.
+    code: usize,
+    code_start: usize,
+    suspended: Suspended,
+}
+
+/// Of 3.13 and 3.14.
+const PLACES_313: Places = Places {
+    state: 21,
+    frame: 29,
+    frame_owner: 33,
+    code: 35,
+    code_start: 43,
+    suspended: SUSPENDED,
+};
+const PLACES_314: Places = Places {
+    state: 24,
+    frame: 32,
+    frame_owner: 36,
+    code: 40,
+    code_start: 48,
+    suspended: Suspended {
+        variables: 80,
+        values: ValueStack::End(64),
+        ..SUSPENDED
+    },
+};
 
 /// Its cookie.
 const COOKIE: &[u8; 8] = b"xdebugpy";
@@ -239,7 +299,7 @@ impl DebugOffsets {
         Version::of_hex(self.word(place::VERSION) as u32)
     }
 
-    fn layout(&self) -> Option<Layout> {
+    fn layout(&self, places: &Places) -> Option<Layout> {
         if self.word(place::FREE_THREADED) != 0 {
             return None;
         }
@@ -249,25 +309,24 @@ impl DebugOffsets {
         };
         let large = |at: usize| Some(self.word(at)).filter(|offset| *offset < LARGEST_STATE);
         let after = |offsets: &[usize]| offsets.iter().max().map(|last| last + 8);
-        let (state_next, state_interpreter) =
-            (small(place::STATE_NEXT)?, small(place::STATE_INTERPRETER)?);
+        let (state_next, state_interpreter) = (small(places.state)?, small(places.state + 1)?);
         let (state_frame, thread_id, native_id) = (
-            small(place::STATE_FRAME)?,
-            small(place::THREAD_ID)?,
-            small(place::NATIVE_ID)?,
+            small(places.state + 2)?,
+            small(places.state + 3)?,
+            small(places.state + 4)?,
         );
         let (frame_back, frame_code, frame_instruction, frame_owner) = (
-            small(place::FRAME_BACK)?,
-            small(place::FRAME_CODE)?,
-            small(place::FRAME_INSTRUCTION)?,
-            small(place::FRAME_OWNER)?,
+            small(places.frame)?,
+            small(places.frame + 1)?,
+            small(places.frame + 2)?,
+            small(places.frame_owner)?,
         );
         let (code_file, code_name, code_lines, code_first_line, code_start) = (
-            small(place::CODE_FILE)?,
-            small(place::CODE_NAME)?,
-            small(place::CODE_LINES)?,
-            small(place::CODE_FIRST_LINE)?,
-            small(place::CODE_START)?,
+            small(places.code)?,
+            small(places.code + 2)?,
+            small(places.code + 3)?,
+            small(places.code + 4)?,
+            small(places.code_start)?,
         );
         Some(Layout {
             interpreters_head: large(place::INTERPRETERS_HEAD)?,
@@ -308,6 +367,7 @@ impl DebugOffsets {
             line_format: LineFormat::Locations,
             text_head: 40,
             wide_text_head: 56,
+            suspended: cfg!(target_arch = "x86_64").then_some(places.suspended),
         })
     }
 }
@@ -321,18 +381,20 @@ mod tests {
         for minor in 8..=12 {
             assert!(table(Version(3, minor)).is_some());
         }
-        for version in [Version(3, 7), Version(3, 13), Version(3, 14), Version(2, 7)] {
+        for version in [Version(3, 7), Version(3, 13), Version(3, 15), Version(2, 7)] {
             assert_eq!(table(version), None);
         }
     }
 
     #[test]
     fn the_interpreters_own_offsets_are_bounded() {
-        let mut bytes = vec![0; 8 * WORDS];
-        assert!(DebugOffsets(bytes.clone()).layout().is_some());
-        bytes[8 * place::FRAME_BACK..][..8].copy_from_slice(&u64::MAX.to_ne_bytes());
-        assert_eq!(DebugOffsets(bytes.clone()).layout(), None);
-        bytes[8 * place::FREE_THREADED] = 1;
-        assert_eq!(DebugOffsets(bytes).layout(), None);
+        for places in [PLACES_313, PLACES_314] {
+            let mut bytes = vec![0; 8 * WORDS];
+            assert!(DebugOffsets(bytes.clone()).layout(&places).is_some());
+            bytes[8 * places.frame..][..8].copy_from_slice(&u64::MAX.to_ne_bytes());
+            assert_eq!(DebugOffsets(bytes.clone()).layout(&places), None);
+            bytes[8 * place::FREE_THREADED] = 1;
+            assert_eq!(DebugOffsets(bytes).layout(&places), None);
+        }
     }
 }

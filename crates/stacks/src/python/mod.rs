@@ -10,14 +10,16 @@ mod layout;
 mod line_table;
 mod sources;
 mod text;
+mod waiting;
 
 use crate::code_root::RawFrame;
 use crate::process::{Mapping, Memory, half, inner_id, word};
-use crate::{NotKnown, elf};
+use crate::{MAX_FRAMES, NotKnown, elf};
 use frames::Codes;
 use layout::{DebugOffsets, Layout, Version};
 use std::collections::HashMap;
 use std::path::PathBuf;
+use waiting::{Search, Types};
 
 pub(crate) use sources::PythonSources;
 
@@ -38,6 +40,7 @@ pub(crate) struct Python {
     layout: Layout,
     runtime: u64,
     codes: Codes,
+    types: Types,
     /// Thread states by the thread.
     states: HashMap<u32, u64>,
 }
@@ -84,22 +87,36 @@ impl Python {
         let folder = std::fs::read_link(format!("/proc/{process}/cwd")).unwrap_or_default();
         Some(Ok(Python {
             codes: Codes::new([code, unicode, bytes], folder),
+            types: Types::default(),
             layout,
             runtime,
             states: HashMap::new(),
         }))
     }
 
-    /// The calls in which a thread stands.
+    /// The calls in which a thread stands, and those of a task that waits for them.
     pub(crate) fn stack(&mut self, process: u32, thread: u32) -> Result<Vec<RawFrame>, NotKnown> {
         let memory = Memory::of(thread);
         let inner = inner_id(thread).ok_or(NotKnown::Unreadable)?;
         let state = self
             .state(memory, inner, process == thread)
             .ok_or(NotKnown::Unclear("a thread of Python's own"))?;
-        self.codes
-            .stack(&self.layout, memory, &state)
-            .ok_or(NotKnown::Unclear("a frame of Python"))
+        let read = self.codes.stack(&self.layout, memory, &state);
+        let (mut frames, waited_for) = read.ok_or(NotKnown::Unclear("a frame of Python"))?;
+        if let (Some((count, inner, outer)), Some(suspended)) = (waited_for, self.layout.suspended)
+        {
+            let mut search = Search {
+                codes: &mut self.codes,
+                types: &mut self.types,
+                layout: &self.layout,
+                suspended,
+                memory,
+            };
+            let waiting = search.waiting(&inner, outer).unwrap_or_default();
+            frames.splice(count..count, waiting);
+            frames.truncate(MAX_FRAMES);
+        }
+        Ok(frames)
     }
 
     /// The thread state of a thread, copied.

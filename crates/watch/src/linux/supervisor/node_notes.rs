@@ -29,7 +29,7 @@ const WAITING: usize = 64;
 /// What is erased at once, in bytes.
 const ERASED: u64 = 1 << 18;
 /// Calls of a note.
-const MAX_CALLS: usize = 64;
+const MAX_CALLS: usize = 128;
 
 /// Reads the notes of all Node processes of a run.
 pub(crate) struct NodeNotes {

@@ -7,6 +7,8 @@ try {
   var path = require('path');
   var Module = require('module');
   var threads = require('worker_threads');
+  var hooks = require('async_hooks');
+  var channel = require('diagnostics_channel').channel;
   var append = fs.appendFileSync;
   var read = fs.readFileSync;
   var ALL_OF = 200, ONE_IN = 10, DEPTH = 60;
@@ -17,6 +19,7 @@ try {
   var sources = new Map();
   var texts = new Map();
   var hooked = new WeakSet();
+  var requests = new Map();
 
   // Whether the text of a file runs, as far as its name and the options of Node show. With a hash of what runs,
   // only of TypeScript: its types are blanked out where they are.
@@ -112,7 +115,7 @@ try {
     return text;
   };
 
-  // The calls that lead here, in one text.
+  // The calls that lead here.
   var calls = function (from) {
     var limit = Error.stackTraceLimit, prepare = Error.prepareStackTrace, holder = {}, sites;
     try {
@@ -124,7 +127,41 @@ try {
       Error.stackTraceLimit = limit;
       Error.prepareStackTrace = prepare;
     }
-    return sites.map(textOf).join('\x1e');
+    return sites;
+  };
+
+  var isWanted = function (key) {
+    if (counts.size > 4096) counts.clear();
+    var count = (counts.get(key) || 0) + 1;
+    counts.set(key, count);
+    return count <= ALL_OF || count % ONE_IN === 0;
+  };
+
+  // undici connects for a request with a body in a microtask (Node 18: at the next tick), which it asks for right
+  // after it publishes the request. From Node 24 on the microtask has the store of that moment. Before, it has the
+  // next number: each request takes one, so it is no other's.
+  var store = parseInt(process.versions.node, 10) < 24 ? null : new hooks.AsyncLocalStorage();
+  var requested = function (message) {
+    try {
+      var request = message.request;
+      if (!request.body) return;
+      var made = isWanted('with a body to ' + request.origin) ? calls(requested) : null;
+      if (store) return store.enterWith(made);
+      if (requests.size > 64) requests.clear();
+      requests.set(new hooks.AsyncResource('places').asyncId() + 1, made);
+    } catch (_) {}
+  };
+  channel('undici:request:create').subscribe(requested);
+
+  // The calls that made the request for which undici connects later.
+  var callsOfRequest = function (sites) {
+    var made = store ? store.getStore() : requests.get(hooks.executionAsyncId());
+    if (!made) return [];
+    var files = sites.map(function (site) { return site.getFileName() || ''; });
+    var last = files.map(function (file) { return file.includes('undici'); }).lastIndexOf(true);
+    var isLater = files.slice(last + 1).every(function (file) { return /(task_queues|async_hooks)$/.test(file); }) &&
+      sites.slice(Math.max(last - 1, 0), last + 1).some(function (site) { return site.getFunctionName() === 'resume'; });
+    return isLater ? made : [];
   };
 
   // The system's number of this thread; undefined where it is not known.
@@ -176,10 +213,11 @@ try {
       var one = arguments[0];
       var to = Array.isArray(one) ? one[0] : one;
       var key = typeof to === 'object' && to ? to.host + ':' + to.port : String(to);
-      if (counts.size > 4096) counts.clear();
-      var count = (counts.get(key) || 0) + 1;
-      counts.set(key, count);
-      text = count <= ALL_OF || count % ONE_IN === 0 ? calls(noted) : '';
+      text = '';
+      if (isWanted(key)) {
+        var sites = calls(noted);
+        text = sites.concat(callsOfRequest(sites)).slice(0, 2 * DEPTH).map(textOf).join('\x1e');
+      }
     } catch (_) {}
     var result = connect.apply(this, arguments);
     try {

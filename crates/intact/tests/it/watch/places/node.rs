@@ -5,8 +5,8 @@ use crate::peers::{program, skip};
 use std::process::Command;
 
 const PLANTED: &str = include_str!("planted.mjs");
-const CASES: [&str; 8] = [
-    "http", "parallel", "name", "fetch", "timer", "arrow", "same", "worker",
+const CASES: [&str; 10] = [
+    "http", "parallel", "name", "fetch", "post", "both", "timer", "arrow", "same", "worker",
 ];
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::peers::program;
 use crate::program::{Server, intact};
+use intact_ledger::Row;
 use std::path::Path;
 use std::process::Command;
 
@@ -160,4 +161,80 @@ fn where_only_the_library_s_thread_is_visible_the_page_says_so_once() {
     let said = "opened by a thread or task of a library's own: its caller is not visible";
     assert_eq!(words.matches(said).count(), 1, "{page}");
     assert!(!words.contains("task.py:"), "{page}");
+}
+
+/// What must not be recorded: the value of an argument, a variable, the text of a line.
+const PRIVATE: [&str; 3] = ["VALUE-1", "LOCAL-1", "TEXT-1"];
+const SECRETS: &str = "import http.client, sys
+
+def charge(card):
+    token = 'LOCAL-' + str(len(card) - 6)
+    one = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1]))
+    one.request('GET', '/')  # TEXT-1
+    one.getresponse().read()
+    one.close()
+    return token
+
+for _ in range(5): charge('VALUE-' + sys.argv[2])
+";
+const SECRETS_OF_NODE: &str = "const net = require('net');
+function charge(card) {
+  const token = 'LOCAL-' + (card.length - 6);
+  const one = net.connect(process.argv[2], '127.0.0.1'); // TEXT-1
+  one.end('GET / HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n').resume();
+  return token;
+}
+for (let nth = 0; nth < 5; nth++) charge('VALUE-' + process.argv[3]);
+";
+
+#[test]
+fn no_value_no_text_and_no_folder_of_the_machine_is_recorded() {
+    let programs = [
+        ("python3", "secrets.py", SECRETS),
+        ("node", "secrets.js", SECRETS_OF_NODE),
+    ];
+    for (interpreter, file, text) in programs {
+        if program(interpreter, "places and secrets").is_none() {
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        std::fs::write(path(file), text).unwrap();
+        let server = Server::start(&[]);
+        let port = server.plain_port();
+        let json = format!("--json={}", path("page.json"));
+        let (ledger, html, junit, script) = (
+            path("ledger"),
+            path("page.html"),
+            path("page.xml"),
+            path(file),
+        );
+        let out = Command::new(env!("CARGO_BIN_EXE_intact"))
+            .args(["watch", "--full", "--code-root", &path(""), &json])
+            .args(["--ledger", &ledger, "--report", &html, "--junit", &junit])
+            .args(["--", interpreter, &script, &port, "1"])
+            .output()
+            .unwrap();
+        assert!(out.status.success(), "{out:?}");
+        let reader = intact_ledger::store::Reader::open(Path::new(&ledger)).unwrap();
+        let rows: Vec<Row> = reader.events().unwrap().collect();
+        let stacks: Vec<String> = rows
+            .iter()
+            .filter(|row| matches!(row, Row::Stack(_)))
+            .map(|row| format!("{row:?}"))
+            .collect();
+        assert!(stacks[0].contains("charge"), "{stacks:?}");
+        for stack in &stacks {
+            assert!(!stack.contains(&path("")), "{stack}");
+        }
+        let files = ["page.json", "page.html", "page.xml"]
+            .map(|name| std::fs::read_to_string(path(name)).unwrap());
+        let page = String::from_utf8([out.stdout, out.stderr].concat()).unwrap();
+        let rows = rows.iter().map(|row| format!("{row:?}"));
+        for written in rows.chain(files).chain([page]) {
+            for private in PRIVATE {
+                assert!(!written.contains(private), "{private}: {written}");
+            }
+        }
+    }
 }

@@ -27,6 +27,21 @@ async function fetched() {
   await response.text();
 }
 
+async function posted() {
+  // a body is read in a microtask of the client's own, and only then it connects
+  const response = await fetch(url, { // post=2 both=2
+    method: 'POST',
+    headers: { connection: 'close' },
+    body: '{}',
+  });
+  await response.text();
+}
+
+async function put() {
+  const response = await fetch(url, { method: 'PUT', headers: { connection: 'close' }, body: 'x' }); // both=2
+  await response.text();
+}
+
 async function later(function_) {
   await null;
   await new Promise((done) => setImmediate(done));
@@ -77,6 +92,8 @@ const cases = {
   parallel: () => Promise.all([get({}), get({}), get({})]),
   name: () => repeat(() => get({ host: 'localhost', family: 4 }), 2),
   fetch: fetched,
+  post: () => repeat(posted, 2),
+  both: () => Promise.all([posted(), put(), put(), posted()]),
   timer: () => repeat(() => later(() => get({})), 2),
   arrow: () => repeat(wrapped(wrapped(arrow)), 2),
   same: async () => {

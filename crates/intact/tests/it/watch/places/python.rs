@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PLANTED: &str = include_str!("planted.py");
+/// A library that opens in tasks of its own, and a program that waits for it.
+const SOCKETS: &str = include_str!("planted_sockets.py");
+const TASKS: &str = include_str!("planted_tasks.py");
 const CASES: [&str; 19] = [
     "sync",
     "lines",
@@ -44,7 +47,7 @@ fn interpreters() -> Vec<PathBuf> {
             .ok()
             .and_then(|out| String::from_utf8(out.stdout).ok());
         let minor = minor.and_then(|text| text.trim().parse::<u32>().ok());
-        minor.is_some_and(|minor| (8..=13).contains(&minor))
+        minor.is_some_and(|minor| (8..=14).contains(&minor))
     };
     all.filter(is_read).collect()
 }
@@ -58,7 +61,7 @@ fn a_python_program_is_named_at_the_line_that_opened() {
     if all.is_empty() {
         return skip(
             "places of Python",
-            "no version from 3.8 to 3.13 is installed",
+            "no version from 3.8 to 3.14 is installed",
         );
     }
     let folder = tempfile::tempdir().unwrap();
@@ -81,6 +84,35 @@ fn a_python_program_is_named_at_the_line_that_opened() {
         );
         assert_eq!((seen.lines.len(), seen.not_known), (0, 4), "{python}");
         named_as_a_page(folder.path(), python);
+    }
+}
+
+#[test]
+fn the_line_that_waits_for_a_task_of_a_library_is_named() {
+    if program("python3", "places of tasks").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let library = path("site-packages/anyio/_core");
+    std::fs::create_dir_all(&library).unwrap();
+    std::fs::write(library.join("_sockets.py"), SOCKETS).unwrap();
+    std::fs::write(path("tasks.py"), TASKS).unwrap();
+    let script = path("tasks.py").display().to_string();
+    for interpreter in interpreters() {
+        let python = interpreter.to_str().unwrap();
+        let seen = |case| {
+            let words = [python, &script, "{port}", case];
+            seen(folder.path(), "tasks.py", &words)
+        };
+        for case in ["awaited", "gathered", "items"] {
+            hold(python, TASKS, case, &seen(case));
+        }
+        for (case, not_known) in [("library", 3), ("left", 1)] {
+            let seen = seen(case);
+            let counts = (seen.lines.len(), seen.not_known);
+            assert_eq!(counts, (0, not_known), "{python} {case}");
+        }
     }
 }
 
