@@ -445,6 +445,13 @@ impl TlsConnection {
         has_changed
     }
 
+    /// Whether records do not show the requests: a server that takes early data responds within the
+    /// handshake.
+    pub(crate) fn hides_requests(&self) -> bool {
+        let facts = self.decryptor.facts();
+        facts.offers_early_data() && (facts.has_early_data || facts.finished_at.is_none())
+    }
+
     fn finished(&self) -> Option<u64> {
         let facts = self.decryptor.facts();
         self.decryptor.inner().finished_at.or(facts.finished_at)
