@@ -21,6 +21,22 @@ pub struct Catalogue {
     pub articles: Vec<Article>,
     /// Proxies and servers.
     pub hops: Hops,
+    /// Libraries above clients, and drivers.
+    pub libraries: Vec<Library>,
+}
+
+/// A library that makes its requests through clients of the catalogue, or a client or driver of
+/// which one sentence says what it does.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Library {
+    /// What it is called, the usual name first.
+    pub names: Vec<String>,
+    /// The ids of the clients that it uses.
+    #[serde(default)]
+    pub clients: Vec<String>,
+    /// What was measured of it, in which version.
+    pub says: String,
 }
 
 /// A client library or program.
@@ -176,6 +192,7 @@ pub enum Role {
 struct Written {
     client: Vec<Client>,
     article: Vec<Article>,
+    library: Vec<Library>,
 }
 
 /// Why the catalogue could not be read.
@@ -214,13 +231,18 @@ impl Catalogue {
     /// # Errors
     /// When one cannot be read, or a measurement belongs to nothing.
     pub fn parse(written: &str, measured: &str) -> Result<Catalogue, CatalogueError> {
-        let Written { client, article } = toml::from_str(written)?;
+        let Written {
+            client,
+            article,
+            library,
+        } = toml::from_str(written)?;
         let measured: Vec<Measurement> = serde_json::from_str(measured)?;
         let catalogue = Catalogue {
             clients: client,
             measured,
             articles: article,
             hops: Hops::embedded()?,
+            libraries: library,
         };
         for measurement in &catalogue.measured {
             let known = catalogue

@@ -1,7 +1,7 @@
 //! Finds the client, proxy or server that words refer to: a name (`axios`, `node/axios`,
 //! `axios@1.6`), a package, a language, a User-Agent, the text of an error, or a misspelt name.
 
-use crate::catalogue::{Catalogue, Client, Language, Variant};
+use crate::catalogue::{Catalogue, Client, Language, Library, Variant};
 use crate::facts::Measurement;
 use crate::hops::{Hop, HopKind};
 use intact_units::suggest;
@@ -17,6 +17,8 @@ pub struct Found<'a> {
     pub clients: Vec<&'a Client>,
     /// The proxies and servers that it can mean.
     pub hops: Vec<&'a Hop>,
+    /// The library above these clients, or a driver.
+    pub library: Option<&'a Library>,
     /// The version asked for, if one was.
     pub version: Option<&'a str>,
 }
@@ -52,8 +54,9 @@ fn suggestion(nearest: &[String]) -> String {
 }
 
 impl Catalogue {
-    /// Finds by id, alias, package, language or kind, with or without `@VERSION`; else by
-    /// User-Agent or `Server` field, or by the text of an error. In any case.
+    /// Finds by the name of a library above clients, by id, alias, package, language or kind, with
+    /// or without `@VERSION`; else by User-Agent or `Server` field, or by the text of an error. In
+    /// any case.
     ///
     /// # Errors
     /// If there is no such client, with similar names. If the version was never measured, with the
@@ -68,6 +71,16 @@ impl Catalogue {
         let by = |is: &dyn Fn(&Client) -> bool| -> Vec<&'a Client> {
             self.clients.iter().filter(|client| is(client)).collect()
         };
+        let mut libraries = self.libraries.iter();
+        let named = libraries.find(|one| one.names.contains(&wanted));
+        if let Some(library) = named.filter(|_| version.is_none()) {
+            return Ok(Found {
+                clients: by(&|client| library.clients.contains(&client.id)),
+                hops: Vec::new(),
+                library: Some(library),
+                version,
+            });
+        }
         let mut clients = by(&|client| client.answers_to(&wanted));
         let mut hops = self.hops.named(&wanted);
         if clients.is_empty() && hops.is_empty() {
@@ -115,6 +128,7 @@ impl Catalogue {
         Ok(Found {
             clients,
             hops,
+            library: None,
             version,
         })
     }
@@ -194,7 +208,13 @@ impl Catalogue {
             let edits = hop.names().filter_map(|name| suggest::edits(wanted, &name));
             Some((edits.min()?, hop.id.as_str()))
         });
-        let mut near: Vec<(usize, &str)> = languages.chain(clients).chain(hops).collect();
+        let libraries = self.libraries.iter().filter_map(|library| {
+            let edits = library.names.iter();
+            let edits = edits.filter_map(|name| suggest::edits(wanted, name));
+            Some((edits.min()?, library.names[0].as_str()))
+        });
+        let named = languages.chain(clients).chain(hops).chain(libraries);
+        let mut near: Vec<(usize, &str)> = named.collect();
         near.sort_by_key(|&(edits, _)| edits);
         near.iter().take(3).map(|&(_, id)| id.to_owned()).collect()
     }
@@ -352,6 +372,30 @@ mod tests {
         assert!(message.contains("measured: 1."), "{message}");
         // a few letters are no text of an error
         assert!(catalogue.find("hang").is_err());
+    }
+
+    #[test]
+    fn a_library_finds_the_clients_that_it_uses() {
+        assert_eq!(ids("Retrofit"), ["okhttp"]);
+        let catalogue = embedded();
+        let of = |asked: &str| catalogue.find(asked).unwrap().library.unwrap().names[0].clone();
+        assert_eq!(of("ioredis"), "ioredis");
+        assert_eq!(of("webclient"), "spring");
+        let message = catalogue.find("retrofti").unwrap_err().to_string();
+        assert!(message.contains("did you mean retrofit?"), "{message}");
+        for library in &catalogue.libraries {
+            for id in &library.clients {
+                assert!(catalogue.clients.iter().any(|one| one.id == *id), "{id}");
+            }
+            for name in &library.names {
+                assert_eq!(*name, name.to_lowercase());
+                let is_same = |client: &&Client| client.answers_to(name);
+                assert_eq!(
+                    catalogue.clients.iter().find(is_same).map(|one| &one.id),
+                    None
+                );
+            }
+        }
     }
 
     #[test]

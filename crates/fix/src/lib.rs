@@ -21,7 +21,7 @@ mod hops;
 
 pub use advice::{Advice, HangLimit, LifeLimit, client_idle, fill_in};
 pub use articles::{Article, Effect, Trial};
-pub use catalogue::{Catalogue, CatalogueError, Client, Language, Role, Variant};
+pub use catalogue::{Catalogue, CatalogueError, Client, Language, Library, Role, Variant};
 pub use egress::{Egress, EgressError};
 pub use facts::{
     ClientFacts, Cookies, Count, DnsCaching, Idle, KeepAliveHeader, LifetimeFacts, Load, Lookups,

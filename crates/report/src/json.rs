@@ -4,7 +4,8 @@ use intact_experiments::bench::BenchFacts;
 use intact_findings::fleet::{CampaignFacts, CardsFacts, Outlier};
 use intact_findings::{Document, OfRun};
 use intact_fix::{
-    Advice, Catalogue, Client, HangLimit, Hop, HopMeasurement, LifeLimit, Measurement, Role,
+    Advice, Catalogue, Client, Found, HangLimit, Hop, HopMeasurement, Library, LifeLimit,
+    Measurement, Role,
 };
 use intact_ledger::CampaignProgress;
 use intact_model::{Fit, Forecast};
@@ -71,6 +72,9 @@ pub fn model(subject: &str, forecast: &Forecast, fit: Option<&Fit>) -> serde_jso
 pub(crate) struct FixDocument<'a> {
     schema: &'a str,
     server_idle_s: Option<f64>,
+    /// The library above these clients, or a driver, if one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    library: Option<&'a Library>,
     clients: Vec<FixClient<'a>>,
     /// Proxies and servers.
     hops: Vec<FixHop<'a>>,
@@ -111,11 +115,10 @@ pub(crate) struct FixAdvice<'a> {
 /// The document of `fix`: these clients with everything that was measured of them.
 pub fn fix(
     catalogue: &Catalogue,
-    clients: &[&Client],
-    hops: &[&Hop],
+    found: &Found<'_>,
     server_idle: Option<Duration>,
 ) -> serde_json::Result<String> {
-    let hops = hops.iter().map(|hop| FixHop {
+    let hops = found.hops.iter().map(|hop| FixHop {
         hop,
         measured: catalogue
             .hops
@@ -124,7 +127,7 @@ pub fn fix(
             .map(|(_, one)| one)
             .collect(),
     });
-    let clients = clients.iter().map(|client| FixClient {
+    let clients = found.clients.iter().map(|client| FixClient {
         client,
         advice: advice(catalogue, client, server_idle),
         measured: catalogue
@@ -136,6 +139,7 @@ pub fn fix(
     pretty(&FixDocument {
         schema: FIX_SCHEMA,
         server_idle_s: server_idle.map(|idle| idle.as_secs_f64()),
+        library: found.library,
         clients: clients.collect(),
         hops: hops.collect(),
     })

@@ -12,6 +12,8 @@ pub(crate) const SEVERAL: u64 = 3;
 /// A close so soon after an exchange, in nanoseconds, is not the end of an idle time; used where
 /// the producer does not say.
 pub(super) const AT_ONCE: u64 = 100_000_000;
+/// Servers of data bases keep a silent connection for longer, in nanoseconds.
+const SERVER_WAITS: u64 = 1_000_000_000;
 
 /// Bytes of a body that clients read together with the header section.
 const READ_AT_ONCE: u64 = 1024;
@@ -126,6 +128,14 @@ impl OpenReason {
             (Some(Side::Server), _) if at_once && is_old(live) => OpenReason::ServerAnnouncedAtOnce,
             (Some(Side::Server), _) if is_hidden => OpenReason::ServerHidden,
             (Some(Side::Server), _) if at_once && carried > 0 => OpenReason::NotKept,
+            // its client asked the server for the end (`QUIT`)
+            (Some(Side::Server), _)
+                if live.connection.protocol.is_some_and(Protocol::is_for_data)
+                    && close.bytes.sent > 0
+                    && close.at.since(opened) < SERVER_WAITS =>
+            {
+                OpenReason::ClientAtOnce
+            }
             (Some(Side::Server), _) if last.is_none() && close.at.since(opened) < AT_ONCE => {
                 OpenReason::Rejected
             }
@@ -310,6 +320,20 @@ mod tests {
         let idle = close(server, Some(CloseKind::Fin), Some(ClosePoint::Idle));
         let why = OpenReason::end_of(&live(response(None, None), true), &idle);
         assert_eq!(why, OpenReason::ServerIdle);
+    }
+
+    #[test]
+    fn a_server_of_data_that_closes_soon_was_asked_to() {
+        let mut live = live(None, false);
+        live.connection.protocol = Some(Protocol::Mysql);
+        let mut close = close(Some(Side::Server), Some(CloseKind::Fin), None);
+        close.at = Nanos(3_000_000);
+        // it refused, before its client sent anything
+        assert_eq!(OpenReason::end_of(&live, &close), OpenReason::Rejected);
+        close.bytes.sent = 200;
+        assert_eq!(OpenReason::end_of(&live, &close), OpenReason::ClientAtOnce);
+        close.at = Nanos(5_000_000_000);
+        assert_eq!(OpenReason::end_of(&live, &close), OpenReason::ServerIdle);
     }
 
     #[test]

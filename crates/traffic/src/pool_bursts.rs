@@ -4,8 +4,8 @@
 //! Must not know why a single connection was opened.
 
 use super::history::Life;
-use super::pool_rests::Intervals;
-use intact_ledger::Nanos;
+use super::pool_rests::{Intervals, before, margin};
+use intact_ledger::{Nanos, Span};
 
 /// Openings, or closes, that follow each other on average in bursts.
 const CLUSTER: usize = 3;
@@ -15,6 +15,9 @@ const SAME: f64 = 0.6;
 const SEVERAL: usize = 3;
 /// Fewer moments that show one if the number is the same at each.
 const FEW: usize = 2;
+/// How many more connections are open in a burst than a full pool keeps after it. A client that
+/// renews its connections never has more.
+const MORE: usize = 2;
 /// Uses before a close, and as many after it, that it is compared with.
 const NEAR: usize = 10;
 /// Standard deviations that chance exceeds rarely.
@@ -36,8 +39,9 @@ pub(super) struct Bursts {
 }
 
 impl Bursts {
-    /// None where closes and openings alternate, or another number stays open each time: a client
-    /// per task ends when its task does.
+    /// None where another number stays open each time: a client per task ends when its task does.
+    /// Where a server responds so fast that closes and openings alternate within a burst, pauses
+    /// show what stays.
     pub(super) fn of(lives: &[&Life]) -> Option<Bursts> {
         let used = || lives.iter().filter(|life| life.carried > 0);
         let opened = used().map(|life| (life.at, true));
@@ -55,19 +59,18 @@ impl Bursts {
             Some(end) => end.max(two[0].0),
             None => two[0].0,
         });
-        let between: Vec<Nanos> = between.collect();
         let idle = |at: &Nanos| open.at(*at).saturating_sub(busy.at(*at));
-        let mut kept: Vec<usize> = between.iter().map(idle).collect();
-        kept.sort_unstable();
-        let usual = *kept.get(kept.len() / 2)?;
-        let same = kept.iter().filter(|one| **one == usual).count();
-        let is_constant = match kept.len() < SEVERAL {
-            true => kept.len() == FEW && same == FEW,
-            false => same as f64 >= SAME * kept.len() as f64,
+        let kept = |moments: &[Nanos]| usual(moments.iter().map(idle).collect());
+        let is_clustered = changes.len() >= CLUSTER * runs;
+        let between: Vec<Nanos> = between.filter(|_| is_clustered).collect();
+        let (between, usual) = match kept(&between) {
+            Some(usual) => (between, usual),
+            None => {
+                let between = full_before(&pauses(lives), &changes, &open);
+                let usual = kept(&between)?;
+                (between, usual)
+            }
         };
-        if !is_constant || changes.len() < CLUSTER * runs {
-            return None;
-        }
         let is_later = |life: &&&Life| {
             let first = life.uses.first().map(|one| one.span.end);
             let next = between.get(between.partition_point(|at| Some(*at) < first));
@@ -79,6 +82,52 @@ impl Bursts {
             closed: used().filter(is_later).count(),
         })
     }
+}
+
+/// The number that nearly all of these are, in moments enough to show a pool.
+fn usual(mut kept: Vec<usize>) -> Option<usize> {
+    kept.sort_unstable();
+    let usual = *kept.get(kept.len() / 2)?;
+    let same = kept.iter().filter(|one| **one == usual).count();
+    let is_constant = match kept.len() < SEVERAL {
+        true => kept.len() == FEW && same == FEW,
+        false => same as f64 >= SAME * kept.len() as f64,
+    };
+    is_constant.then_some(usual)
+}
+
+/// The last moments of the times in which a pool neither opened a connection nor used one, for
+/// longer than its client takes to write.
+fn pauses(lives: &[&Life]) -> Vec<Nanos> {
+    let used = lives.iter().filter(|life| life.carried > 0);
+    let work = used.flat_map(|life| {
+        let uses = life.uses.iter().map(|one| one.span);
+        uses.chain([Span::new(life.at, life.ready.max(life.at))])
+    });
+    let mut work: Vec<Span> = work.collect();
+    work.sort_unstable_by_key(|span| span.start);
+    let margin = margin(lives);
+    let mut until: Option<Nanos> = None;
+    let ends = work.into_iter().filter_map(|span| {
+        let is_pause = until.is_some_and(|until| span.start > until.after(margin));
+        until = until.max(Some(span.end));
+        is_pause.then(|| before(span.start, 1))
+    });
+    ends.collect()
+}
+
+/// The pauses before which more connections were open than during them, if any stayed.
+fn full_before(pauses: &[Nanos], changes: &[(Nanos, bool)], open: &Intervals) -> Vec<Nanos> {
+    let mut begin = Nanos(0);
+    let full = pauses.iter().filter(|pause| {
+        let first = changes.partition_point(|(at, _)| *at <= begin);
+        let burst = changes[first..].iter().take_while(|(at, _)| at <= *pause);
+        let most = burst.map(|(at, _)| open.at(*at)).max();
+        begin = **pause;
+        let kept = open.at(**pause);
+        kept > 0 && most.is_some_and(|most| most >= kept + MORE)
+    });
+    full.copied().collect()
 }
 
 /// Whether a client closes connections whatever they have carried: a pool without room does not

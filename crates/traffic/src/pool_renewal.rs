@@ -28,16 +28,29 @@ impl Renewal {
 /// Connections that a client closed from which on they show what it counts.
 const RENEWED: usize = 2;
 
+/// The connections that a client closed right after a response, while others were to come.
+fn closed_after_use<'a>(lives: &'a [&'a Life]) -> Vec<&'a Life> {
+    let last = last_use(lives).map(|(last, _)| last);
+    let is_closed = |life: &&&Life| life.closed_after_use().is_some_and(|at| Some(at) < last);
+    lives.iter().filter(is_closed).copied().collect()
+}
+
+/// Whether each connection that a client closed right after a response had carried the same number
+/// of requests, and none carried more: it does not look at the room in its pool.
+pub(super) fn counts_requests(lives: &[&Life]) -> bool {
+    let most = lives.iter().map(|life| life.carried).max().unwrap_or(0);
+    let closed = closed_after_use(lives);
+    most > 1 && closed.len() > RENEWED && closed.iter().all(|life| life.carried == most)
+}
+
 /// What a client counts, if it closes nearly each connection that it closes right after a response
 /// after the same number of requests, or all of them at the same age. Where no end is seen, what
 /// the client or the server counts.
 pub(super) fn renewal(lives: &[&Life]) -> Option<Renewal> {
-    let (last, _) = last_use(lives)?;
     if lives.iter().all(|life| life.end.is_none()) {
         return carried_alike(lives).map(Renewal::Requests);
     }
-    let is_closed = |life: &&&Life| life.closed_after_use().is_some_and(|at| at < last);
-    let closed: Vec<&&Life> = lives.iter().filter(is_closed).collect();
+    let closed = closed_after_use(lives);
     if closed.len() < RENEWED {
         return None;
     }

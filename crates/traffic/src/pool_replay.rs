@@ -7,7 +7,7 @@ use super::distributions::danger_from;
 use super::history::{End, Life};
 use super::open_reason::{AT_ONCE, OpenReason};
 use super::pool_full::{Full, closed_together, full_at};
-use super::pool_renewal::{Renewal, renewal};
+use super::pool_renewal::{Renewal, counts_requests, renewal};
 use super::pool_rests::{IN_HAND, Intervals, before, idle, is_reusing, last_use, margin, rests};
 use intact_ledger::{Nanos, Span};
 
@@ -71,7 +71,7 @@ impl<'a> PoolReplay<'a> {
         let streams = multiplexing.map(|life| (life.ready.after(margin), life.until()));
         let unread = lives.iter().filter(|life| life.has_rest);
         let unread = unread.filter_map(|life| Some((life.last_end()?, life.until())));
-        let full = full_at(lives, margin);
+        let full = full_at(lives, margin).filter(|_| !counts_requests(lives));
         PoolReplay {
             lives,
             margin,

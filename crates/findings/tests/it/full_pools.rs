@@ -165,3 +165,75 @@ fn a_pool_that_keeps_as_many_from_each_burst_to_the_next_is_full() {
     assert_eq!((opened, needed, avoidable), (42.0, 10.0, 32.0));
     assert_eq!(warned, ["pool-too-small"]);
 }
+
+/// Six bursts of ten calls to a server that responds so fast that some calls end before others
+/// begin. The pool keeps `room` connections, and closes the oldest ones, or one that has carried
+/// `most` requests.
+fn fast_bursts(seed: u64, room: usize, most: u64) -> Vec<Value> {
+    let mut random = seed;
+    let mut up_to = |most: u64| {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (random >> 33) % most
+    };
+    let mut rows: Vec<(u64, Value)> = Vec::new();
+    let mut pool: Vec<u64> = Vec::new();
+    let mut carried: Vec<u64> = Vec::new();
+    let mut end_of_all = 0;
+    for burst in 0..6 {
+        let mut steps: BTreeMap<(u64, u64), Option<u64>> = BTreeMap::new();
+        for call in 0..10 {
+            let at = burst * 220_000 + call * 1_100 + up_to(900);
+            steps.insert((at, call), None);
+        }
+        while let Some(((at, call), has)) = steps.pop_first() {
+            if let Some(id) = has {
+                pool.push(id);
+                let of = |id: &u64| carried[*id as usize] == most;
+                let old = pool
+                    .iter()
+                    .position(of)
+                    .or((pool.len() > room).then_some(0));
+                let old = old.map(|old| pool.remove(old));
+                rows.extend(old.map(|old| (at, closed(old, at, carried[old as usize]))));
+                end_of_all = end_of_all.max(at);
+                continue;
+            }
+            let id = pool.pop().unwrap_or_else(|| {
+                carried.push(0);
+                let id = carried.len() as u64 - 1;
+                rows.push((at, opened(id, at, SERVER, "api.example")));
+                id
+            });
+            carried[id as usize] += 1;
+            let sent_at = at + 200 + up_to(600);
+            let end = sent_at + 500 + up_to(2_500);
+            rows.push((end, sent(id, sent_at, end, carried[id as usize])));
+            steps.insert((end + 50 + up_to(500), call), Some(id));
+        }
+    }
+    let end = end_of_all + 1_000;
+    let left = pool
+        .iter()
+        .map(|id| (end, closed(*id, end, carried[*id as usize])));
+    rows.extend(left.collect::<Vec<_>>());
+    rows.sort_by_key(|(at, _)| *at);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+#[test]
+fn pauses_show_what_a_pool_keeps_whose_server_is_fast() {
+    for seed in 0..40 {
+        let room = 1 + seed as usize % 2;
+        let (opened, .., warned) = outcome(&fast_bursts(seed, room, u64::MAX));
+        assert_eq!(warned, ["pool-too-small"], "{seed}: {opened} opened");
+        // room enough, and connections that are renewed, often or rarely
+        for most in [4, 5, 8, 12] {
+            let (.., warned) = outcome(&fast_bursts(seed, 10, most));
+            let too_often = ["new-connection-per-request"];
+            let expected = if most < 10 { &too_often[..] } else { &[] };
+            assert_eq!(warned, expected, "{seed}: {most} requests each");
+        }
+    }
+}

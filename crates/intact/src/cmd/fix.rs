@@ -35,8 +35,8 @@ Examples:
   intact fix axios@1 --json | jq .clients[0].advice"
 )]
 pub(crate) struct Args {
-    /// A client, proxy or server, with @VERSION or without; a language, a package, a User-Agent, or
-    /// the text of an error; none: all of them
+    /// A client, library, proxy or server, with @VERSION or without; a language, a package, a
+    /// User-Agent, or the text of an error; none: all of them
     #[arg(value_name = "CLIENT")]
     client: Option<String>,
     /// Print what articles recommend, what it does today, and what to use instead
@@ -87,6 +87,7 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
         None => intact_fix::Found {
             clients: catalogue.clients.iter().collect(),
             hops: catalogue.hops.hops.iter().collect(),
+            library: None,
             version: None,
         },
     };
@@ -96,12 +97,16 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     };
     let to = args.json.as_ref();
     json::deliver(to, || {
-        intact_report::json::fix(&catalogue, &found.clients, &found.hops, args.server_idle)
+        intact_report::json::fix(&catalogue, &found, args.server_idle)
     })?;
     if json::takes_output(to) {
         return Ok(ExitCode::from(exit::FINE));
     }
     let one = |client: &Client| documents::fix_client(&catalogue, client, question);
+    if let Some(library) = found.library {
+        print(&documents::fix_library(library), Length::Full);
+        return Ok(ExitCode::from(exit::FINE));
+    }
     let pages = match (&args.client, &found.clients[..], &found.hops[..]) {
         (Some(_), [client], []) => vec![one(client)],
         (Some(_), [], [hop]) => vec![documents::fix_hop(&catalogue, hop, found.version)],

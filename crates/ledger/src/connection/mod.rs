@@ -82,6 +82,12 @@ impl Protocol {
     pub fn has_streams(self) -> bool {
         matches!(self, Protocol::Http2 | Protocol::Http3)
     }
+
+    /// Whether it is that of a data base, cache or queue, whose content is not read.
+    pub fn is_for_data(self) -> bool {
+        use Protocol::{Amqp, Mysql, Postgresql, Redis};
+        matches!(self, Redis | Postgresql | Mysql | Amqp)
+    }
 }
 
 /// The steps of a connection's setup; a step that did not happen or was not observed is absent.

@@ -8,7 +8,7 @@ use crate::page::*;
 use intact_document::grouping::grouped;
 use intact_fix::{
     Advice, Catalogue, Client, ClientFacts, Cookies, Count, DnsCaching, Hop, Idle, KeepAliveHeader,
-    Language, LifetimeFacts, Load, Measurement, RequestOutcome, RequestOutcomes, Role,
+    Language, Library, LifetimeFacts, Load, Measurement, RequestOutcome, RequestOutcomes, Role,
     TcpKeepalive, Variant,
 };
 use intact_units::Quantity::{self, Timer};
@@ -339,7 +339,7 @@ pub fn fix_overview(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static>
         .column("connections are reused", |one| listed(one.names(true)))
         .table();
     let mut page = page_without_run("fix", counted(clients.len() as u64, "client"));
-    let words = "By default, {} of {} clients open a connection for each of 10 requests in turn.";
+    let words = "By default, {} of {} clients open a connection for each request.";
     page.verdict = vec![text!(words, without, clients.len()), Text::prose(NEXT)];
     page.section(Section::new("defaults", "What the defaults do").summary(table));
     page.section(hops::summary(catalogue));
@@ -347,7 +347,8 @@ pub fn fix_overview(catalogue: &Catalogue, clients: &[&Client]) -> Page<'static>
 }
 
 /// What the other pages of the catalogue have.
-const NEXT: &str = "`intact fix CLIENT` (`intact fix requests`, `intact fix nginx`) prints what to set. A language, a User-Agent and the text of an error find clients too; `--full` has all figures.";
+const NEXT: &str =
+    "`intact fix NAME` prints what to set. A language and an error find clients too.";
 
 /// The clients, a row each: what the default does with the newest runtime.
 pub fn fix_list(catalogue: &Catalogue, clients: &[&Client], hops: &[&Hop]) -> Page<'static> {
@@ -391,6 +392,19 @@ const ABOUT: [&str; 3] = [
      GET / POST that arrives as the server closes.",
     "`intact fix CLIENT` prints what to set; `--server-idle 60s` is for a server that closes idle connections after 60 s.",
 ];
+
+/// The page of a library above clients, or of a driver.
+pub fn fix_library(library: &Library) -> Page<'static> {
+    let mut page = page_without_run("fix", library.names[0].clone());
+    page.verdict = vec![Text::prose(&library.says)];
+    let lines: Vec<String> = library
+        .clients
+        .iter()
+        .map(|id| format!("intact fix {id}"))
+        .collect();
+    page.section(Section::new("clients", "What it uses").summary(Block::Code(lines)));
+    page
+}
 
 /// One client: whether it reuses connections, what to set, and the effect.
 pub fn fix_client(

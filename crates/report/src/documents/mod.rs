@@ -20,7 +20,7 @@ mod traffic;
 
 pub use bench::demonstration;
 pub use check::{CheckPart, CheckRun, page as check};
-pub use fix::{FixRequest, fix_articles, fix_client, fix_hop, fix_list, fix_overview};
+pub use fix::{FixRequest, fix_articles, fix_client, fix_hop, fix_library, fix_list, fix_overview};
 pub use fleet::{campaign, first_checks, profiles};
 pub use model::{model, sequence_of};
 pub use traffic::{LadderFacts, answers, ladder};

@@ -36,7 +36,7 @@ impl Fold for NewConnectionPerQuery {
         let (Event::Closed(closed), Some(live)) = (event, context.live) else {
             return;
         };
-        if live.connection.protocol.is_some_and(is_for_data) {
+        if live.connection.protocol.is_some_and(Protocol::is_for_data) {
             let seen = self.bytes.entry(live.destination).or_default();
             let bytes = closed.close.bytes;
             seen.0 = seen
@@ -79,14 +79,9 @@ impl Fold for NewConnectionPerQuery {
     }
 }
 
-fn is_for_data(protocol: Protocol) -> bool {
-    use Protocol::{Amqp, Mysql, Postgresql, Redis};
-    matches!(protocol, Redis | Postgresql | Mysql | Amqp)
-}
-
 /// The protocol of a destination all of whose connections speak one of these.
 pub(super) fn spoken(counts: &Counts) -> Option<Protocol> {
     let mut spoken = counts.protocols.keys().copied();
-    let first = spoken.next().filter(|&protocol| is_for_data(protocol))?;
+    let first = spoken.next().filter(|protocol| protocol.is_for_data())?;
     spoken.next().is_none().then_some(first)
 }

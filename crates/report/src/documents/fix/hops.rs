@@ -271,5 +271,9 @@ pub(super) fn summary(catalogue: &Catalogue) -> Section {
         let ids: Vec<&str> = hops.map(|hop| hop.id.as_str()).collect();
         text!("{}: {}", plural, ids.join(", "))
     });
-    Section::new("hops", "Proxies and servers").summary(Block::List(named.to_vec()))
+    let libraries = catalogue.libraries.iter().map(|one| one.names[0].as_str());
+    let libraries: Vec<&str> = libraries.collect();
+    let above = text!("libraries and drivers: {}", libraries.join(", "));
+    let items = named.into_iter().chain([above]);
+    Section::new("hops", "Proxies, servers, libraries").summary(Block::List(items.collect()))
 }
