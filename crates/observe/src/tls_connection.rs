@@ -332,8 +332,8 @@ impl TlsConnection {
                 _ => (0, 0),
             };
         }
-        // before the ServerHello it is not known whether the server takes early data. If it does, the
-        // first responses come within the handshake
+        // before the ServerHello it is not known whether the server takes early data. If it does,
+        // the first responses come within the handshake
         let is_early = facts.client_hello.is_some() && facts.server_hello.is_none();
         if records == 0 || is_early || facts.has_early_data {
             return;

@@ -335,8 +335,8 @@ pub fn waits_for_data(socket: &impl AsFd) -> bool {
 const MAX_DESCRIPTORS: usize = 253;
 
 /// The inodes of the connections whose descriptors another process has sent to this Unix socket,
-/// with the first message in its queue that has any. Nothing is taken. `None` if there is nothing to
-/// read.
+/// with the first message in its queue that has any. Nothing is taken. `None` if there is nothing
+/// to read.
 pub fn sent_connections(socket: &impl AsFd) -> Option<Vec<u32>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

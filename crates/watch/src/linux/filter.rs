@@ -233,8 +233,8 @@ fn for_call(number: u32, body: &[Instruction]) -> Vec<Instruction> {
     [&[unless_equal(number, body.len() as u8)], body].concat()
 }
 
-/// The calls of another table that can connect a socket, or receive one; its numbers have these bits
-/// too.
+/// The calls of another table that can connect a socket, or receive one; its numbers have these
+/// bits too.
 fn connecting(numbers: &Connecting, bits: u32, receives: bool) -> Vec<Instruction> {
     let mut code = Vec::new();
     let mut call = |number: u32, body: &[Instruction]| code.extend(for_call(number | bits, body));

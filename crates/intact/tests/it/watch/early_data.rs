@@ -1,6 +1,6 @@
 //! Requests that a client of TLS 1.3 sends before the server responds (0-RTT): `openssl s_client`,
-//! whose keys are not known. The built-in server takes them. Started again it has other ticket keys,
-//! and rejects them: the event that the reference of faults names.
+//! whose keys are not known. The built-in server takes them. Started again it has other ticket
+//! keys, and rejects them: the event that the reference of faults names.
 
 use super::watch;
 use crate::peers::program;

@@ -20,7 +20,8 @@ const RINGS: &str = "io_uring_setup";
 /// They use a ring that was made outside, or take a descriptor of another process.
 const ASKED: &str = "io_uring_enter io_uring_register pidfd_getfd";
 /// They receive descriptors with the data. They are asked about where the program was started with
-/// a Unix socket of another process, or expects descriptors (MSG_CMSG_CLOEXEC). Scans find the rest.
+/// a Unix socket of another process, or expects descriptors (MSG_CMSG_CLOEXEC). Scans find the
+/// rest.
 const RECEIVE: &str = "recvmsg recvmmsg recvmmsg_time32 recvmmsg_time64";
 /// All others.
 const NOTHING: &str = "
