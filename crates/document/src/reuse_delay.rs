@@ -14,6 +14,8 @@ const LATE_SHARE: f64 = 0.1;
 const MORE: f64 = 0.25;
 /// The probability of such a difference by chance, at most.
 const BY_CHANCE: f64 = 0.05;
+/// The same where each body comes a delayed acknowledgement after its header section.
+const BY_CHANCE_IN_PARTS: f64 = 0.1;
 /// Responses on new connections that it takes; fewer only where the delay is that of an
 /// acknowledgement.
 const FRESH: u64 = 3;
@@ -80,7 +82,11 @@ impl Count {
 
 impl ReuseDelay {
     /// The delay, where responses on reused connections are later than chance explains.
-    pub fn of(mut fresh: Times, mut reused: Times) -> Option<ReuseDelay> {
+    pub fn of(fresh: Times, reused: Times) -> Option<ReuseDelay> {
+        ReuseDelay::by(fresh, reused, BY_CHANCE)
+    }
+
+    fn by(mut fresh: Times, mut reused: Times, by_chance: f64) -> Option<ReuseDelay> {
         fresh.sort_unstable();
         reused.sort_unstable();
         let (fresh_median, reused_median) = (median(&fresh)?, median(&reused)?);
@@ -93,7 +99,7 @@ impl ReuseDelay {
         };
         let is_enough = delay.fresh.all >= FRESH || delay.is_acknowledgement();
         let is_more = delay.reused.share() - delay.fresh.share() >= MORE;
-        (is_enough && is_more && delay.by_chance() <= BY_CHANCE + f64::EPSILON.sqrt())
+        (is_enough && is_more && delay.by_chance() <= by_chance + f64::EPSILON.sqrt())
             .then_some(delay)
     }
 
@@ -108,7 +114,12 @@ impl ReuseDelay {
     ///
     /// Of requests at once, a queue that fills explains less than the median on new connections.
     pub fn of_groups(fresh: &Group, reused: &Group, arrivals: Arrivals) -> Option<ReuseDelay> {
-        let whole = ReuseDelay::of(times(&fresh.without_setup), times(&reused.without_setup));
+        let by_chance = match comes_in_parts(reused) {
+            true => BY_CHANCE_IN_PARTS,
+            false => BY_CHANCE,
+        };
+        let all = |group: &Group| times(&group.without_setup);
+        let whole = ReuseDelay::by(all(fresh), all(reused), by_chance);
         let whole = whole.filter(|delay| match arrivals {
             Arrivals::OneByOne => true,
             Arrivals::Several => delay.is_acknowledgement(),
@@ -164,6 +175,13 @@ impl ReuseDelay {
             fresh = nanos(self.fresh.median)
         )
     }
+}
+
+/// Whether each body comes a delayed acknowledgement after its header section.
+fn comes_in_parts(reused: &Group) -> bool {
+    let gaps = times(reused.phase(Phase::HeadersToBody));
+    let is_delayed = |(nanos, _): &(u64, u64)| ACKNOWLEDGEMENT.contains(&(*nanos as f64));
+    total(&gaps) == reused.count() && gaps.iter().all(is_delayed)
 }
 
 /// The values of a histogram, to its accuracy.
@@ -261,6 +279,28 @@ mod tests {
                 .ends_with("0 of 1 (from the first byte to the last)")
         );
         assert!(one_by_one(&group(13, 44, 1), &group(0, 44, 19)).is_none());
+    }
+
+    #[test]
+    fn a_body_that_waits_for_an_acknowledgement_each_time_shows_it_in_ten_requests() {
+        let group = |gap: u64, count: u64| {
+            let mut cell = Cell::new(None, None);
+            for id in 0..count {
+                let mut one = Exchange::new(id, Nanos(0));
+                let head = Nanos(MS);
+                one.end = Nanos((1 + gap) * MS);
+                one.spans.wait = Some(Span::new(Nanos(0), head));
+                one.spans.headers_to_body = (gap > 0).then_some(Span::new(head, one.end));
+                cell.exchange(&one);
+            }
+            cell.merged(|_| true).unwrap()
+        };
+        let is_found = |gap, reused| {
+            let (fresh, reused) = (group(0, 1), group(gap, reused));
+            ReuseDelay::of_groups(&fresh, &reused, Arrivals::OneByOne).is_some()
+        };
+        assert!(is_found(44, 9) && !is_found(44, 8));
+        assert!(!is_found(70, 9));
     }
 
     #[test]
