@@ -16,7 +16,7 @@ use crate::validation::{check, rounds_for};
 use crate::variant_plan::VariantPlan;
 use intact_client::Clock;
 use intact_client::tls::Trust;
-use intact_experiment::{Arrivals, Schedule, ScheduleLength, variants};
+use intact_experiment::{Arrivals, MIN_ROUNDS, Schedule, ScheduleLength, variants};
 use intact_ledger::{Cell, EngineIo, Event, Failure, Nanos, Row, Run, Tally, Variant};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -441,6 +441,9 @@ impl RoundRunner<'_> {
         self.recording.record(Event::Round(&record));
         let tally = &mut self.recording.tally;
         let cell = tally.cell(Some(record.variant), Some(number));
+        if bench.rounds as usize >= MIN_ROUNDS {
+            cell.forget_slices();
+        }
         cell.pack();
         if round > 0 {
             let progress = Progress::of(cell, record.span.nanos());

@@ -28,3 +28,6 @@ pub use open_loop::{
 };
 pub use rate_search::{Ceiling, FreshRuns, RateInterval, RateSearch, SearchStep, StepOutcome};
 pub use rng::Rng;
+
+/// Fewer rounds than this give no interval: the t interval is not to be trusted below it.
+pub const MIN_ROUNDS: usize = 8;

@@ -7,6 +7,7 @@
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::sync::Arc;
 
 /// log2 of the buckets per power of two.
 const SUB_BITS: u32 = 8;
@@ -20,8 +21,8 @@ const BLOCKS: usize = 64 - SUB_BITS as usize + 1;
 pub struct Histogram {
     blocks: Vec<Option<Box<[u64; SUB]>>>,
     /// The filled buckets in order, while there are no blocks: the distance from the index before
-    /// and the count, as numbers of seven bits a byte, the lowest first.
-    packed: Box<[u8]>,
+    /// and the count, as [`put`] writes them.
+    packed: Arc<[u8]>,
     count: u64,
     sum: u64,
     min: u64,
@@ -187,14 +188,22 @@ impl Histogram {
 
     /// Releases the memory of empty buckets. A later value allocates it again.
     pub fn pack(&mut self) {
-        let (mut packed, mut before) = (Vec::new(), 0);
+        let (mut packed, mut bits, mut before) = (Vec::new(), 0, 0);
         for (index, count) in self.filled() {
-            put(&mut packed, (index - before) as u64);
-            put(&mut packed, count);
-            before = index;
+            put(&mut packed, &mut bits, (index + 1 - before) as u64);
+            put(&mut packed, &mut bits, count);
+            before = index + 1;
         }
         self.packed = packed.into();
         self.blocks = Vec::new();
+    }
+
+    /// Packs it, and shares the memory of a packed one that has the same buckets.
+    pub(crate) fn pack_like(&mut self, other: &Histogram) {
+        self.pack();
+        if self.packed == other.packed {
+            self.packed = other.packed.clone();
+        }
     }
 
     #[cold]
@@ -219,33 +228,39 @@ impl Histogram {
     }
 }
 
-/// Appends a number, seven bits a byte.
-fn put(to: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        to.push(number as u8 | 0x80);
-        number >>= 7;
+/// Appends a number above zero after this many bits: a zero for each of its bits but one, then its
+/// bits (Elias's gamma code).
+fn put(to: &mut Vec<u8>, bits: &mut usize, number: u64) {
+    let more = number.ilog2() as usize;
+    let last = *bits + 2 * more;
+    to.resize(last / 8 + 1, 0);
+    for bit in (0..=more).filter(|bit| number >> bit & 1 == 1) {
+        to[(last - bit) / 8] |= 0x80 >> ((last - bit) % 8);
     }
-    to.push(number as u8);
+    *bits = last + 1;
 }
 
 /// The buckets that [`Histogram::pack`] has packed, as (index, count).
-fn unpacked(mut packed: &[u8]) -> impl Iterator<Item = (usize, u64)> + '_ {
-    let mut take = move || {
-        let (mut number, mut shift) = (0, 0);
-        loop {
-            let (byte, rest) = packed.split_first()?;
-            packed = rest;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(number);
-            }
-            shift += 7;
-        }
+fn unpacked(packed: &[u8]) -> impl Iterator<Item = (usize, u64)> + '_ {
+    let after = move |bits: usize| {
+        let mut bytes = [0; 16];
+        let left = packed.get(bits / 8..).unwrap_or_default();
+        let next = &left[..left.len().min(16)];
+        bytes[..next.len()].copy_from_slice(next);
+        u128::from_be_bytes(bytes) << (bits % 8)
     };
-    let mut index = 0;
+    let mut bits = 0;
+    let mut take = move || {
+        // only zeros fill the last byte
+        let more = after(bits).leading_zeros() as usize;
+        let number = (more < 64).then(|| after(bits + more) >> (127 - more))?;
+        bits += 2 * more + 1;
+        Some(number as u64)
+    };
+    let mut next = 0;
     std::iter::from_fn(move || {
-        index += take()? as usize;
-        Some((index, take()?))
+        next += take()? as usize;
+        Some((next - 1, take()?))
     })
 }
 
@@ -387,18 +402,31 @@ mod tests {
         histogram.pack();
         assert!(histogram.blocks.is_empty());
         assert!(histogram.packed.len() <= 3 * 3, "three bytes a bucket");
+        // a bucket next to the one before it, with one value, takes two bits
+        let mut dense = Histogram::new();
+        (0..256).for_each(|value| dense.record(value));
+        dense.pack();
+        assert_eq!(dense.packed.len(), 64);
         assert_eq!((histogram.median(), &histogram), (loose.median(), &loose));
         histogram.record(4);
         assert!(histogram.packed.is_empty());
         assert_eq!(histogram.buckets().map(|(.., count)| count).sum::<u64>(), 5);
         // any count fits
-        histogram.record_many(7, 1 << 40);
+        histogram.record_many(7, u64::MAX);
         histogram.pack();
-        assert_eq!(histogram.count(), 5 + (1 << 40));
-        assert_eq!(
-            histogram.buckets().map(|(.., count)| count).max(),
-            Some(1 << 40)
-        );
+        assert_eq!(histogram.count(), u64::MAX);
+        let counts = histogram.buckets().map(|(.., count)| count);
+        assert_eq!(counts.collect::<Vec<_>>(), [1, 1, u64::MAX, 2, 1]);
+        let mut like = histogram.clone();
+        like.record_many(8, 1);
+        like.pack_like(&histogram);
+        assert!(!Arc::ptr_eq(&like.packed, &histogram.packed));
+        like = Histogram::new();
+        histogram
+            .buckets()
+            .for_each(|(low, _, count)| like.record_many(low, count));
+        like.pack_like(&histogram);
+        assert!(Arc::ptr_eq(&like.packed, &histogram.packed));
     }
 
     #[test]

@@ -458,7 +458,9 @@ impl ObservedConnection {
             self.rows.other_end.get_or_insert(OtherEnd::Open);
         }
         let access = self.tls.as_ref().map(|tls| tls.access());
-        if let (Some(Access::Shut(why)), true) = (access, self.reading.infers_requests) {
+        let hides = self.tls.as_ref().is_some_and(|tls| tls.hides_requests());
+        let infers = self.reading.infers_requests && !hides;
+        if let (Some(Access::Shut(why)), true) = (access, infers) {
             self.carried.is_inferred = true;
             if let Some(one) = self.inference.end() {
                 self.rows.take_inferred(&one, why, run);

@@ -5,7 +5,7 @@
 //! for a request.
 
 use intact_wire::Side;
-use intact_wire::tls::{TLS13, TlsFacts, suite_name};
+use intact_wire::tls::{TLS13, TlsFacts, finished_len, suite_name};
 
 /// A type byte and a tag (RFC 8446 section 5.2).
 const OVERHEAD_13: u64 = 17;
@@ -19,9 +19,6 @@ const OVERHEAD_12: [(&str, u64); 4] = [
 ];
 /// Padding that the JDK adds to each record of TLS 1.3, in bytes.
 const PADDING: u64 = 16;
-/// A Finished: its header and a hash.
-const FINISHED_HEAD: u64 = 4;
-const AES_256_GCM_SHA384: u16 = 0x1302;
 /// An alert.
 const ALERT: u64 = 2;
 
@@ -100,12 +97,8 @@ impl Sizes {
                 is_tls13: false,
             });
         }
-        let hash = match server.cipher_suite {
-            AES_256_GCM_SHA384 => 48,
-            _ => 32,
-        };
-        let finished = OVERHEAD_13 + FINISHED_HEAD + hash;
-        let pads = facts.client_data.first_len == Some(finished + PADDING);
+        let finished = facts.client_handshake.last_len;
+        let pads = finished == Some(finished_len(server) + PADDING);
         let offered = facts.client_hello.as_ref().map(|hello| &hello.alpn);
         Some(Sizes {
             overhead: OVERHEAD_13 + if pads { PADDING } else { 0 },
@@ -118,9 +111,8 @@ impl Sizes {
     /// the client's first record of data. That record is the preface, also if a request follows in
     /// the same burst.
     pub(crate) fn shows_http2(self, facts: &TlsFacts) -> bool {
-        let client = &facts.client_data;
         let is_preface = |len: u64| len.checked_sub(self.overhead).is_some_and(is_preface);
-        self.may_be_http2 && (!self.is_tls13 || client.second_len.is_some_and(is_preface))
+        self.may_be_http2 && (!self.is_tls13 || facts.client_first_len.is_some_and(is_preface))
     }
 
     /// Whether a client's burst is only its preface.
@@ -210,7 +202,7 @@ mod tests {
     use HandshakePosition::{AfterPreface, Later, Opening};
     use RecordSizes::{Close, Control, Data, Doubtful, Updates};
     use Side::{Client, Server};
-    use intact_wire::tls::{ServerHello, Traffic};
+    use intact_wire::tls::ServerHello;
 
     const SIZES: Sizes = Sizes {
         overhead: 17,
@@ -323,11 +315,8 @@ mod tests {
 
     #[test]
     fn a_preface_in_one_burst_with_a_request_shows_http_2() {
-        let facts = |second_len: u64| TlsFacts {
-            client_data: Traffic {
-                second_len: Some(second_len),
-                ..Traffic::default()
-            },
+        let facts = |first_len: u64| TlsFacts {
+            client_first_len: Some(first_len),
             ..TlsFacts::default()
         };
         // of Go, of hyper

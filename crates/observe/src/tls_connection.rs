@@ -324,14 +324,18 @@ impl TlsConnection {
         let (mut records, mut bytes) = (now.0 - before.0, now.1 - before.1);
         if facts.version() == Some(TLS13) && !was_finished {
             // the server's data is handshake until then; the client's begins with its Finished
-            records = match from {
-                Side::Server => 0,
-                Side::Client if facts.finished_at.is_some() => records.saturating_sub(1),
-                Side::Client => 0,
+            let handshake = &facts.client_handshake;
+            (records, bytes) = match from {
+                Side::Client if facts.finished_at.is_some() => {
+                    (now.0 - handshake.records, now.1 - handshake.bytes)
+                }
+                _ => (0, 0),
             };
-            bytes -= facts.client_data.first_len.unwrap_or(0).min(bytes);
         }
-        if records == 0 {
+        // before the ServerHello it is not known whether the server takes early data. If it does,
+        // the first responses come within the handshake
+        let is_early = facts.client_hello.is_some() && facts.server_hello.is_none();
+        if records == 0 || is_early || facts.has_early_data {
             return;
         }
         let count = &mut self.bursts[from as usize];
@@ -441,6 +445,13 @@ impl TlsConnection {
         has_changed
     }
 
+    /// Whether records do not show the requests: a server that takes early data responds within the
+    /// handshake.
+    pub(crate) fn hides_requests(&self) -> bool {
+        let facts = self.decryptor.facts();
+        facts.offers_early_data() && (facts.has_early_data || facts.finished_at.is_none())
+    }
+
     fn finished(&self) -> Option<u64> {
         let facts = self.decryptor.facts();
         self.decryptor.inner().finished_at.or(facts.finished_at)
@@ -474,7 +485,8 @@ impl TlsConnection {
         }
         let after = &facts.server_data_after;
         let is_soon = after.last_at.is_some_and(|at| is_refusal(at, finished));
-        let is_sealed = inner.server_close_notify_at.is_none();
+        // a server that took early data has closed, and one that refused them has gone on
+        let is_sealed = inner.server_close_notify_at.is_none() && !facts.offers_early_data();
         (is_sealed && is_soon && is_alert(after)).then_some(Side::Server)
     }
 
@@ -488,6 +500,12 @@ impl TlsConnection {
         }
         let inner = self.decryptor.inner();
         let plain = facts.alerts.iter().find(|alert| alert.level == 2);
+        let last = facts.client_data.last_len;
+        let is_alert = plain.is_some() || last.is_some_and(|len| ALERT_LENS.contains(&len));
+        if facts.offers_early_data() && facts.server_hello.is_some() && !is_alert {
+            // the Finished of a client with a certificate is not found among its early data
+            return None;
+        }
         let ended = tls_facts::HandshakeEnd {
             alert: plain.copied().or(inner.fatal_alert),
             refused_by: self.refused_by(),

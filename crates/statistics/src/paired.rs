@@ -7,8 +7,7 @@
 use super::interval::{CONFIDENCE, Interval, NoInterval};
 use super::student::{student_quantile, two_sided};
 
-/// Fewer rounds than this give no interval: the t interval is not to be trusted below it.
-pub const MIN_ROUNDS: usize = 8;
+pub use intact_experiment::MIN_ROUNDS;
 
 /// No measurement is larger, and sums of squares stay finite below it.
 const LARGEST: f64 = 1e100;

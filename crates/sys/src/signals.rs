@@ -3,6 +3,8 @@
 use crate::checked;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// The signals that are taken: those that end a program, those that programs define, and the end of
 /// a child.
@@ -49,6 +51,17 @@ impl SignalMask {
             SignalMask(before)
         }
     }
+}
+
+/// Has a command start with this mask instead of that of its parent.
+pub fn set_mask(command: &mut Command, mask: SignalMask) {
+    // SAFETY: runs in the forked child, and makes one system call.
+    unsafe {
+        command.pre_exec(move || {
+            mask.apply();
+            Ok(())
+        })
+    };
 }
 
 /// Blocks signals for this thread and for those that it starts, and reads them from a descriptor.
@@ -146,6 +159,12 @@ pub fn is_end(number: i32) -> bool {
 pub fn send(process: u32, number: i32) {
     // SAFETY: takes plain numbers.
     let _ = unsafe { libc::kill(process as i32, number) };
+}
+
+/// Sends a signal to the group that a process leads; a group that has ended is no error.
+pub fn send_to_group(leader: u32, number: i32) {
+    // SAFETY: takes plain numbers.
+    let _ = unsafe { libc::killpg(leader as i32, number) };
 }
 
 /// Makes children that end vanish: no process waits for them.

@@ -5,7 +5,7 @@ use crate::socket_option;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recv, recvmsg};
 use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive};
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -335,19 +335,14 @@ pub fn waits_for_data(socket: &impl AsFd) -> bool {
 const MAX_DESCRIPTORS: usize = 253;
 
 /// The inodes of the connections whose descriptors another process has sent to this Unix socket,
-/// with what is read next. Nothing is taken. `None` if there is nothing to read.
+/// with the first message in its queue that has any. Nothing is taken. `None` if there is nothing
+/// to read.
 pub fn sent_connections(socket: &impl AsFd) -> Option<Vec<u32>> {
-    let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    // a reader gets what it has room for, up to the first message with descriptors
-    let mut data = vec![0; 64 * 1024];
     let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let seen = recvmsg(
-        socket,
-        &mut [IoSliceMut::new(&mut data)],
-        &mut control,
-        flags,
-    );
+    // without room for data none is copied, and the kernel goes on to the first descriptors
+    let seen = recvmsg(socket, &mut [], &mut control, flags);
     if seen.is_err_and(|error| error == rustix::io::Errno::WOULDBLOCK) {
         return None;
     }

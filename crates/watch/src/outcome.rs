@@ -213,7 +213,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// The run that a signal ended before its program began.
-    pub(crate) fn not_begun(signal: i32, at: Nanos) -> Outcome {
+    pub fn not_begun(signal: i32, at: Nanos) -> Outcome {
         Outcome {
             ended: Ended::Signal(signal),
             span: Span::new(at, at),

@@ -2,6 +2,8 @@
 
 use crate::{AttachConfig, Clock, Config, Outcome, WatchError, WatchSink};
 use intact_ledger::EvidenceSet;
+use std::io;
+use std::process::{Command, ExitStatus};
 
 /// Whose connections would be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +21,13 @@ pub enum Subjects {
 /// No signals are kept here.
 #[derive(Clone, Debug, Default)]
 pub struct RunSignals;
+
+impl RunSignals {
+    /// Runs a command; no signal is kept.
+    pub fn run(&self, command: &mut Command) -> io::Result<(ExitStatus, Option<i32>)> {
+        Ok((command.status()?, None))
+    }
+}
 
 /// An error: it cannot be done here, and the remedy.
 pub fn run(

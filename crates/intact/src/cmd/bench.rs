@@ -80,7 +80,8 @@ pub(crate) fn run(mut config: Config) -> Result<ExitCode, Failed> {
         )));
     }
     let resolver = options.serves_names().then_some(SERVER_V4.into());
-    on_link::run(&link::start(spec, resolver)?, config)
+    let signals = link::signals()?;
+    on_link::run(&link::start(spec, resolver)?, signals, config)
 }
 
 /// Measures from this process. `near`: the link on whose client side the process is.

@@ -25,9 +25,11 @@ pub(crate) fn run() -> Result<ExitCode, Failed> {
     options.is_demonstration = true;
     let config = bench::Config::from(options);
     let spec = LINK.parse().map_err(Failed::usage)?;
+    let signals = link::signals()?;
     match link::make(&spec, None) {
-        Ok(link) => on_link::run(&link, config),
+        Ok(link) => on_link::run(&link, signals, config),
         Err(error @ (LinkError::Forbidden { .. } | LinkError::Platform)) => {
+            drop(signals);
             console::note_lines(&format!("{error}\nso this is plain loopback"));
             bench::run(config)
         }

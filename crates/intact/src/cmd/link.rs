@@ -11,6 +11,8 @@ use super::run_header::of_words;
 use super::serve;
 use crate::console;
 use crate::exit::{self, Failed};
+use crate::system::WrapperSignals;
+use anyhow::Context;
 pub(crate) use child_process::ChildProcess;
 use control::Control;
 use intact_ledger::{Producer, Vantage};
@@ -89,14 +91,16 @@ pub(crate) type Config = super::config::Config<Args>;
 pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     let started = Timestamp::now();
     let args = config.options;
+    let signals = signals()?;
     let link = Arc::new(start(&args.spec, args.resolver)?);
+    let server = Server::new(args.server, args.port, args.builtin);
+    let far = ServerSide::start(&link, server)?;
+    signals.keep();
     let control = args
         .control
         .map(|path| Control::open(path, &link))
         .transpose()
         .map_err(Failed::usage)?;
-    let server = Server::new(args.server, args.port, args.builtin);
-    let far = ServerSide::start(&link, server)?;
     console::note_lines(&document::beginning(&link, far.environment()));
     let mut command = Command::new(&args.command[0]);
     command.args(&args.command[1..]);
@@ -104,7 +108,7 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
         command.env(name, value);
     }
     link.enter(intact_link::LinkEnd::Client, &mut command);
-    let ended = ChildProcess::start(&mut command)?.wait()?;
+    let ended = ChildProcess::start(&mut command, signals)?.wait()?;
     let account = link.account().map_err(anyhow::Error::from)?;
     drop(control);
     let environment = far.environment().to_vec();
@@ -123,6 +127,11 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
         json::write(path, || document.json())?;
     }
     Ok(ExitCode::from(ended.exit_code()))
+}
+
+/// The signals of a command on a link: they end this process while the link is made.
+pub(crate) fn signals() -> anyhow::Result<WrapperSignals> {
+    WrapperSignals::take().context("cannot listen for signals")
 }
 
 /// Makes a link, or says why that is not possible here.

@@ -8,7 +8,7 @@ use super::internal::{self, Control, Job};
 use super::link::ChildProcess;
 use crate::console;
 use crate::exit::Failed;
-use crate::system::{self, Channel};
+use crate::system::{self, Channel, WrapperSignals};
 use anyhow::Context;
 use intact_ledger::{Caveat, Run};
 use intact_link::document;
@@ -56,20 +56,25 @@ impl Surroundings {
 }
 
 /// Runs a bench on the client side of a link, with the built-in server on the other.
-pub(super) fn run(link: &Link, config: bench::Config) -> Result<ExitCode, Failed> {
+pub(super) fn run(
+    link: &Link,
+    signals: WrapperSignals,
+    config: bench::Config,
+) -> Result<ExitCode, Failed> {
     console::note_lines(&document::sentence(link));
     let server = bench::server_config(&config.options)?;
     let builtin = Builtin::start_on(link, server)?;
     let surroundings = Surroundings::of(link, Some(builtin.ready()));
     let job = Job::Bench(Box::new(config), surroundings);
     let end = |account: &LinkStats| console::note_lines(&document::end(link, account, None));
-    run_job(link, internal::command()?, &job, end)
+    run_job(link, signals, internal::command()?, &job, end)
 }
 
 /// Runs a job by this command on the client side of a link; the exit code of its process. `account`
 /// is called with the state of the link when the job asks for it, `own` makes our own failures.
 pub(super) fn run_job(
     link: &Link,
+    signals: WrapperSignals,
     mut command: Command,
     job: &Job,
     account: impl Fn(&LinkStats),
@@ -77,7 +82,7 @@ pub(super) fn run_job(
     let (ours, theirs) = system::channel().context("cannot talk to the process on the link")?;
     command.stdin(theirs);
     link.enter(LinkEnd::Client, &mut command);
-    let child = ChildProcess::start(&mut command)?;
+    let child = ChildProcess::start(&mut command, signals)?;
     // it holds the child's end, which must close when the child ends
     drop(command);
     answer(&ours, link, job, account)?;

@@ -73,6 +73,10 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
     let log = folder.map(|folder| Log::create(folder, &run)).transpose()?;
     let sink = log.clone().map(|log| Box::new(log) as Box<dyn Sink + Send>);
     let is_child = parent.is_some();
+    if is_child {
+        // those that reach the group, as Ctrl-C does, are the parent's
+        let _ = system::on_each_ending_signal(|_| {});
+    }
     announce(args, is_child, server.addresses(), &ca)?;
     let code = Cell::new(exit::FINE);
     let totals = server
@@ -163,10 +167,8 @@ fn announce(args: &Args, is_child: bool, addresses: Addresses, ca: &str) -> anyh
     Ok(())
 }
 
-/// Waits until standard input ends. Signals meant for the parent (Ctrl-C reaches both) are ignored
-/// meanwhile.
+/// Waits until standard input ends.
 async fn end_of_input(mut parent: Control) {
-    let _ = system::on_each_ending_signal(|_| {});
     let (sender, ended) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
         let mut rest = [0; 64];

@@ -128,24 +128,20 @@ pub(crate) fn is_group_alive(_leader: &Child) -> bool {
 }
 
 /// The console sends Ctrl-C to the program itself.
-pub(crate) struct PendingSignals;
+pub(crate) struct WrapperSignals;
 
-/// Nothing is passed on.
-pub(crate) struct ForwardedSignals;
-
-/// Nothing has to be held.
-pub(crate) fn hold_signals() -> io::Result<PendingSignals> {
-    Ok(PendingSignals)
-}
-
-impl PendingSignals {
-    /// Nothing is passed on.
-    pub(crate) fn forward(self, _child: &Child) -> ForwardedSignals {
-        ForwardedSignals
+impl WrapperSignals {
+    /// Nothing has to be taken.
+    pub(crate) fn take() -> io::Result<WrapperSignals> {
+        Ok(WrapperSignals)
     }
-}
 
-impl ForwardedSignals {
+    /// Nothing is kept.
+    pub(crate) fn keep(&self) {}
+
+    /// Nothing is passed on.
+    pub(crate) fn pass_to(&self, _child: &Child) {}
+
     /// The program has ended.
     pub(crate) fn end(&self) {}
 }

@@ -9,8 +9,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) use std::os::unix::net::{UnixListener as Listener, UnixStream as Channel};
 
@@ -121,48 +121,103 @@ pub(crate) fn is_group_alive(leader: &Child) -> bool {
     return rustix::process::test_kill_process_group(Pid::from_child(leader)).is_ok();
 }
 
-/// Signals of ours that are meant for a program.
-pub(crate) struct PendingSignals(Signals);
+/// Who gets the signals that reach a wrapper.
+enum Recipient {
+    /// The wrapper itself, which ends.
+    Wrapper,
+    /// A program that is about to start.
+    Later(Vec<i32>),
+    Program(Pid),
+    /// The program has ended: its process id may be that of another.
+    Nobody,
+}
 
-/// Passes signals on to a program until the owner of this value reports that the program has ended.
-pub(crate) struct ForwardedSignals {
+/// The signals that a wrapper takes.
+const TAKEN: [i32; 4] = [SIGINT, SIGQUIT, SIGTERM, SIGHUP];
+
+/// The signals of a wrapper, until this value is dropped. They end the wrapper before its program
+/// starts, and reach the program from then on.
+pub(crate) struct WrapperSignals {
     handle: Handle,
-    over: Arc<AtomicBool>,
+    recipient: Arc<Mutex<Recipient>>,
+    /// The last one that came.
+    last: Arc<AtomicUsize>,
 }
 
-/// From here on signals wait for [`PendingSignals::forward`].
-pub(crate) fn hold_signals() -> io::Result<PendingSignals> {
-    Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]).map(PendingSignals)
-}
-
-impl PendingSignals {
-    /// SIGTERM and SIGHUP are passed on. SIGINT and SIGQUIT are only where there is no terminal: a
-    /// terminal sends them to it as well.
-    pub(crate) fn forward(mut self, child: &Child) -> ForwardedSignals {
-        let handle = self.0.handle();
-        let over = Arc::new(AtomicBool::new(false));
-        let (pid, is_over) = (Pid::from_child(child), over.clone());
+impl WrapperSignals {
+    /// Takes them, for this process.
+    pub(crate) fn take() -> io::Result<WrapperSignals> {
+        let last = Arc::default();
+        for number in TAKEN {
+            signal_hook::flag::register_usize(number, Arc::clone(&last), number as usize)?;
+        }
+        let mut signals = Signals::new(TAKEN)?;
+        let handle = signals.handle();
+        let recipient = Arc::new(Mutex::new(Recipient::Wrapper));
+        let theirs = recipient.clone();
         let has_terminal = File::open("/dev/tty").is_ok();
         std::thread::spawn(move || {
-            for number in self.0.forever() {
-                let theirs = has_terminal && [SIGINT, SIGQUIT].contains(&number);
-                let signal = Signal::from_named_raw(number).filter(|_| !theirs);
-                if let Some(signal) = signal
-                    && !is_over.load(Ordering::Acquire)
-                {
-                    // the program has ended, and its end will be reported
-                    let _ = kill_process(pid, signal);
+            for number in signals.forever() {
+                match &mut *locked(&theirs) {
+                    Recipient::Wrapper => signal_hook::low_level::exit(128 + number),
+                    Recipient::Later(kept) => kept.push(number),
+                    // a terminal sends these to the program as well
+                    Recipient::Program(_)
+                        if has_terminal && [SIGINT, SIGQUIT].contains(&number) => {}
+                    Recipient::Program(pid) => pass_on(*pid, number),
+                    Recipient::Nobody => {}
                 }
             }
         });
-        ForwardedSignals { handle, over }
+        Ok(WrapperSignals {
+            handle,
+            recipient,
+            last,
+        })
+    }
+
+    /// From here on signals wait for the program, so that what must be removed can be made.
+    pub(crate) fn keep(&self) {
+        let mut recipient = locked(&self.recipient);
+        if matches!(*recipient, Recipient::Wrapper) {
+            *recipient = Recipient::Later(Vec::new());
+        }
+    }
+
+    /// The program has started: signals are its own.
+    pub(crate) fn pass_to(&self, child: &Child) {
+        let pid = Pid::from_child(child);
+        let before = std::mem::replace(&mut *locked(&self.recipient), Recipient::Program(pid));
+        if let Recipient::Later(kept) = before {
+            kept.into_iter().for_each(|number| pass_on(pid, number));
+        }
+    }
+
+    /// The program has ended.
+    pub(crate) fn end(&self) {
+        *locked(&self.recipient) = Recipient::Nobody;
+        self.handle.close();
     }
 }
 
-impl ForwardedSignals {
-    /// The program has ended: its process id may be that of another from now on.
-    pub(crate) fn end(&self) {
-        self.over.store(true, Ordering::Release);
-        self.handle.close();
+impl Drop for WrapperSignals {
+    fn drop(&mut self) {
+        // where it ended processes of ours too, their ends are no failure
+        let last = self.last.load(Ordering::SeqCst);
+        if last != 0 && matches!(*locked(&self.recipient), Recipient::Wrapper) {
+            signal_hook::low_level::exit(128 + last as i32);
+        }
+        self.end();
+    }
+}
+
+fn locked(recipient: &Mutex<Recipient>) -> MutexGuard<'_, Recipient> {
+    recipient.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sends a signal to a program; one that has ended is no error.
+fn pass_on(pid: Pid, number: i32) {
+    if let Some(signal) = Signal::from_named_raw(number) {
+        let _ = kill_process(pid, signal);
     }
 }

@@ -158,6 +158,40 @@ fn a_signal_between_two_rounds_keeps_what_was_measured() {
 }
 
 #[test]
+fn a_signal_ends_what_prepares_a_round_and_keeps_what_was_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let [begun, ended, json] = ["begun", "ended", "json"].map(|name| dir.path().join(name));
+    // the second one waits, and has the signals of any program
+    let prepare = format!(
+        "[ -e {0}.first ] || {{ echo > {0}.first; exit; }}
+         trap 'echo > {1}; exit' TERM; echo > {0}; while :; do sleep 0.05; done",
+        begun.display(),
+        ended.display()
+    );
+    let child = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args(["compare", "--warm-up", "0", "--prepare", &prepare])
+        .arg(format!("--json={}", json.display()))
+        .args(["--", "true", "--", "true"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    crate::program::wait_for(&begun);
+    let pid = child.id().to_string();
+    let kill = Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(kill.unwrap().success());
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(143), "{}", text(&out.stderr));
+    assert!(ended.exists(), "the command had the signal");
+    assert!(
+        text(&out.stdout).contains("interrupted in round 1 of 10"),
+        "{}",
+        text(&out.stdout)
+    );
+    assert_eq!(read(&json)["rounds"], 0);
+}
+
+#[test]
 fn programs_are_looked_for_along_their_own_path() {
     let folder = tempfile::tempdir().unwrap();
     let places = ["one", "two"].map(|name| {

@@ -7,6 +7,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Runs `intact`, or prints that links are forbidden here; in CI that fails.
 pub(crate) fn on_link(words: &[&str], test: &str) -> Option<Output> {
@@ -525,4 +527,47 @@ fn jitter_of_a_link_is_never_blamed_on_the_server() {
         return;
     };
     assert!(seen.is_null() || seen == "jitter", "{sentence}");
+}
+
+#[test]
+fn a_signal_while_a_link_is_made_ends_it_and_leaves_nothing() {
+    if on_link(
+        &["link", "rtt=0", "--", "true"],
+        "a signal while a link is made",
+    )
+    .is_none()
+    {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [begun, control] = ["begun", "control"].map(|name| folder.path().join(name));
+    // a server that never listens
+    let server = format!("echo > {}; sleep 60; true", begun.display());
+    let child = Command::new(env!("CARGO_BIN_EXE_intact"))
+        .args(["link", "rtt=0", "--server", &server, "--control"])
+        .arg(&control)
+        .args(["--", "true"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    crate::program::wait_for(&begun);
+    let pid = child.id().to_string();
+    let kill = Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(kill.unwrap().success());
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(143));
+    assert!(!control.exists());
+    let name = begun.to_str().unwrap();
+    let end = Instant::now() + Duration::from_secs(10);
+    while is_named(name) && Instant::now() < end {
+        sleep(Duration::from_millis(5));
+    }
+    assert!(!is_named(name), "the server has ended");
+}
+
+/// Whether a process has this text in its command line.
+fn is_named(text: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut lines = processes.filter_map(|one| std::fs::read(one.path().join("cmdline")).ok());
+    lines.any(|line| String::from_utf8_lossy(&line).contains(text))
 }

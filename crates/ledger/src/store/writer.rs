@@ -8,7 +8,7 @@ use crate::run::Run;
 use crate::server_profile::ServerProfile;
 use crate::tally::Tally;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Bytes of JSON lines after which a frame is closed without a flush.
@@ -114,7 +114,11 @@ fn create_folder(folder: &Path) -> std::io::Result<()> {
 /// Writes a temporary file, then renames it, so that a reader sees the old or the new content.
 fn replace(path: &Path, content: &impl serde::Serialize) -> Result<(), StoreError> {
     let temporary = path.with_extension("new");
-    let json = serde_json::to_vec(content).map_err(StoreError::json(path))?;
-    private_file::write(&temporary, json).map_err(StoreError::io(&temporary))?;
+    // in pieces: the tally of many rounds is large
+    let file = private_file::create(&temporary).map_err(StoreError::io(&temporary))?;
+    let mut file = BufWriter::new(file);
+    let written = serde_json::to_writer(&mut file, content).map_err(std::io::Error::from);
+    let written = written.and_then(|()| file.flush());
+    written.map_err(StoreError::io(&temporary))?;
     fs::rename(&temporary, path).map_err(StoreError::io(path))
 }

@@ -1,7 +1,7 @@
 //! The counts of one variant and round.
 
 use super::tagged::{self, ClientCounts, TagCell};
-use super::{Connections, Group, GroupKey, add, add_each, group};
+use super::{Connections, Group, GroupKey, OverTime, add, add_each, group};
 use crate::event::Round;
 use crate::exchange::Exchange;
 use crate::histogram::Histogram;
@@ -101,9 +101,19 @@ impl Cell {
             .fold(0, u64::saturating_add)
     }
 
+    /// Forgets how latencies varied within the round: the rounds show it.
+    pub fn forget_slices(&mut self) {
+        let tagged = self.tags.iter_mut().flat_map(|tag| &mut tag.groups);
+        let groups = self.groups.iter_mut().chain(tagged);
+        for times in groups.filter_map(|group| group.open_loop.as_mut()) {
+            times.over_time = OverTime::default();
+        }
+    }
+
     /// Releases memory that a cell only needs while it is counted, with [`Histogram::pack`].
     pub fn pack(&mut self) {
         self.groups.iter_mut().for_each(Group::pack);
+        self.groups.shrink_to_fit();
         self.tags.iter_mut().for_each(TagCell::pack);
         self.connections.pack();
         self.lookups.pack();

@@ -203,29 +203,19 @@ impl Group {
 
     /// Packs its histograms.
     pub(super) fn pack(&mut self) {
-        let Group {
-            latency,
-            without_setup,
-            client_delay,
-            phases,
-            open_loop,
-            ..
-        } = self;
-        let scheduled = open_loop.as_deref_mut().map(|times| {
+        self.latency.pack();
+        self.client_delay.pack();
+        self.phases.iter_mut().for_each(Histogram::pack);
+        // the same, unless exchanges waited for a setup
+        self.without_setup.pack_like(&self.latency);
+        if let Some(times) = &mut self.open_loop {
+            times.scheduling_error.pack();
+            times.queued.pack();
+            times.until_read.pack();
+            times.on_time.pack_like(&self.latency);
+            times.on_time_without_setup.pack_like(&times.on_time);
             times.over_time.pack();
-            [
-                &mut times.scheduling_error,
-                &mut times.queued,
-                &mut times.until_read,
-                &mut times.on_time,
-                &mut times.on_time_without_setup,
-            ]
-        });
-        [latency, without_setup, client_delay]
-            .into_iter()
-            .chain(phases)
-            .chain(scheduled.into_iter().flatten())
-            .for_each(Histogram::pack);
+        }
     }
 
     #[inline]

@@ -148,7 +148,7 @@ mod tests {
     use crate::exchange::Exchange;
     use crate::failure::{Failure, Outcome};
     use crate::reuse::Reuse;
-    use crate::time::Nanos;
+    use crate::time::{Nanos, Span};
 
     fn exchange(variant: u32, fresh: bool, latency: u64, outcome: Outcome) -> Exchange {
         let mut one = Exchange::new(0, Nanos(0));
@@ -191,6 +191,27 @@ mod tests {
         let cell = both.cell(Some(0), Some(1));
         assert_eq!(cell.status, BTreeMap::from([(200, 2)]));
         assert_eq!(cell.warmup_status, BTreeMap::from([(200, 2)]));
+    }
+
+    #[test]
+    fn a_complete_round_takes_a_few_bytes_a_bucket_and_no_slices() {
+        let mut tally = Tally::new();
+        for nth in 0..2_000 {
+            let mut one = exchange(0, false, 70_000 + nth * 37, Outcome::Ok);
+            one.at = Nanos(nth);
+            one.scheduling_error = Some(Span::new(one.at, Nanos(nth + 1)));
+            tally.record(Event::Exchange(&one));
+        }
+        let cell = tally.cell(Some(0), Some(1));
+        let before = cell.groups[0].clone();
+        cell.forget_slices();
+        cell.pack();
+        let [group] = &cell.groups[..] else { panic!() };
+        assert_eq!(cell.groups.capacity(), 1);
+        assert_eq!(group.latency, before.latency);
+        let times = group.open_loop.as_ref().unwrap();
+        assert_eq!(times.on_time, before.open_loop.unwrap().on_time);
+        assert_eq!(times.over_time.slices().count(), 0);
     }
 
     #[test]

@@ -82,6 +82,7 @@ impl TagCell {
     /// Packs its histograms.
     pub(super) fn pack(&mut self) {
         self.groups.iter_mut().for_each(Group::pack);
+        self.groups.shrink_to_fit();
     }
 
     /// See [`super::Tally::sum_of_counts`].

@@ -2,7 +2,7 @@
 
 use super::listener::{self, NotificationResponse};
 use crate::bpf::Instruction;
-use crate::signals::SignalMask;
+use crate::signals::{self, SignalMask};
 use crate::{checked, descriptors};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command};
 
 /// Why a program was not started.
@@ -20,6 +20,9 @@ pub enum LaunchError {
     Filter(io::Error),
     /// The program could not be run.
     Exec(io::Error),
+    /// This signal ended the child before the program ran: a terminal, or timeout(1), sends it to
+    /// both.
+    Signalled(i32),
     /// Another system call failed before the program ran.
     Io(io::Error),
 }
@@ -103,8 +106,12 @@ pub fn launch(
 /// Ends a child that has no listener.
 fn ended(mut child: Child, error: io::Error) -> LaunchError {
     let _ = child.kill();
-    let _ = child.wait();
-    LaunchError::Io(error)
+    let status = child.wait().ok();
+    let signal = status.and_then(|status| status.signal());
+    match signal.filter(|signal| signals::is_end(*signal)) {
+        Some(signal) => LaunchError::Signalled(signal),
+        None => LaunchError::Io(error),
+    }
 }
 
 /// A program's arguments and environment, as execve(2) takes them.
@@ -227,4 +234,37 @@ fn receive(socket: &UnixStream) -> io::Result<Option<(u8, Option<OwnedFd>)>> {
     let mut byte = [REFUSED];
     let (count, mut descriptors) = descriptors::receive(socket, &mut byte)?;
     Ok((count != 0).then_some((byte[0], descriptors.pop())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bpf::give;
+    use crate::signals::Signals;
+
+    #[test]
+    fn a_signal_before_the_program_runs_is_reported_as_such() {
+        let signals = Signals::take_over().unwrap();
+        for (signal, is_end) in [
+            (libc::SIGINT, true),
+            (libc::SIGTERM, true),
+            (libc::SIGSEGV, false),
+        ] {
+            let mut command = Command::new("true");
+            // SAFETY: runs in the forked child, and makes one system call.
+            unsafe {
+                command.pre_exec(move || {
+                    libc::kill(libc::getpid(), signal);
+                    Ok(())
+                })
+            };
+            let allow = [give(libc::SECCOMP_RET_ALLOW)];
+            let refused = launch(command, &allow, signals.before()).err().unwrap();
+            let reported = match refused {
+                LaunchError::Signalled(number) => Some(number),
+                _ => None,
+            };
+            assert_eq!(reported, is_end.then_some(signal));
+        }
+    }
 }

@@ -12,12 +12,16 @@ use intact_sys::bpf::{Instruction, give, if_equal, if_greater, load, unless_equa
 use intact_sys::seccomp::{ARCH, ARCH_32, X32};
 use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_USER_NOTIF};
 
-/// The numbers, in one table of the kernel, of the calls that can connect a socket.
+/// The numbers, in one table of the kernel, of the calls that can connect a socket or receive a
+/// connected one.
 struct Connecting {
     connect: u32,
     sendto: u32,
     sendmsg: u32,
     sendmmsg: u32,
+    recvmsg: u32,
+    /// With times of 32 and of 64 bits; the same where there is one call.
+    recvmmsg: [u32; 2],
     /// The one call for all of sockets that older programs make, where there is one.
     socketcall: Option<u32>,
 }
@@ -29,6 +33,8 @@ const NARROW: Connecting = Connecting {
     sendto: 369,
     sendmsg: 370,
     sendmmsg: 345,
+    recvmsg: 372,
+    recvmmsg: [337, 417],
     socketcall: Some(102),
 };
 /// Of 32-bit programs.
@@ -38,6 +44,8 @@ const NARROW: Connecting = Connecting {
     sendto: 290,
     sendmsg: 296,
     sendmmsg: 374,
+    recvmsg: 297,
+    recvmmsg: [365, 417],
     socketcall: None,
 };
 /// Of programs with 32-bit addresses on a 64-bit machine, without [`X32`].
@@ -47,6 +55,8 @@ const NARROW_ADDRESSES: Option<Connecting> = Some(Connecting {
     sendto: 44,
     sendmsg: 518,
     sendmmsg: 538,
+    recvmsg: 519,
+    recvmmsg: [537, 537],
     socketcall: None,
 });
 #[cfg(target_arch = "aarch64")]
@@ -57,6 +67,8 @@ const CONNECT_OF_ALL: u32 = 3;
 const SENDTO_OF_ALL: u32 = 11;
 const SENDMSG_OF_ALL: u32 = 16;
 const SENDMMSG_OF_ALL: u32 = 20;
+const RECVMSG_OF_ALL: u32 = 17;
+const RECVMMSG_OF_ALL: u32 = 19;
 
 /// What a 32-bit program asks for by the one call for all, whose second argument is the place of
 /// the real ones.
@@ -64,6 +76,8 @@ pub(crate) enum OneForAll {
     Connect,
     /// With the number of the real argument that has the flags.
     Send(usize),
+    /// With that number as well.
+    Receive(usize),
 }
 
 impl OneForAll {
@@ -76,9 +90,24 @@ impl OneForAll {
             CONNECT_OF_ALL => Some(OneForAll::Connect),
             SENDMSG_OF_ALL => Some(OneForAll::Send(2)),
             SENDTO_OF_ALL | SENDMMSG_OF_ALL => Some(OneForAll::Send(3)),
+            RECVMSG_OF_ALL => Some(OneForAll::Receive(2)),
+            RECVMMSG_OF_ALL => Some(OneForAll::Receive(3)),
             _ => None,
         }
     }
+}
+
+/// The number of the argument that has the flags, if this call of a 32-bit program receives
+/// messages.
+pub(crate) fn flags_of_narrow_receive(call: libc::c_long) -> Option<usize> {
+    [Some(NARROW), NARROW_ADDRESSES]
+        .into_iter()
+        .flatten()
+        .find_map(|numbers| match u32::try_from(call) {
+            Ok(number) if number == numbers.recvmsg => Some(2),
+            Ok(number) if numbers.recvmmsg.contains(&number) => Some(3),
+            _ => None,
+        })
 }
 
 /// Offsets into `struct seccomp_data`.
@@ -106,8 +135,8 @@ pub(crate) struct FilteredCalls {
     pub(crate) sockets: bool,
     /// The end of a process: what is in its memory may still be looked for.
     pub(crate) ends: bool,
-    /// Messages that may bring descriptors: where the program was started with a Unix socket of
-    /// another process.
+    /// Every message that may bring descriptors: where the program was started with a Unix socket
+    /// of another process. Else those whose caller expects descriptors (MSG_CMSG_CLOEXEC).
     pub(crate) receives: bool,
 }
 
@@ -120,7 +149,7 @@ const fn refuse(errno: i32) -> Instruction {
 
 /// The filter's instructions.
 pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
-    let mut code = start();
+    let mut code = start(asked.receives);
     let mut call = |number: libc::c_long, body: &[Instruction]| {
         code.extend(for_call(number as u32, body));
     };
@@ -169,13 +198,11 @@ pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
             ],
         );
     }
-    if asked.receives {
-        call(libc::SYS_recvmsg, &[ASK]);
-        call(libc::SYS_recvmmsg, &[ASK]);
-    }
+    call(libc::SYS_recvmsg, &receive(2, asked.receives));
+    call(libc::SYS_recvmmsg, &receive(3, asked.receives));
     code.extend(everywhere(0));
     if let Some(narrow) = NARROW_ADDRESSES {
-        code.extend(connecting(&narrow, X32));
+        code.extend(connecting(&narrow, X32, asked.receives));
         code.extend(everywhere(X32));
     }
     code.push(ALLOW);
@@ -184,9 +211,9 @@ pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
 
 /// The load of the call's number, and before it the verdict on 32-bit programs: their connects are
 /// asked about, so that they can be counted.
-fn start() -> Vec<Instruction> {
+fn start(receives: bool) -> Vec<Instruction> {
     let mut narrow = vec![load(NR)];
-    narrow.extend(connecting(&NARROW, 0));
+    narrow.extend(connecting(&NARROW, 0, receives));
     narrow.extend(everywhere(0));
     narrow.push(ALLOW);
     let mut code = vec![
@@ -206,25 +233,35 @@ fn for_call(number: u32, body: &[Instruction]) -> Vec<Instruction> {
     [&[unless_equal(number, body.len() as u8)], body].concat()
 }
 
-/// The calls of another table that can connect a socket; its numbers have these bits too.
-fn connecting(numbers: &Connecting, bits: u32) -> Vec<Instruction> {
+/// The calls of another table that can connect a socket, or receive one; its numbers have these
+/// bits too.
+fn connecting(numbers: &Connecting, bits: u32, receives: bool) -> Vec<Instruction> {
     let mut code = Vec::new();
     let mut call = |number: u32, body: &[Instruction]| code.extend(for_call(number | bits, body));
     call(numbers.connect, &[ASK]);
     call(numbers.sendto, &send(3, &[ALLOW]));
     call(numbers.sendmsg, &send(2, &[ALLOW]));
     call(numbers.sendmmsg, &send(3, &[ALLOW]));
+    call(numbers.recvmsg, &receive(2, receives));
+    for recvmmsg in numbers.recvmmsg {
+        call(recvmmsg, &receive(3, receives));
+    }
     if let Some(socketcall) = numbers.socketcall {
-        let sends = [
-            load(low(0)),
-            if_equal(CONNECT_OF_ALL, 4),
-            if_equal(SENDTO_OF_ALL, 3),
-            if_equal(SENDMSG_OF_ALL, 2),
-            if_equal(SENDMMSG_OF_ALL, 1),
-            ALLOW,
-            ASK,
+        let mut subs = vec![
+            CONNECT_OF_ALL,
+            SENDTO_OF_ALL,
+            SENDMSG_OF_ALL,
+            SENDMMSG_OF_ALL,
         ];
-        call(socketcall, &sends);
+        if receives {
+            subs.extend([RECVMSG_OF_ALL, RECVMMSG_OF_ALL]);
+        }
+        let mut body = vec![load(low(0))];
+        for (nth, &sub) in subs.iter().enumerate() {
+            body.push(if_equal(sub, (subs.len() - nth) as u8));
+        }
+        body.extend([ALLOW, ASK]);
+        call(socketcall, &body);
     }
     code
 }
@@ -254,6 +291,15 @@ fn send(flags: u32, body: &[Instruction]) -> Vec<Instruction> {
         refuse(libc::EOPNOTSUPP),
     ];
     [&fast_open, body].concat()
+}
+
+/// A call that receives messages, with its flags in this argument.
+fn receive(flags: u32, asks: bool) -> Vec<Instruction> {
+    if asks {
+        return vec![ASK];
+    }
+    let expects = unless_set(libc::MSG_CMSG_CLOEXEC as u32, 1);
+    vec![load(low(flags)), expects, ASK, ALLOW]
 }
 
 /// `sendto`: asks about short datagrams with an address.
@@ -346,6 +392,8 @@ mod tests {
             let received = if asked.receives { ASK } else { ALLOW };
             for call in [libc::SYS_recvmsg, libc::SYS_recvmmsg] {
                 assert_eq!(says(asked, call, [3, 1, 0, 0, 0, 0]), received);
+                let flags = libc::MSG_CMSG_CLOEXEC as u64;
+                assert_eq!(says(asked, call, [3, 1, flags, flags, 0, 0]), ASK);
             }
             // recv
             assert_eq!(says(asked, libc::SYS_recvfrom, [3, 1, 9, 0, 0, 0]), ALLOW);
@@ -366,7 +414,15 @@ mod tests {
         };
         assert_eq!(says(ARCH_32, NARROW.connect, 7), ASK);
         if let Some(socketcall) = NARROW.socketcall {
-            for (first, verdict) in [(3, ASK), (11, ASK), (16, ASK), (20, ASK), (9, ALLOW)] {
+            for (first, verdict) in [
+                (3, ASK),
+                (11, ASK),
+                (16, ASK),
+                (20, ASK),
+                (17, ASK),
+                (19, ASK),
+                (9, ALLOW),
+            ] {
                 assert_eq!(says(ARCH_32, socketcall, first), verdict, "{first}");
             }
         }

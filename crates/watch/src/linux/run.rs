@@ -72,8 +72,10 @@ pub fn run(
     let requests = orders.clone();
     config.marker.attach(move |number| requests.mark(number));
     let began = clock.now();
-    let (child, listener) = seccomp::launch(command, &code, signals.before())
-        .map_err(|error| not_launched(error, program))?;
+    let (child, listener) = match seccomp::launch(command, &code, signals.before()) {
+        Ok(launched) => launched,
+        Err(error) => return not_launched(error, program, clock),
+    };
     let finishing = Finishing(orders.clone());
     let program = WatchedProgram::new(child.id(), inherited, signals, began);
     let record = RunRecord::new(orders, clock, config);
@@ -131,8 +133,10 @@ fn prepare(program: &OsStr, config: &Config) -> io::Result<Command> {
     Ok(command)
 }
 
-fn not_launched(error: LaunchError, program: &OsStr) -> WatchError {
-    match error {
+/// The end of a run whose program was not started.
+fn not_launched(error: LaunchError, program: &OsStr, clock: Clock) -> Result<Outcome, WatchError> {
+    Err(match error {
+        LaunchError::Signalled(signal) => return Ok(Outcome::not_begun(signal, clock.now())),
         LaunchError::Filter(error) if error.raw_os_error() == Some(libc::EBUSY) => {
             WatchError::Nested
         }
@@ -145,7 +149,7 @@ fn not_launched(error: LaunchError, program: &OsStr) -> WatchError {
             source,
         },
         LaunchError::Io(error) => WatchError::Setup("starting the program", error),
-    }
+    })
 }
 
 /// Ends the relay when the supervisor has ended, by a panic too.

@@ -42,8 +42,6 @@ pub struct Traffic {
     pub bytes: u64,
     /// Payload of the first record in bytes.
     pub first_len: Option<u64>,
-    /// Payload of the second record in bytes.
-    pub second_len: Option<u64>,
     /// Payload of the last record in bytes.
     pub last_len: Option<u64>,
     /// Time of the first record in nanoseconds.
@@ -58,11 +56,7 @@ impl Traffic {
         let len = len as u64;
         self.records += 1;
         self.bytes += len;
-        match self.records {
-            1 => self.first_len = Some(len),
-            2 => self.second_len = Some(len),
-            _ => {}
-        }
+        self.first_len = self.first_len.or(Some(len));
         self.last_len = Some(len);
         self.first_at = self.first_at.or(Some(at));
         self.last_at = Some(at);
@@ -91,6 +85,12 @@ pub struct TlsFacts {
     pub encrypted_alerts: u32,
     /// The client's application data.
     pub client_data: Traffic,
+    /// The part of it up to its Finished, which is the last record. It has the early data.
+    pub client_handshake: Traffic,
+    /// Payload of the client's first record after its Finished in bytes.
+    pub client_first_len: Option<u64>,
+    /// The client ended its early data (0-RTT) with a message, because the server took them.
+    pub has_early_data: bool,
     /// The server's application data.
     pub server_data: Traffic,
     /// The part of it that came after the end of the handshake.
@@ -283,24 +283,50 @@ impl TlsFacts {
     }
 
     fn take_data(&mut self, from: Side, len: usize, at: u64) {
-        let offers_early_data = self
-            .client_hello
-            .as_ref()
-            .is_some_and(|hello| hello.early_data);
-        // the client's first encrypted record after the ServerHello is its Finished, or with client
-        // certificates the start of the flight with the Finished. After early data this is
-        // uncertain, so nothing is inferred
-        if self.version() == Some(TLS13)
-            && from == Side::Client
-            && self.finished_at.is_none()
-            && !offers_early_data
-        {
-            self.finished_at = Some(at);
-        }
-        let own = from.pick(&mut self.client_data, &mut self.server_data);
-        own.add(len, at);
-        if from == Side::Server && self.finished_at.is_some() {
-            self.server_data_after.add(len, at);
+        let before = self.client_data.last_len;
+        from.pick(&mut self.client_data, &mut self.server_data)
+            .add(len, at);
+        match from {
+            Side::Server if self.finished_at.is_some() => self.server_data_after.add(len, at),
+            Side::Client if self.finished_at.is_some() => {
+                self.client_first_len = self.client_first_len.or(Some(len as u64));
+            }
+            Side::Client if self.is_finished(len as u64) => {
+                self.finished_at = Some(at);
+                self.client_handshake = self.client_data;
+                self.has_early_data = self.offers_early_data() && before == Some(END_OF_EARLY_DATA);
+            }
+            _ => {}
         }
     }
+
+    /// Whether the client offers early data (0-RTT) in TLS 1.3.
+    pub fn offers_early_data(&self) -> bool {
+        let hello = self.client_hello.as_ref();
+        hello.is_some_and(|hello| hello.early_data)
+    }
+
+    /// Whether an encrypted record of a client of TLS 1.3 is its Finished. The first one after the
+    /// ServerHello is, or with client certificates it is the start of the flight with the Finished.
+    /// After early data the size shows it.
+    fn is_finished(&self, len: u64) -> bool {
+        let Some(hello) = self.server_hello.as_ref() else {
+            return false;
+        };
+        hello.version() == TLS13 && (!self.offers_early_data() || len == finished_len(hello))
+    }
+}
+
+/// Encrypted payload of an EndOfEarlyData: header, content type and tag.
+const END_OF_EARLY_DATA: u64 = 4 + 17;
+
+/// Encrypted payload of a Finished of TLS 1.3 without padding, in bytes: header, hash, content type
+/// and tag.
+pub fn finished_len(hello: &ServerHello) -> u64 {
+    const AES_256_GCM_SHA384: u16 = 0x1302;
+    let hash = match hello.cipher_suite {
+        AES_256_GCM_SHA384 => 48,
+        _ => 32,
+    };
+    4 + hash + 17
 }

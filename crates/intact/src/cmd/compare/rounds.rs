@@ -203,7 +203,9 @@ impl Rounds<'_> {
     fn one(&mut self, index: usize, round: u32) -> Result<Outcome, Failed> {
         let program = &self.programs[index];
         self.bar.set_message(escape(&program.variant.name));
-        self.prepare()?;
+        if let Some(signal) = self.prepare()? {
+            return Ok(Outcome::not_begun(signal, self.clock.now()));
+        }
         let variant = index as u32;
         let mut config = self.of_program(program, variant, round);
         // reading stacks takes time, so the rounds that count go without
@@ -243,7 +245,9 @@ impl Rounds<'_> {
         let mut variant = self.programs.len() as u32;
         for program in self.programs {
             for fault in faults {
-                self.prepare()?;
+                if let Some(signal) = self.prepare()? {
+                    return Ok(Some(exit::by_signal(signal as usize)));
+                }
                 let name = fault.as_ref().map_or("no fault", |fault| fault.kind.id());
                 let name = format!("{} under {name}", program.variant.name);
                 self.bar.set_message(escape(&name));
@@ -286,18 +290,23 @@ impl Rounds<'_> {
         config
     }
 
-    fn prepare(&self) -> Result<(), Failed> {
+    /// Runs what `--prepare` names; the signal that asked us to end meanwhile, if one did.
+    fn prepare(&self) -> Result<Option<i32>, Failed> {
         let Some(line) = &self.args.prepare else {
-            return Ok(());
+            return Ok(None);
         };
-        let status = Command::new("sh")
+        let mut command = Command::new("sh");
+        command
             .args(["-c", line])
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .status()
+            .stdout(Stdio::null());
+        let (status, signal) = self
+            .config
+            .signals
+            .run(&mut command)
             .context("--prepare: sh cannot be run")?;
-        if status.success() {
-            return Ok(());
+        if status.success() || signal.is_some() {
+            return Ok(signal);
         }
         let line = redact::line(line);
         Err(anyhow!("--prepare failed ({status}): {line}").into())

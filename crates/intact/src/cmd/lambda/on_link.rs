@@ -17,6 +17,7 @@ use std::process::ExitCode;
 /// Runs a function on the client side of a link, with a server on the other; the exit code of its
 /// process.
 pub(super) fn run(spec: &Spec, server: Server, config: Config) -> Result<ExitCode, Failed> {
+    let signals = link::signals()?;
     let link = link::start(spec, None).inspect_err(|_| {
         console::note("without --link the function runs and is stopped between invocations all the same; not emulated are then the round trip and the network that does not respond for it");
     })?;
@@ -27,7 +28,7 @@ pub(super) fn run(spec: &Spec, server: Server, config: Config) -> Result<ExitCod
         command.env(name, value);
     }
     let job = Job::Lambda(Box::new(config), Surroundings::of(&link, None));
-    let code = on_link::run_job(&link, command, &job, |_| {})?;
+    let code = on_link::run_job(&link, signals, command, &job, |_| {})?;
     let served = far.end()?;
     let account = link.account().context("the link")?;
     console::note_lines(&document::end(&link, &account, served.as_ref()));

@@ -1,7 +1,7 @@
 //! The command that a wrapper runs: signals meant for it reach it, and its end is ours.
 
 use crate::exit::{self, Failed};
-use crate::system::{self, ForwardedSignals};
+use crate::system::{self, WrapperSignals};
 use anyhow::{Context, anyhow};
 use intact_link::document::CommandEnd;
 use std::io;
@@ -10,17 +10,20 @@ use std::process::{Child, Command};
 /// A running command.
 pub(crate) struct ChildProcess {
     child: Child,
-    signals: ForwardedSignals,
+    signals: WrapperSignals,
 }
 
 impl ChildProcess {
-    /// Starts it. From here on our signals are passed on to it.
-    pub(crate) fn start(command: &mut Command) -> Result<ChildProcess, Failed> {
-        let signals = system::hold_signals().context("cannot listen for signals")?;
+    /// Starts it. From here on these signals are passed on to it.
+    pub(crate) fn start(
+        command: &mut Command,
+        signals: WrapperSignals,
+    ) -> Result<ChildProcess, Failed> {
+        signals.keep();
         let child = command
             .spawn()
             .map_err(|error| not_started(command, &error))?;
-        let signals = signals.forward(&child);
+        signals.pass_to(&child);
         Ok(ChildProcess { child, signals })
     }
 

@@ -8,6 +8,7 @@ mod client_certificate;
 mod clients;
 mod closes;
 mod container;
+mod early_data;
 mod fault_kinds;
 mod faults;
 mod full;

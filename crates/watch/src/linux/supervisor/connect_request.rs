@@ -9,7 +9,7 @@ use super::lookups::Lookups;
 use super::made_sockets::ProgramSocket;
 use super::notifications::Destination;
 use crate::Unwatched;
-use crate::platform::filter::OneForAll;
+use crate::platform::filter::{self, OneForAll};
 use intact_ledger::{Connection, Nanos, Owner, StackId};
 use intact_sys::address::unmapped;
 use intact_sys::seccomp::{Notification, NotificationResponse};
@@ -130,13 +130,21 @@ pub(super) fn requested(
     about
 }
 
-/// Responds to a call of a 32-bit program: counts a `connect`, which is left to the kernel, and
-/// refuses TCP Fast Open where the filter does not see its flag.
-pub(super) fn take_narrow_call(
-    notice: &Notification,
-    cx: &mut CallContext,
-) -> NotificationResponse {
+/// A call of a 32-bit program.
+pub(super) enum NarrowCall {
+    /// It receives messages: with its real arguments, and the number of the one that has the flags.
+    Receive(Notification, usize),
+    /// Another one, with the response.
+    Other(NotificationResponse),
+}
+
+/// Takes a call of a 32-bit program: counts a `connect`, which is left to the kernel, and refuses
+/// TCP Fast Open where the filter does not see its flag.
+pub(super) fn take_narrow_call(notice: &Notification, cx: &mut CallContext) -> NarrowCall {
     let mut direct = *notice;
+    if let Some(flags) = filter::flags_of_narrow_receive(notice.call) {
+        return NarrowCall::Receive(direct, flags);
+    }
     let asked = OneForAll::of(notice.call, notice.arguments[0]);
     if asked.is_some() {
         let mut words = [0; 24];
@@ -146,14 +154,15 @@ pub(super) fn take_narrow_call(
             .inspected(notice, read, &mut cx.record)
             .is_none()
         {
-            return NotificationResponse::Continue;
+            return NarrowCall::Other(NotificationResponse::Continue);
         }
         let (words, _) = words.as_chunks();
         for (argument, word) in direct.arguments.iter_mut().zip(words) {
             *argument = u32::from_ne_bytes(*word).into();
         }
     }
-    match asked {
+    NarrowCall::Other(match asked {
+        Some(OneForAll::Receive(flags)) => return NarrowCall::Receive(direct, flags),
         Some(OneForAll::Send(flags)) if has_fast_open(direct.arguments[flags]) => {
             NotificationResponse::Error(libc::EOPNOTSUPP)
         }
@@ -162,7 +171,7 @@ pub(super) fn take_narrow_call(
             count_narrow_connect(&direct, cx);
             NotificationResponse::Continue
         }
-    }
+    })
 }
 
 fn has_fast_open(flags: u64) -> bool {

@@ -39,7 +39,7 @@ use crate::{Config, Mode, Outcome, Unwatched};
 use address_table::{AddressTable, report_address};
 use call_context::CallContext;
 use connect_calls::ConnectCalls;
-use connect_request::take_narrow_call;
+use connect_request::{NarrowCall, take_narrow_call};
 use delayed_exits::DelayedExits;
 use intact_ledger::Row;
 use intact_sys::process::{raise_descriptor_limit, taken_socket};
@@ -273,11 +273,22 @@ impl Supervisor {
                 let taken = taken_socket(notice.thread, notice.arguments);
                 unseen.look_at(taken.into_iter().collect(), connects, passthrough, cx);
             }
+            _ if notice.is_32 => match take_narrow_call(notice, cx) {
+                NarrowCall::Other(response) => return Some(response),
+                NarrowCall::Receive(direct, flags) => {
+                    let sent = receipts.receive(&direct, flags, cx)?;
+                    unseen.look_at(sent, connects, passthrough, cx);
+                }
+            },
             libc::SYS_recvmsg | libc::SYS_recvmmsg => {
-                let sent = receipts.receive(notice, cx)?;
+                let flags = if notice.call == libc::SYS_recvmsg {
+                    2
+                } else {
+                    3
+                };
+                let sent = receipts.receive(notice, flags, cx)?;
                 unseen.look_at(sent, connects, passthrough, cx);
             }
-            _ if notice.is_32 => return Some(take_narrow_call(notice, cx)),
             libc::SYS_connect if cx.mode == Mode::Passthrough => {
                 return passthrough.connect(notice, lookups, cx);
             }

@@ -38,11 +38,12 @@ struct Receipt {
 }
 
 impl Receipts {
-    /// The inodes of the connections that a `recvmsg` or `recvmmsg` brings; `None`: it waits for
-    /// them.
+    /// The inodes of the connections that a `recvmsg` or `recvmmsg` brings, with its flags in that
+    /// argument; `None`: it waits for them.
     pub(super) fn receive(
         &mut self,
         notice: &Notification,
+        flags: usize,
         cx: &mut CallContext,
     ) -> Option<HashSet<u32>> {
         // a signal has interrupted the call before
@@ -54,10 +55,7 @@ impl Receipts {
             return Some(HashSet::new());
         }
         let sent = socket::sent_connections(&socket);
-        let flags = match notice.call {
-            libc::SYS_recvmsg => notice.arguments[2],
-            _ => notice.arguments[3],
-        };
+        let flags = notice.arguments[flags];
         let may_wait = flags & libc::MSG_DONTWAIT as u64 == 0 && socket::waits_for_data(&socket);
         if sent.is_some() || !may_wait || self.held.len() >= MOST {
             return Some(sent.unwrap_or_default().into_iter().collect());
