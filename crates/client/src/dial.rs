@@ -298,15 +298,40 @@ impl Dial {
         }
     }
 
+    /// When it began.
+    pub fn began(&self) -> Nanos {
+        self.connection.at
+    }
+
     /// Ends the dial because its time is over. Returns the connection for the ledger.
     pub fn give_up(&mut self, kind: Failure) -> Box<Connection> {
+        if matches!(self.stage, DialStage::Resolving) && kind == Failure::Timeout {
+            let now = self.clock.now();
+            self.record_lookup(Err("no answer within --timeout".into()), now, None, None);
+        }
+        let phase = self.cut_phase();
+        let kind = match (kind, phase) {
+            (Failure::Timeout, SetupPhase::Dns) => Failure::Lookup,
+            (Failure::Timeout, SetupPhase::Connect) => Failure::ConnectTimeout,
+            (kind, _) => kind,
+        };
+        self.end(phase, kind, "gave up after --timeout")
+    }
+
+    /// Ends the dial because the time of its request is over, which had waited before the dial
+    /// began: the peer had less than that. Returns the connection for the ledger.
+    pub fn abandon(&mut self) -> Box<Connection> {
+        let phase = self.cut_phase();
+        let words =
+            "the request waited before this connection was opened, until --timeout was over";
+        self.end(phase, Failure::Timeout, words)
+    }
+
+    /// The phase that ends now, with its time.
+    fn cut_phase(&mut self) -> SetupPhase {
         let now = self.clock.now();
         let setup = &mut self.connection.setup;
-        let phase = match self.stage {
-            DialStage::Resolving if kind == Failure::Timeout => {
-                self.record_lookup(Err("no answer within --timeout".into()), now, None, None);
-                SetupPhase::Dns
-            }
+        match self.stage {
             DialStage::Resolving | DialStage::Over => {
                 setup.dns = Some(Span::new(self.connection.at, now));
                 SetupPhase::Dns
@@ -320,13 +345,11 @@ impl Dial {
                 setup.ssl = Some(Span::new(since, now));
                 SetupPhase::Ssl
             }
-        };
-        let kind = match (kind, phase) {
-            (Failure::Timeout, SetupPhase::Dns) => Failure::Lookup,
-            (Failure::Timeout, SetupPhase::Connect) => Failure::ConnectTimeout,
-            (kind, _) => kind,
-        };
-        match self.fail(phase, kind, "gave up after --timeout".to_owned()) {
+        }
+    }
+
+    fn end(&mut self, phase: SetupPhase, kind: Failure, words: &str) -> Box<Connection> {
+        match self.fail(phase, kind, words.to_owned()) {
             Progress::Failed(connection) => connection,
             _ => unreachable!("fail() fails"),
         }

@@ -129,7 +129,7 @@ enum Recipient {
     Later(Vec<i32>),
     Program(Pid),
     /// The program has ended: its process id may be that of another.
-    Nobody,
+    Ended,
 }
 
 /// The signals that a wrapper takes.
@@ -165,7 +165,7 @@ impl WrapperSignals {
                     Recipient::Program(_)
                         if has_terminal && [SIGINT, SIGQUIT].contains(&number) => {}
                     Recipient::Program(pid) => pass_on(*pid, number),
-                    Recipient::Nobody => {}
+                    Recipient::Ended => {}
                 }
             }
         });
@@ -195,7 +195,7 @@ impl WrapperSignals {
 
     /// The program has ended.
     pub(crate) fn end(&self) {
-        *locked(&self.recipient) = Recipient::Nobody;
+        *locked(&self.recipient) = Recipient::Ended;
         self.handle.close();
     }
 }

@@ -135,8 +135,8 @@ pub(crate) struct FilteredCalls {
     pub(crate) sockets: bool,
     /// The end of a process: what is in its memory may still be looked for.
     pub(crate) ends: bool,
-    /// Every message that may bring descriptors: where the program was started with a Unix socket
-    /// of another process. Else those whose caller expects descriptors (MSG_CMSG_CLOEXEC).
+    /// Messages that may bring descriptors: where the program was started with a Unix socket of
+    /// another process.
     pub(crate) receives: bool,
 }
 
@@ -198,8 +198,10 @@ pub(crate) fn program(asked: FilteredCalls) -> Vec<Instruction> {
             ],
         );
     }
-    call(libc::SYS_recvmsg, &receive(2, asked.receives));
-    call(libc::SYS_recvmmsg, &receive(3, asked.receives));
+    if asked.receives {
+        call(libc::SYS_recvmsg, &[ASK]);
+        call(libc::SYS_recvmmsg, &[ASK]);
+    }
     code.extend(everywhere(0));
     if let Some(narrow) = NARROW_ADDRESSES {
         code.extend(connecting(&narrow, X32, asked.receives));
@@ -242,9 +244,10 @@ fn connecting(numbers: &Connecting, bits: u32, receives: bool) -> Vec<Instructio
     call(numbers.sendto, &send(3, &[ALLOW]));
     call(numbers.sendmsg, &send(2, &[ALLOW]));
     call(numbers.sendmmsg, &send(3, &[ALLOW]));
-    call(numbers.recvmsg, &receive(2, receives));
-    for recvmmsg in numbers.recvmmsg {
-        call(recvmmsg, &receive(3, receives));
+    if receives {
+        for received in [numbers.recvmsg].into_iter().chain(numbers.recvmmsg) {
+            call(received, &[ASK]);
+        }
     }
     if let Some(socketcall) = numbers.socketcall {
         let mut subs = vec![
@@ -291,15 +294,6 @@ fn send(flags: u32, body: &[Instruction]) -> Vec<Instruction> {
         refuse(libc::EOPNOTSUPP),
     ];
     [&fast_open, body].concat()
-}
-
-/// A call that receives messages, with its flags in this argument.
-fn receive(flags: u32, asks: bool) -> Vec<Instruction> {
-    if asks {
-        return vec![ASK];
-    }
-    let expects = unless_set(libc::MSG_CMSG_CLOEXEC as u32, 1);
-    vec![load(low(flags)), expects, ASK, ALLOW]
 }
 
 /// `sendto`: asks about short datagrams with an address.
@@ -392,8 +386,6 @@ mod tests {
             let received = if asked.receives { ASK } else { ALLOW };
             for call in [libc::SYS_recvmsg, libc::SYS_recvmmsg] {
                 assert_eq!(says(asked, call, [3, 1, 0, 0, 0, 0]), received);
-                let flags = libc::MSG_CMSG_CLOEXEC as u64;
-                assert_eq!(says(asked, call, [3, 1, flags, flags, 0, 0]), ASK);
             }
             // recv
             assert_eq!(says(asked, libc::SYS_recvfrom, [3, 1, 9, 0, 0, 0]), ALLOW);

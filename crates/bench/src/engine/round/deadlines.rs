@@ -112,7 +112,12 @@ impl<B: Backend> Round<'_, B> {
         match &mut slot.phase {
             Phase::Dialing(dial, granted) => {
                 if let Some(kind) = overdue(granted.due.at) {
-                    let connection = *dial.give_up(kind);
+                    let took = now.since(dial.began()).saturating_add(SWEEP);
+                    let has_time = kind == Failure::Timeout && took < timeout;
+                    let connection = match has_time {
+                        true => *dial.abandon(),
+                        false => *dial.give_up(kind),
+                    };
                     self.dial_failed(index, connection);
                 }
             }
