@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 kinds! {
     json
-    /// The fault on a kept connection. A new one is a row.
+    /// The fault on a kept connection.
     pub enum FaultKind, id, row -> FaultRow {
         /// FIN while idle: the program can see it before its next request.
         Stale = "stale", fault(Idle, Fin);
