@@ -248,7 +248,7 @@ mod tests {
         for (signal, is_end) in [
             (libc::SIGINT, true),
             (libc::SIGTERM, true),
-            (libc::SIGSEGV, false),
+            (libc::SIGKILL, false),
         ] {
             let mut command = Command::new("true");
             // SAFETY: runs in the forked child, and makes one system call.
