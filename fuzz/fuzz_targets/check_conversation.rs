@@ -7,7 +7,7 @@
 //! writes one for each read, then closes. A response that ends in 0x18 resets the connection.
 #![no_main]
 
-use intact_check::{Check, CheckProgress, Config, ServerProfile};
+use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
 use intact_client::Clock;
 use intact_client::tls::Verify;
 use intact_fuzz::mutate_text;
@@ -102,7 +102,7 @@ impl CheckProgress for Rows {
             _ => {}
         }
     }
-    fn stage(&mut self, _: &'static str, _: &ServerProfile) {}
+    fn stage(&mut self, _: ProbeKind, _: &ServerProfile) {}
     fn waiting(&mut self, _: Duration) {}
     fn stopped(&self) -> bool {
         false

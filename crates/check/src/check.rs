@@ -5,7 +5,8 @@ use crate::capture::Capture;
 use crate::config::{Config, ConfigError};
 use crate::context::ProbeContext;
 use crate::plans::Plans;
-use crate::probe::{self, ProbeKind};
+use crate::probe;
+use crate::probe_kind::ProbeKind;
 use crate::prober::{Prober, StopReason};
 use crate::progress::{CheckError, CheckProgress};
 use crate::server_process::ServerProcess;
@@ -124,14 +125,14 @@ impl Check {
             profile.requests_sent = prober.budget.spent();
             let why = halted.or_else(|| probe::reason_to_skip(stage, &context));
             if let Some(why) = why {
-                context.skip(stage.name(), why, halted.is_some());
+                context.skip(stage, why, halted.is_some());
                 continue;
             }
             let ProbeContext {
                 prober, profile, ..
             } = &mut context;
             prober.budget.turn_to(probe::part(stage));
-            prober.observer.stage(stage.name(), profile);
+            prober.observer.stage(stage, profile);
             let done = probe::run(stage, &mut context);
             context.profile.outages.clone_from(&context.prober.outages);
             match done {
@@ -141,16 +142,16 @@ impl Check {
                 Err(StopReason::OutOfTime) => {
                     halted = Some(OUT_OF_TIME);
                     context.skip(
-                        stage.name(),
+                        stage,
                         "cut off by the limit of the whole check (--max-time)",
                         true,
                     );
                 }
                 Err(StopReason::Gone) => {
                     halted = Some(GONE);
-                    context.skip(stage.name(), &format!("cut off: {GONE}"), true);
+                    context.skip(stage, &format!("cut off: {GONE}"), true);
                 }
-                Err(StopReason::Spent) => context.skip(stage.name(), "the budget is spent", true),
+                Err(StopReason::Spent) => context.skip(stage, "the budget is spent", true),
                 Err(StopReason::Failed(error)) => return Err(error),
             }
         }

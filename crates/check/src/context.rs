@@ -1,10 +1,11 @@
 //! What a probe works with: the configuration, the connections that it opens, and the profile so
-//! far. Must not know a probe.
+//! far. Must not know what a probe does.
 
 use crate::capture::Capture;
 use crate::config::{Config, ExtraRequest};
 use crate::line::Line;
 use crate::plans::Plans;
+use crate::probe_kind::ProbeKind;
 use crate::prober::{Opened, Probed, Prober, StopReason};
 use crate::server_process::ServerProcess;
 use intact_client::RequestSpec;
@@ -96,9 +97,9 @@ impl ProbeContext<'_> {
         self.prober.pause(&mut [], until)
     }
 
-    pub(crate) fn skip(&mut self, stage: &str, why: &str, cut_off: bool) {
+    pub(crate) fn skip(&mut self, stage: ProbeKind, why: &str, cut_off: bool) {
         self.profile.skipped.push(Skipped {
-            probe: stage.to_owned(),
+            probe: stage.name().to_owned(),
             why: why.to_owned(),
             cut_off,
         });

@@ -344,13 +344,14 @@ impl<'a> Prober<'a> {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::probe_kind::ProbeKind;
     use intact_ledger::server_profile::ServerProfile;
 
     struct NullObserver;
 
     impl CheckProgress for NullObserver {
         fn event(&mut self, _: Event<'_>) {}
-        fn stage(&mut self, _: &'static str, _: &ServerProfile) {}
+        fn stage(&mut self, _: ProbeKind, _: &ServerProfile) {}
         fn waiting(&mut self, _: Duration) {}
         fn stopped(&self) -> bool {
             false

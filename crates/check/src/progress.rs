@@ -1,7 +1,8 @@
-//! Who observes a running check, and why a check did not run. Must not know a probe.
+//! Who observes a running check, and why a check did not run. Must not know what a probe does.
 
 use crate::capture::Packets;
 use crate::config::ConfigError;
+use crate::probe_kind::ProbeKind;
 use intact_ledger::Event;
 use intact_ledger::server_profile::ServerProfile;
 use std::io;
@@ -11,9 +12,8 @@ use std::time::Duration;
 pub trait CheckProgress {
     /// A ledger event.
     fn event(&mut self, event: Event<'_>);
-    /// The stage with this name starts ([`ProbeKind::name`](crate::ProbeKind::name)). The profile
-    /// holds the results of the earlier ones.
-    fn stage(&mut self, stage: &'static str, profile: &ServerProfile);
+    /// A stage starts. The profile holds the results of the earlier ones.
+    fn stage(&mut self, stage: ProbeKind, profile: &ServerProfile);
     /// Packets were captured. Called only if [`Check::run`](crate::Check::run) has a capture.
     fn packets(&mut self, packets: &Packets) {
         let _ = packets;

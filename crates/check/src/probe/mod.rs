@@ -22,41 +22,8 @@ pub(crate) use drain::most_requests;
 
 use crate::budget::Part;
 use crate::context::ProbeContext;
+use crate::probe_kind::ProbeKind;
 use crate::prober::Probed;
-use intact_ledger::kinds;
-
-kinds! {
-    /// A stage of a check.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum ProbeKind, name {
-        /// The lookup of the name.
-        Names = "names",
-        /// The first request.
-        Contact = "first request",
-        /// HTTP and TLS versions.
-        Versions = "versions",
-        /// Fresh and reused connections compared.
-        Waterfall = "fresh against reused",
-        /// Handshake, tickets, resumption, early data.
-        Tls = "TLS",
-        /// Other methods.
-        Methods = "methods",
-        /// The packets of one exchange per version.
-        Packets = "packets",
-        /// Requests on one connection.
-        Requests = "requests per connection",
-        /// Idle timeouts.
-        Idle = "idle limits",
-        /// Requests shortly before and after the idle timeout.
-        Race = "race at the idle limit",
-        /// The idle timeout while other connections idle.
-        Held = "idle limit next to others",
-        /// The maximum age of a connection.
-        Age = "maximum age",
-        /// The end of the server's process.
-        Drain = "drain",
-    }
-}
 
 /// The part of the budget that the stage uses.
 pub(crate) fn part(stage: ProbeKind) -> Part {

@@ -204,8 +204,8 @@ impl CheckProgress for EndsIt {
     fn event(&mut self, event: Event<'_>) {
         self.observed.event(event);
     }
-    fn stage(&mut self, stage: &'static str, _: &ServerProfile) {
-        if stage == ProbeKind::Requests.name() {
+    fn stage(&mut self, stage: ProbeKind, _: &ServerProfile) {
+        if stage == ProbeKind::Requests {
             self.played.end();
         }
     }

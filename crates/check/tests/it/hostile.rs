@@ -2,7 +2,7 @@
 //! The check ends within its budget. Each request and each connection has the outcome that the file
 //! states.
 
-use intact_check::{Check, CheckProgress, Config, ServerProfile};
+use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
 use intact_client::Clock;
 use intact_client::tls::Verify;
 use intact_ledger::{
@@ -36,7 +36,7 @@ impl CheckProgress for Observed {
             _ => {}
         }
     }
-    fn stage(&mut self, _: &'static str, _: &ServerProfile) {}
+    fn stage(&mut self, _: ProbeKind, _: &ServerProfile) {}
     fn waiting(&mut self, _: Duration) {}
     fn stopped(&self) -> bool {
         false

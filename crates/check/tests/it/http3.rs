@@ -27,8 +27,8 @@ impl CheckProgress for Versions {
             self.quic += u64::from(connection.transport == Transport::Quic);
         }
     }
-    fn stage(&mut self, stage: &'static str, _: &ServerProfile) {
-        self.is_over = stage == self.last.name();
+    fn stage(&mut self, stage: ProbeKind, _: &ServerProfile) {
+        self.is_over = stage == self.last;
     }
     fn waiting(&mut self, _: Duration) {}
     fn stopped(&self) -> bool {

@@ -1,7 +1,7 @@
 //! The time limit of a check, and the idle timeout of a server that checks its connections at
 //! intervals.
 
-use intact_check::{Check, CheckProgress, Config, ServerProfile};
+use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
 use intact_client::Clock;
 use intact_ledger::{Event, Failure};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ pub(crate) struct NullObserver;
 
 impl CheckProgress for NullObserver {
     fn event(&mut self, _: Event<'_>) {}
-    fn stage(&mut self, _: &'static str, _: &ServerProfile) {}
+    fn stage(&mut self, _: ProbeKind, _: &ServerProfile) {}
     fn waiting(&mut self, _: Duration) {}
     fn stopped(&self) -> bool {
         false
@@ -133,7 +133,7 @@ impl CheckProgress for Failures {
             *self.0.entry(kind).or_default() += 1;
         }
     }
-    fn stage(&mut self, _: &'static str, _: &ServerProfile) {}
+    fn stage(&mut self, _: ProbeKind, _: &ServerProfile) {}
     fn waiting(&mut self, _: Duration) {}
     fn stopped(&self) -> bool {
         false

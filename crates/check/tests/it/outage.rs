@@ -79,8 +79,8 @@ struct BeforeIdle(u32);
 
 impl CheckProgress for BeforeIdle {
     fn event(&mut self, _: Event<'_>) {}
-    fn stage(&mut self, stage: &'static str, profile: &ServerProfile) {
-        if stage == ProbeKind::Idle.name() {
+    fn stage(&mut self, stage: ProbeKind, profile: &ServerProfile) {
+        if stage == ProbeKind::Idle {
             self.0 = profile.requests_sent;
         }
     }

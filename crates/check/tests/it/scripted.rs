@@ -2,7 +2,7 @@
 //! time, and each response has the outcome that the file states.
 
 use crate::hostile::Observed;
-use intact_check::{Check, CheckProgress, Config, ServerProfile};
+use intact_check::{Check, CheckProgress, Config, ProbeKind, ServerProfile};
 use intact_client::tls::Verify;
 use intact_client::{Clock, Family};
 use intact_ledger::{Event, Failure, Method, Outcome, Protocol};
@@ -123,7 +123,7 @@ struct Stopping(Instant);
 
 impl CheckProgress for Stopping {
     fn event(&mut self, _: Event<'_>) {}
-    fn stage(&mut self, _: &'static str, _: &ServerProfile) {}
+    fn stage(&mut self, _: ProbeKind, _: &ServerProfile) {}
     fn waiting(&mut self, _: Duration) {}
     fn stopped(&self) -> bool {
         self.0.elapsed() > Duration::from_millis(300)

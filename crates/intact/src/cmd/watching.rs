@@ -27,7 +27,7 @@ pub(crate) struct Watching {
     troubles: Vec<String>,
     bar: ProgressBar,
     interrupt: Interrupt,
-    stage: Option<&'static str>,
+    stage: Option<ProbeKind>,
     early: Option<Early>,
     wanted: Wanted,
     /// The packets as a page, until they are printed.
@@ -169,12 +169,12 @@ impl CheckProgress for Watching {
         self.flush_now_and_then();
     }
 
-    fn stage(&mut self, stage: &'static str, profile: &ServerProfile) {
-        if stage == ProbeKind::Requests.name() {
+    fn stage(&mut self, stage: ProbeKind, profile: &ServerProfile) {
+        if stage == ProbeKind::Requests {
             self.print_profile(profile);
         }
         self.stage = Some(stage);
-        self.bar.set_message(stage);
+        self.bar.set_message(stage.name());
         self.bar.tick();
         self.kept.replace_profile(profile);
         self.kept.flush();
@@ -210,7 +210,7 @@ impl CheckProgress for Watching {
     }
 
     fn waiting(&mut self, left: Duration) {
-        let stage = self.stage.unwrap_or_default();
+        let stage = self.stage.map_or("", ProbeKind::name);
         self.bar.set_message(format!(
             "{stage}: waiting, {} s at most; Ctrl-C keeps what is there",
             left.as_secs() + 1

@@ -2,7 +2,7 @@
 
 use super::{again, head, pointless, unless_interrupted};
 use crate::interrupt::Interrupt;
-use intact_check::{CheckError, CheckProgress};
+use intact_check::{CheckError, CheckProgress, ProbeKind};
 use intact_client::Clock;
 use intact_fleet::{CheckResult, MeasureError, Measured, Message, RowFiles};
 use intact_ledger::server_profile::{ServerProfile, WATERFALL};
@@ -91,7 +91,7 @@ impl CheckProgress for Watch<'_> {
         }
     }
 
-    fn stage(&mut self, _: &'static str, _: &ServerProfile) {}
+    fn stage(&mut self, _: ProbeKind, _: &ServerProfile) {}
 
     fn waiting(&mut self, _: Duration) {}
 
