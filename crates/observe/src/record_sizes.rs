@@ -5,10 +5,8 @@
 //! for a request.
 
 use intact_wire::Side;
-use intact_wire::tls::{TLS13, TlsFacts, finished_len, suite_name};
+use intact_wire::tls::{OVERHEAD_13, TLS13, TlsFacts, finished_len, suite_name};
 
-/// A type byte and a tag (RFC 8446 section 5.2).
-const OVERHEAD_13: u64 = 17;
 /// Bytes that an AEAD cipher of TLS 1.2 adds to each record. They are an explicit nonce and a tag
 /// (RFC 5288, 6655), or a tag alone (RFC 7905).
 const OVERHEAD_12: [(&str, u64); 4] = [

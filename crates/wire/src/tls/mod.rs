@@ -22,7 +22,7 @@ pub use hello::{ClientHello, ServerHello};
 pub use legacy_hello::write_old_client_hello;
 pub use record::{ContentType, Record, RecordReader};
 pub use suite::suite_name;
-pub use watcher::{Alert, Mode, TlsFacts, Traffic, Watcher, finished_len};
+pub use watcher::{Alert, Mode, OVERHEAD_13, TlsFacts, Traffic, Watcher, finished_len};
 
 /// TLS 1.0 as a hello encodes it.
 pub const TLS10: u16 = 0x0301;

@@ -317,16 +317,21 @@ impl TlsFacts {
     }
 }
 
-/// Encrypted payload of an EndOfEarlyData: header, content type and tag.
-const END_OF_EARLY_DATA: u64 = 4 + 17;
+/// What a record of TLS 1.3 adds to its content, in bytes: a type and a tag (RFC 8446 section 5.2).
+pub const OVERHEAD_13: u64 = 17;
 
-/// Encrypted payload of a Finished of TLS 1.3 without padding, in bytes: header, hash, content type
-/// and tag.
+/// The header of a handshake message, in bytes.
+const HANDSHAKE_HEAD: u64 = 4;
+
+/// Encrypted payload of an EndOfEarlyData, which is a header, in bytes.
+const END_OF_EARLY_DATA: u64 = HANDSHAKE_HEAD + OVERHEAD_13;
+
+/// Encrypted payload of a Finished of TLS 1.3 without padding, in bytes.
 pub fn finished_len(hello: &ServerHello) -> u64 {
     const AES_256_GCM_SHA384: u16 = 0x1302;
     let hash = match hello.cipher_suite {
         AES_256_GCM_SHA384 => 48,
         _ => 32,
     };
-    4 + hash + 17
+    HANDSHAKE_HEAD + hash + OVERHEAD_13
 }
