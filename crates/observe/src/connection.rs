@@ -480,6 +480,11 @@ impl ObservedConnection {
         self.rows.connection.row.failed = self.rows.tunnel_failure();
         if let Some(tls) = &self.tls {
             self.rows.is_readable |= tls.is_decrypted();
+            let hides_some = tls.hides_early_data();
+            self.rows.client_spoke |= hides_some;
+            if hides_some && self.rows.open.begun > 0 {
+                run.note_lower_bound(LowerBound::EarlyData);
+            }
             let failed = &mut self.rows.connection.row.failed;
             if ending == Ending::Observed && failed.is_none() {
                 *failed = tls.failure(self.rows.end);
@@ -530,9 +535,12 @@ impl ObservedConnection {
     pub fn opaque(&self) -> Option<Opaque> {
         let is_silent = self.carried.bytes == ConnectionBytes::default();
         let protocol = self.rows.connection.row.protocol;
+        let is_readable = self.rows.is_readable;
+        let mut sealed = self.tls.as_ref();
+        sealed = sealed.filter(|tls| !is_readable || tls.hides_early_data());
         if is_silent || self.rows.is_read() {
             None
-        } else if let Some(tls) = self.tls.as_ref().filter(|_| !self.rows.is_readable) {
+        } else if let Some(tls) = sealed {
             Some(Opaque::Encrypted(tls.sealed()))
         } else if self.app.holds_partial_request() {
             Some(Opaque::PartialRequest)

@@ -1,4 +1,4 @@
-//! Connections of HTTP/2 whose number of requests is a lower bound, by the reason. Counts them, and
+//! Connections whose number of requests is a lower bound, by the reason. Counts them, and
 //! knows none of them.
 
 use intact_ledger::Caveat;
@@ -11,6 +11,8 @@ pub enum LowerBound {
     Inferred,
     /// More were open than are followed.
     TooManyOpen,
+    /// No key decrypted the early data (0-RTT) that the server took.
+    EarlyData,
 }
 
 /// How many connections there are, by the reason.
@@ -18,6 +20,7 @@ pub enum LowerBound {
 pub struct LowerBounds {
     inferred: u64,
     too_many_open: u64,
+    early_data: u64,
 }
 
 impl LowerBounds {
@@ -26,6 +29,7 @@ impl LowerBounds {
         match why {
             LowerBound::Inferred => self.inferred += 1,
             LowerBound::TooManyOpen => self.too_many_open += 1,
+            LowerBound::EarlyData => self.early_data += 1,
         }
     }
 
@@ -39,9 +43,14 @@ impl LowerBounds {
             "HTTP/2 connections with more than {MAX_STREAMS} requests without a response: {}. Further requests there are not counted",
             self.too_many_open
         );
+        let early_data = format!(
+            "Connections whose early data (0-RTT) were not decrypted: {}. The requests in them are not counted",
+            self.early_data
+        );
         let all = [
             (self.inferred, "requests-not-counted", inferred),
             (self.too_many_open, "requests-beyond-limit", too_many),
+            (self.early_data, "requests-in-early-data", early_data),
         ];
         let found = all.into_iter().filter(|(connections, ..)| *connections > 0);
         found.map(|(_, id, words)| Caveat::incomplete_requests(id, words))

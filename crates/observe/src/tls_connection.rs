@@ -417,7 +417,7 @@ impl TlsConnection {
             Some(Status::UnsupportedVersion(version)) => Sealed::Version(version),
             Some(Status::Compressed) => Sealed::Compressed,
             _ if facts.client_hello.is_none() && !is_lost => Sealed::NoHandshake,
-            _ if self.keys.is_empty() && !is_lost => Sealed::NoSecrets,
+            _ if (self.keys.is_empty() || self.hides_early_data()) && !is_lost => Sealed::NoSecrets,
             _ if is_lost => Sealed::BytesMissing,
             _ if facts.server_hello.is_none() => Sealed::NoHandshake,
             _ => Sealed::WrongSecrets,
@@ -450,6 +450,11 @@ impl TlsConnection {
     pub(crate) fn hides_requests(&self) -> bool {
         let facts = self.decryptor.facts();
         facts.offers_early_data() && (facts.has_early_data || facts.finished_at.is_none())
+    }
+
+    /// Whether no key decrypted early data that the server took: their requests are not known.
+    pub(crate) fn hides_early_data(&self) -> bool {
+        self.decryptor.facts().has_early_data && self.decryptor.inner().undecryptable > 0
     }
 
     fn finished(&self) -> Option<u64> {

@@ -190,6 +190,27 @@ fn early_data_comes_first() {
         "sent before the server said a word"
     );
     assert!(heard.inner.finished_at.is_some());
+    assert_eq!(heard.inner.undecryptable, 0);
+}
+
+/// What a search in memory finds while the handshake ends: the early secret is gone already.
+#[test]
+fn early_data_without_their_key_are_counted_and_hide_nothing_else() {
+    let pair = Pair::new(&Setup {
+        early_data: true,
+        ..Setup::new(&version::TLS13)
+    });
+    pair.talk();
+    let tape = pair.talk();
+    let logged = pair.keys.0.lock().unwrap().clone();
+    let others = logged.lines().filter(|line| !line.contains("EARLY"));
+    let mut keys = KeyLog::default();
+    let others: Vec<&str> = others.collect();
+    assert_eq!(keys.add_text(&others.join("\n")), 0);
+    let heard = listen(&tape, &keys, usize::MAX, 0);
+    assert_eq!(heard.client, &tape.client_said[5..]);
+    assert_eq!(heard.server, tape.server_said);
+    assert!(heard.inner.undecryptable > 0);
 }
 
 #[test]
