@@ -1,8 +1,7 @@
 //! Name lookups in separate threads: with the system's `getaddrinfo`, as most programs do, or with
 //! the stub resolver.
 
-use crate::dns::Family;
-use crate::dns::StubResolver;
+use crate::dns::{Family, StubResolver};
 use mio::Waker;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, Sender, channel};

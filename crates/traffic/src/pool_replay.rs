@@ -71,7 +71,10 @@ impl<'a> PoolReplay<'a> {
         let streams = multiplexing.map(|life| (life.ready.after(margin), life.until()));
         let unread = lives.iter().filter(|life| life.has_rest);
         let unread = unread.filter_map(|life| Some((life.last_end()?, life.until())));
-        let full = full_at(lives, margin).filter(|_| !counts_requests(lives));
+        let full = match counts_requests(lives) {
+            true => None,
+            false => full_at(lives, margin),
+        };
         PoolReplay {
             lives,
             margin,

@@ -1,8 +1,7 @@
 //! A simulated client: where it is in its session, and what it does next. Must not send or wait.
 
 use super::script::{Op, Script};
-use crate::closed_loop::ClosedLoop;
-use crate::closed_loop::{NextExchange, Start};
+use crate::closed_loop::{ClosedLoop, NextExchange, Start};
 use crate::variant_plan::VariantPlan;
 use intact_client::Due;
 use intact_experiment::Rng;

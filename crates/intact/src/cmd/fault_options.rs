@@ -88,8 +88,12 @@ fn choice(word: &str) -> Result<FaultChoice, String> {
         return Ok(FaultChoice::Kind(kind, None));
     };
     if kind.row().default_after.is_none() {
+        let timed = FaultKind::ALL.into_iter();
+        let timed = timed.filter(|kind| kind.row().default_after.is_some());
+        let timed: Vec<String> = timed.map(|kind| format!("`{kind}`")).collect();
         return Err(format!(
-            "`{kind}` takes no time; `nat-idle` and `max-age` do"
+            "`{kind}` takes no time; {} do",
+            timed.join(" and ")
         ));
     }
     let time = crate::cmd::bench::time(time).map_err(|error| error.to_string())?;

@@ -112,6 +112,7 @@ impl<B: Backend> Round<'_, B> {
         match &mut slot.phase {
             Phase::Dialing(dial, granted) => {
                 if let Some(kind) = overdue(granted.due.at) {
+                    // seen up to a sweep late, as the end of the request is
                     let took = now.since(dial.began()).saturating_add(SWEEP);
                     let has_time = kind == Failure::Timeout && took < timeout;
                     let connection = match has_time {
