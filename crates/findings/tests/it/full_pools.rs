@@ -4,6 +4,23 @@ use super::pools::{SERVER, closed, opened, outcome, sent};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// Numbers below a limit that depend on the seed only.
+fn random(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut random = seed;
+    move |most| {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (random >> 33) % most
+    }
+}
+
+/// The rows in the order of their times.
+fn in_order(mut rows: Vec<(u64, Value)>) -> Vec<Value> {
+    rows.sort_by_key(|(at, _)| *at);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
 /// Eight workers with a client per task of N calls, each with 3 ms between two of them.
 fn tasks(calls_of: impl Fn(u64) -> u64) -> Vec<Value> {
     let mut rows: Vec<(u64, Value)> = Vec::new();
@@ -21,8 +38,7 @@ fn tasks(calls_of: impl Fn(u64) -> u64) -> Vec<Value> {
         rows.push((at, closed(id, at, calls)));
         free[worker] = at + 200;
     }
-    rows.sort_by_key(|(at, _)| *at);
-    rows.into_iter().map(|(_, row)| row).collect()
+    in_order(rows)
 }
 
 #[test]
@@ -43,13 +59,7 @@ fn a_client_per_task_of_several_calls_is_no_full_pool() {
 /// Twenty threads of 15 calls share a pool that keeps ten connections, the last that came back
 /// first. On a busy machine each step takes a time of its own.
 fn shared_pool(seed: u64) -> Vec<Value> {
-    let mut random = seed;
-    let mut up_to = |most: u64| {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (random >> 33) % most
-    };
+    let mut up_to = random(seed);
     let mut rows: Vec<(u64, Value)> = Vec::new();
     // when a thread does its next step, the calls that are left, and the connection that it has
     let mut steps: BTreeMap<(u64, u64), (u64, Option<u64>)> = BTreeMap::new();
@@ -87,9 +97,8 @@ fn shared_pool(seed: u64) -> Vec<Value> {
     let left = pool
         .iter()
         .map(|id| (end, closed(*id, end, carried[*id as usize])));
-    rows.extend(left.collect::<Vec<_>>());
-    rows.sort_by_key(|(at, _)| *at);
-    rows.into_iter().map(|(_, row)| row).collect()
+    rows.extend(left);
+    in_order(rows)
 }
 
 #[test]
@@ -117,11 +126,7 @@ fn threads_that_end_one_after_another_leave_a_full_pool() {
         let close = if calls >= 16 { at } else { 600_000 };
         rows.push((close, closed(id, close, calls)));
     }
-    let sorted = |rows: &[(u64, Value)]| -> Vec<Value> {
-        let mut rows = rows.to_vec();
-        rows.sort_by_key(|(at, _)| *at);
-        rows.into_iter().map(|(_, row)| row).collect()
-    };
+    let sorted = |rows: &[(u64, Value)]| in_order(rows.to_vec());
     let (opened_all, _, avoidable, warned) = outcome(&sorted(&rows));
     assert_eq!((opened_all, avoidable), (20.0, 0.0));
     assert_eq!(warned, ["pool-too-small"]);
@@ -159,8 +164,7 @@ fn a_pool_that_keeps_as_many_from_each_burst_to_the_next_is_full() {
             }
         }
     }
-    rows.sort_by_key(|(at, _)| *at);
-    let rows: Vec<Value> = rows.into_iter().map(|(_, row)| row).collect();
+    let rows = in_order(rows);
     let (opened, needed, avoidable, warned) = outcome(&rows);
     assert_eq!((opened, needed, avoidable), (42.0, 10.0, 32.0));
     assert_eq!(warned, ["pool-too-small"]);
@@ -170,13 +174,7 @@ fn a_pool_that_keeps_as_many_from_each_burst_to_the_next_is_full() {
 /// begin. The pool keeps `room` connections, and closes the oldest ones, or one that has carried
 /// `most` requests.
 fn fast_bursts(seed: u64, room: usize, most: u64) -> Vec<Value> {
-    let mut random = seed;
-    let mut up_to = |most: u64| {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (random >> 33) % most
-    };
+    let mut up_to = random(seed);
     let mut rows: Vec<(u64, Value)> = Vec::new();
     let mut pool: Vec<u64> = Vec::new();
     let mut carried: Vec<u64> = Vec::new();
@@ -217,9 +215,8 @@ fn fast_bursts(seed: u64, room: usize, most: u64) -> Vec<Value> {
     let left = pool
         .iter()
         .map(|id| (end, closed(*id, end, carried[*id as usize])));
-    rows.extend(left.collect::<Vec<_>>());
-    rows.sort_by_key(|(at, _)| *at);
-    rows.into_iter().map(|(_, row)| row).collect()
+    rows.extend(left);
+    in_order(rows)
 }
 
 #[test]

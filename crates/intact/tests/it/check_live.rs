@@ -44,11 +44,7 @@ fn the_card_is_printed_before_the_wait_and_an_interrupt_prints_the_rest() {
     // what is said of the wait comes after the card, which a pipe has taken by then; a second later
     // the first probe of the limits has begun, and the wait takes 90
     thread::sleep(Duration::from_secs(1));
-    let sent = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
+    crate::program::signal(child.id(), "-INT");
     let mut page = String::new();
     out.read_to_string(&mut page).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -380,11 +380,7 @@ fn an_interrupted_wait_keeps_the_card_and_a_stored_card_reads_back() {
         }
         thread::sleep(Duration::from_millis(10));
     }
-    let sent = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
+    crate::program::signal(child.id(), "-INT");
     let mut text = String::new();
     let mut out = child.stdout.take().unwrap();
     out.read_to_string(&mut text).unwrap();

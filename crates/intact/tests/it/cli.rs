@@ -301,14 +301,7 @@ fn an_interrupted_bench_prints_what_was_measured_and_exits_by_the_signal() {
         .spawn()
         .unwrap();
     crate::program::wait_for(&ledger.join("tally.json"));
-    let pid = child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
+    crate::program::signal(child.id(), "-INT");
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(130));
     assert!(String::from_utf8_lossy(&out.stdout).contains("keepalive=on"));

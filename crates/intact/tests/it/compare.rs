@@ -117,9 +117,7 @@ fn a_signal_ends_the_comparison_whatever_the_program_does_at_it() {
         .spawn()
         .unwrap();
     crate::program::wait_for(&runs);
-    let pid = child.id().to_string();
-    let kill = Command::new("kill").args(["-TERM", &pid]).status();
-    assert!(kill.unwrap().success());
+    crate::program::signal(child.id(), "-TERM");
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(143), "{}", text(&out.stderr));
     assert_eq!(std::fs::read_to_string(&runs).unwrap(), "\n");
@@ -177,9 +175,7 @@ fn a_signal_ends_what_prepares_a_round_and_keeps_what_was_measured() {
         .spawn()
         .unwrap();
     crate::program::wait_for(&begun);
-    let pid = child.id().to_string();
-    let kill = Command::new("kill").args(["-TERM", &pid]).status();
-    assert!(kill.unwrap().success());
+    crate::program::signal(child.id(), "-TERM");
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(143), "{}", text(&out.stderr));
     assert!(ended.exists(), "the command had the signal");

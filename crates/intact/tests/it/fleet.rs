@@ -415,10 +415,7 @@ fn an_interrupted_campaign_keeps_its_results_and_the_same_command_goes_on() {
         assert!(child.try_wait().unwrap().is_none());
         std::thread::sleep(LOOK);
     }
-    let sent = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(sent.unwrap().success());
+    crate::program::signal(child.id(), "-INT");
     let (report, out) = end(child);
     assert_eq!(out.status.code(), Some(130), "{out:?}");
     assert!(words(&out.stderr).contains("goes on with it"), "{out:?}");

@@ -200,8 +200,7 @@ fn nothing_that_a_client_sends_to_serve_is_more_than_text() {
             // some requests are refused without a response
             let _ = stream.read_to_end(&mut Vec::new());
         }
-        let kill = Command::new("kill").arg(child.0.id().to_string()).status();
-        assert!(kill.unwrap().success());
+        crate::program::signal(child.0.id(), "-TERM");
         out.read_to_string(&mut said).unwrap();
         err.read_to_string(&mut said).unwrap();
         assert!(child.0.wait().unwrap().code().is_some());

@@ -267,8 +267,7 @@ fn serve_to(out: impl Into<Stdio>) -> (Option<i32>, String) {
         .write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         .unwrap();
     stream.read_to_string(&mut String::new()).unwrap();
-    let kill = Command::new("kill").arg(child.id().to_string()).status();
-    assert!(kill.unwrap().success());
+    crate::program::signal(child.id(), "-TERM");
     lines.read_to_string(&mut said).unwrap();
     (child.wait().unwrap().code(), said)
 }

@@ -253,11 +253,7 @@ fn a_bench_that_a_signal_ended_has_come_to_its_end() {
         .spawn()
         .unwrap();
     crate::program::wait_for(&ledger.join("tally.json"));
-    let sent = Command::new("kill")
-        .args(["-TERM", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
+    crate::program::signal(child.id(), "-TERM");
     assert_eq!(child.wait().unwrap().code(), Some(143));
     let document = report(ledger.to_str().unwrap());
     assert_eq!(unfinished(&document), 0, "{:#}", document["caveats"]);

@@ -551,9 +551,7 @@ fn a_signal_while_a_link_is_made_ends_it_and_leaves_nothing() {
         .spawn()
         .unwrap();
     crate::program::wait_for(&begun);
-    let pid = child.id().to_string();
-    let kill = Command::new("kill").args(["-TERM", &pid]).status();
-    assert!(kill.unwrap().success());
+    crate::program::signal(child.id(), "-TERM");
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(143));
     assert!(!control.exists());

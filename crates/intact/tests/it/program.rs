@@ -18,6 +18,15 @@ pub(crate) fn intact(words: &[&str]) -> Output {
         .unwrap()
 }
 
+/// Sends a signal (`-TERM`) to a process.
+#[cfg(unix)]
+pub(crate) fn signal(process: u32, signal: &str) {
+    let sent = Command::new("kill")
+        .args([signal, &process.to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
 /// Waits for a file that a program writes, for half a minute at most.
 #[cfg(unix)]
 pub(crate) fn wait_for(path: &Path) {

@@ -509,10 +509,7 @@ definition.session('one', 100, function (session) {{ context.get('/', {{ tag: 'o
         .unwrap();
     crate::program::wait_for(&ledger.join("run.json"));
     std::thread::sleep(std::time::Duration::from_millis(500));
-    let kill = std::process::Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(kill.unwrap().success());
+    crate::program::signal(child.id(), "-INT");
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(130), "{}", text(&out.stderr));
     let facts = json(&out);

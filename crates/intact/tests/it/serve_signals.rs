@@ -32,10 +32,7 @@ fn start(words: &[&str]) -> (Child, String) {
 
 /// Sends it a signal; what it prints after that, and its code.
 fn end(mut child: Child, signal: &str) -> (String, Option<i32>) {
-    let sent = Command::new("kill")
-        .args([signal, &child.id().to_string()])
-        .status();
-    assert!(sent.unwrap().success());
+    crate::program::signal(child.id(), signal);
     let mut text = String::new();
     let mut out = child.stdout.take().unwrap();
     out.read_to_string(&mut text).unwrap();

@@ -115,10 +115,7 @@ fn nginx_reuses_connections_to_its_upstream_only_if_configured() {
             assert!(answer.starts_with("HTTP/1.1 200"), "{scheme}: {answer}");
         }
         // the signal is the program's
-        let asked = Command::new("kill")
-            .arg(watched.0.id().to_string())
-            .status();
-        assert!(asked.unwrap().success());
+        crate::program::signal(watched.0.id(), "-TERM");
         watched.0.wait().unwrap();
         let document: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
         // it has ended: there is no process left to kill

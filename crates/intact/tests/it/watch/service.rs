@@ -3,7 +3,7 @@
 
 use super::semantics::{NOBODY, PYTHON, Stage, is_root, text};
 use crate::peers::{certificate, program, skip};
-use crate::program::{Server, counted, exchanges, intact, wait_for};
+use crate::program::{Server, counted, exchanges, intact, signal, wait_for};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -150,13 +150,6 @@ pub(super) fn followed(words: &[&str], act: impl FnOnce(u32)) -> (Output, Value)
     let out = watcher.wait_with_output().unwrap();
     let text = std::fs::read(&json).unwrap_or_else(|error| panic!("{words:?}: {error}: {out:?}"));
     (out, serde_json::from_slice(&text).unwrap())
-}
-
-pub(super) fn signal(process: u32, signal: &str) {
-    let sent = Command::new("kill")
-        .args([signal, &process.to_string()])
-        .status();
-    assert!(sent.unwrap().success());
 }
 
 /// The script, where the machine permits what these tests need.

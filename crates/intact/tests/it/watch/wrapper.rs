@@ -78,11 +78,7 @@ fn a_signal_reaches_the_program_and_the_report_is_still_made() {
         .unwrap();
     let (line, mut out) = first_line(&mut child);
     assert_eq!(line, "ready\n");
-    let killed = Command::new("kill")
-        .args(["-TERM", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(killed.success());
+    crate::program::signal(child.id(), "-TERM");
     let rest = std::io::read_to_string(&mut out).unwrap();
     assert_eq!(rest, "told\n");
     let ended = child.wait_with_output().unwrap();
