@@ -59,7 +59,9 @@ impl fmt::Display for Origin {
 }
 
 /// A request method.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct Method(Cow<'static, str>);
 

@@ -59,6 +59,17 @@ pub(super) fn claims(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) 
     Claims::ranked(claims)
 }
 
+/// The requests that ran at the same time, where the client grew to many more connections than
+/// that: the second one of Node's `fetch`, or threads that hold theirs.
+fn spares(tracker: &Tracker, judged: &Judged, opened: u64) -> Option<Value> {
+    let [counts] = &tracker.destinations.counts[..] else {
+        return None;
+    };
+    let peak = counts.single.peak();
+    let has_spares = judged.causes.grown(0) == opened && 2 * opened >= 3 * peak;
+    has_spares.then_some(Value::Count(peak, "request"))
+}
+
 /// What the connections that were opened cost, or that they cost nothing.
 fn main(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) -> Claim {
     let totals = &facts.totals;
@@ -146,7 +157,14 @@ fn main(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) -> Claim {
             ),
             None => claim(
                 ClaimKind::Well,
-                format!("No connection was avoidable: {reuse}, and {connections} needed"),
+                match spares(tracker, judged, opened) {
+                    None => {
+                        format!("No connection was avoidable: {reuse}, and {connections} needed")
+                    }
+                    Some(peak) => format!(
+                        "No connection was avoidable: {reuse}. {connections} opened for at most {peak} at a time: the client opens spares, or has connections in hand before it sends"
+                    ),
+                },
             ),
         };
     }

@@ -1,20 +1,21 @@
 //! `connection-close-sent`: one side says with each exchange that the connection will end.
 
+use super::answered::AnsweredEnds;
 use super::server_closes_early::Ends;
-use super::{Attribution, Fold, KEPT, Remedy, RuleRow, ServerLimit, for_client};
+use super::{Attribution, Fold, Remedy, RuleRow, ServerLimit, for_client};
 use crate::open_connection::is_error;
 use crate::open_reason::SEVERAL;
 use crate::{Context, OpenReason};
 use intact_document::finding::{Finding, RuleDoc};
 use intact_document::statement::{Value, statement};
-use intact_ledger::{Event, Evidence, Side, Target};
+use intact_ledger::{Event, Evidence, Side};
 use std::collections::BTreeMap;
 
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "connection-close-sent",
         what: "`Connection: close` (in HTTP/1.0: no `Connection: keep-alive`) is sent with the first exchange of a connection, so it carries nothing else.",
-        evidence: "Exchanges in which the client or the server announced the end; for the server only on the first exchange of a connection, since ending after many is a limit (`server-closes-early`). Or all announcements of the server came with responses to one path, after different numbers of requests.",
+        evidence: "Exchanges in which the client or the server announced the end; for the server only on the first exchange of a connection, since ending after many is a limit (`server-closes-early`). Or all announcements of the server came with responses to one path or method, after different numbers of requests.",
         threshold: "One opening in vain whose predecessor ended so. A warning from 3 on, or from 2 on that are half of the connections. Where four are needed, a third.",
         false_positives: "The very last request of a program may announce the end: it leads to no further opening and is not counted. Servers announce it while they shut down.",
         fix: "Remove `Connection: close` at the side that sends it",
@@ -29,8 +30,8 @@ const OF_CLIENT: &str = "Leave `Connection: close` out of the requests";
 /// Where a server's announcement comes from.
 const OF_SERVER: &str = "Let the server keep connections: look for responses without Content-Length and chunked coding, `Connection: close` set by hand, or a proxy that adds it. The client is not the cause";
 
-/// Where one comes from that only the responses to one path have.
-const OF_PATH: &str = "Let the server keep connections after these responses, too: look for `Connection: close` that their handler sets, a response without Content-Length and chunked coding, or a back end of their own. The client is not the cause";
+/// Where one comes from that only the responses to one path or method have.
+pub(super) const OF_ANSWERED: &str = "Let the server keep connections after these responses, too: look for `Connection: close` that their handler sets, a response without Content-Length and chunked coding, or a back end of their own. The client is not the cause";
 
 /// What helps where the error responses announce the end.
 pub const OF_ERRORS: &str = "Remove the errors first. nginx closes after 400, 413, 414, 500 and 501, whatever its limits are. 413 is caused by a request body larger than `client_max_body_size`";
@@ -39,15 +40,7 @@ pub const OF_ERRORS: &str = "Remove the errors first. nginx closes after 400, 41
 struct ConnectionCloseSent {
     /// Announcements of the server, but those of error responses.
     ends: BTreeMap<usize, Ends>,
-    /// What the responses to each path announced, from its first announcement on.
-    paths: BTreeMap<(usize, Target), Path>,
-}
-
-/// Responses to one path.
-#[derive(Clone, Copy, Default)]
-struct Path {
-    ended: u64,
-    kept: u64,
+    answered: AnsweredEnds,
 }
 
 impl Fold for ConnectionCloseSent {
@@ -61,49 +54,35 @@ impl Fold for ConnectionCloseSent {
         let is_end = exchange.close_sent_by == Some(Side::Server);
         if is_end {
             Ends::add(&mut self.ends, live, exchange.end);
-        } else if self.paths.is_empty() {
-            return;
         }
-        let Some(target) = exchange.target.clone() else {
-            return;
-        };
-        let key = (live.destination, target);
-        if is_end && self.paths.len() < KEPT {
-            self.paths.entry(key).or_default().ended += 1;
-        } else if let Some(path) = self.paths.get_mut(&key) {
-            path.kept += 1;
-        }
+        self.answered.add(live.destination, exchange, is_end);
     }
 
     fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let mut found = after_errors(attribution);
-        found.extend(self.of_paths(attribution));
+        found.extend(self.of_answered(attribution));
         found.extend(announced(attribution));
         found
     }
 }
 
 impl ConnectionCloseSent {
-    /// The responses to one path end connections, after any number of requests.
-    fn of_paths(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
-        let is_alone = |destination: &usize, path: &Path| {
-            let all = self.ends.get(destination);
-            all.is_some_and(|all| all.count == path.ended && all.requests.spread() > 0.0)
-        };
-        let alone = self.paths.iter().filter(|((destination, _), path)| {
-            path.ended >= SEVERAL && path.kept == 0 && is_alone(destination, path)
-        });
-        let found = alone.filter_map(|((destination, target), _)| {
+    /// The responses to one path or method end connections, after any number of requests.
+    fn of_answered(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
+        let varying = self.ends.iter();
+        let varying = varying.filter(|(_, ends)| ends.requests.spread() > 0.0);
+        let found = varying.filter_map(|(&destination, ends)| {
+            let answered = self.answered.alone(destination, ends)?;
             let whys = [OpenReason::ServerLimit, OpenReason::ServerAnnouncedAtOnce];
-            let one = attribution.claim_at(*destination, &whys, SEVERAL)?;
+            let one = attribution.claim_at(destination, &whys, SEVERAL)?;
             let said = statement!(
-                "the server ends connections with its responses to {path}: {announcements} led to a new connection",
-                path = Value::Text(target.as_str().to_owned()),
+                "the server ends connections with its responses to {answered}: {announcements} led to a new connection",
+                answered = answered.value(),
                 announcements = Value::Count(one.openings, "announcement")
             );
             let evidence = one.claim.statement().and("no other response announced the end");
             let mut finding = one.finding(&RULE.doc, said, evidence);
-            finding.fix = OF_PATH.into();
+            finding.fix = OF_ANSWERED.into();
             Some(finding)
         });
         found.collect()

@@ -1,7 +1,9 @@
 //! `server-closes-early`: the server's cap on requests, its maximum age or its idle limit ends
 //! connections that are still wanted.
 
+use super::answered::AnsweredEnds;
 use super::attribution::ClaimedOpenings;
+use super::connection_close_sent::OF_ANSWERED;
 use super::{Attribution, Fold, KEPT, RuleRow, ServerLimit};
 use crate::open_connection::{Last, is_error};
 use crate::open_reason::SEVERAL;
@@ -224,6 +226,8 @@ impl Ends {
 struct ServerClosesEarly {
     /// Announced ends, by the exchanges on the connection.
     announced: BTreeMap<usize, Ends>,
+    /// What these ends answered.
+    answered: AnsweredEnds,
     /// Ends of idle connections, by their idle time in nanoseconds.
     idle: BTreeMap<usize, Ends>,
     /// All ends without an announcement after a complete response.
@@ -242,6 +246,10 @@ impl Fold for ServerClosesEarly {
             self.refused.insert(peer, dial.at);
         }
         let Some(live) = context.live else { return };
+        if let Event::Exchange(exchange) = event {
+            let is_end = exchange.close_sent_by == Some(Side::Server);
+            self.answered.add(live.destination, exchange, is_end);
+        }
         match event {
             Event::Exchange(exchange)
                 // an end with an error response is no limit
@@ -318,6 +326,8 @@ impl ServerClosesEarly {
             }
             let is_once = ends.is_some_and(|ends| ends.count == 1);
             let limit = ends.map_or(Limit::Requests, Ends::limit);
+            let alone = ends.and_then(|ends| self.answered.alone(one.destination, &ends));
+            let alone = alone.filter(|_| limit == Limit::Requests);
             let said = match limit {
                 Limit::Requests if !is_once => {
                     "because the server ends connections after a number of requests"
@@ -329,9 +339,19 @@ impl ServerClosesEarly {
                 || "it announced the end after several requests".into(),
                 |ends| announced(ends, limit),
             );
-            let said = one.opened(said);
+            let mut said = one.opened(said);
+            if let Some(answered) = alone {
+                let or = statement!(
+                    "with its responses to {answered}",
+                    answered = answered.value()
+                );
+                said = said.then(", or ", or);
+            }
             let mut finding = one.finding(&RULE.doc, said, evidence);
             finding.fix = match limit {
+                Limit::Requests if alone.is_some() => one
+                    .server_fix(ServerLimit::Requests, REQUESTS)
+                    .then(". Otherwise: ", OF_ANSWERED),
                 Limit::Requests => one.server_fix(ServerLimit::Requests, REQUESTS),
                 Limit::Age => one.server_fix(ServerLimit::Age, AGE_LIMIT),
                 Limit::Unknown => {
