@@ -31,7 +31,7 @@ pub fn next_steps(run: &Run, findings: &[Finding], is_near: bool) -> Vec<NextSte
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         words.join(" ")
     };
-    let end = run.argv.iter().position(|word| word == "--");
+    let end = program_at(run);
     let program = end.map(|end| joined(&run.argv[end + 1..]));
     match (&run.producer, end, program) {
         (Producer::Watch, _, Some(program)) if !program.is_empty() => {
@@ -51,6 +51,14 @@ pub fn next_steps(run: &Run, findings: &[Finding], is_near: bool) -> Vec<NextSte
                 .flatten()
                 .collect()
         }
+        // a process that ran already is another one after the fix
+        (Producer::Watch, None, _) => vec![step(
+            "keep it, with the process that has the fix",
+            format!(
+                "intact {} {requirement}",
+                joined(run.argv.get(1..).unwrap_or_default())
+            ),
+        )],
         // the freezes are among its options
         (Producer::Lambda, Some(end), _) if run.variants.len() == 1 => vec![step(
             "keep it",
@@ -62,6 +70,11 @@ pub fn next_steps(run: &Run, findings: &[Finding], is_near: bool) -> Vec<NextSte
         (Producer::Audit, ..) => vec![step("keep it", format!("intact audit {requirement} FILE"))],
         _ => Vec::new(),
     }
+}
+
+/// Where the command line has the program that it started, if it did.
+pub(super) fn program_at(run: &Run) -> Option<usize> {
+    run.argv.iter().position(|word| word == "--")
 }
 
 /// Whether every destination is this machine, where a setup costs next to nothing.

@@ -4,7 +4,7 @@ use super::distributions::server_limit;
 use super::facts::{Destination, ObservedFacts};
 use super::figures::Figures;
 use super::loss::{Loss, NOTEWORTHY};
-use super::next_steps::is_local;
+use super::next_steps::{is_local, program_at};
 use super::open_connection::UPGRADE;
 use super::open_reason::OpenReason;
 use super::tracker::{Judged, Tracker};
@@ -51,7 +51,11 @@ pub(super) fn claims(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) 
         claims.extend(undecided_requests(totals));
         claims.extend(left_streams(totals));
         claims.extend(needed_setup(tracker, judged, totals));
-        claims.extend(hidden_queue(facts));
+        // what would wait for a connection that a service accepted is another program
+        let is_accepting = tracker.run().producer == Producer::Watch && all.pids.is_empty();
+        if !is_accepting {
+            claims.extend(hidden_queue(facts));
+        }
         claims.extend(failed_dials(totals));
     }
     claims.extend(largest_part(facts));
@@ -201,8 +205,8 @@ fn main(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) -> Claim {
     // where a round trip takes no time, what setups cost is no argument
     if is_local(facts) && tracker.run().link.is_none() {
         let far = time(counted.spared() as f64 * round_trips(tracker) * FAR_MS);
-        let option = match tracker.run().producer {
-            Producer::Watch => " (`--rtt 30ms`)",
+        let option = match (&tracker.run().producer, program_at(tracker.run())) {
+            (Producer::Watch, Some(_)) => " (`--rtt 30ms`)",
             _ => "",
         };
         let text = format!(

@@ -16,7 +16,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         id: "tcp-keepalive-is-not-reuse",
         what: "TCP keep-alive (SO_KEEPALIVE) or HTTP/2 PINGs are on, and no connection carries a second request. They only check that the peer is alive; reuse needs HTTP keep-alive.",
         evidence: "SO_KEEPALIVE or PING frames on ended connections that carried one exchange at most; none was reused.",
-        threshold: "Three such connections to a destination, and no reuse there at all. Informational: the rule with the reason has the cost.",
+        threshold: "Three such connections to a destination, no reuse there at all, and more connections than were needed. Informational: the rule with the reason has the cost.",
         false_positives: "Many libraries set SO_KEEPALIVE by default.",
         fix: "Turn on HTTP keep-alive: a client or agent that keeps connections and is shared by all calls",
         risk: "None of its own: probes do not disturb reuse, and are useful on connections that stay idle behind a firewall",
@@ -57,7 +57,8 @@ impl Fold for TcpKeepaliveIsNotReuse {
         let mut findings = Vec::new();
         for (&destination, seen) in &self.seen {
             let counts = attribution.counts(destination);
-            if seen.connections < LEAST || counts.reused > 0 || counts.requests == 0 {
+            let is_needed = attribution.needed(destination) >= counts.opened;
+            if seen.connections < LEAST || counts.reused > 0 || counts.requests == 0 || is_needed {
                 continue;
             }
             let said = statement!(
