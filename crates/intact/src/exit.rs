@@ -64,6 +64,7 @@ pub(crate) static MEANINGS: &[Meaning] = &[
     meaning(NOT_FOUND, true, "there is no such program"),
     meaning(129, false, "SIGHUP; what was measured is printed and written first"),
     meaning(130, false, "Ctrl-C; what was measured is printed and written first"),
+    meaning(131, false, "SIGQUIT; what was measured is printed and written first"),
     meaning(143, false, "SIGTERM; what was measured is printed and written first"),
 ];
 

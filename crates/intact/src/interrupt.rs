@@ -1,4 +1,4 @@
-//! Signals. The first Ctrl-C, SIGTERM or SIGHUP asks for an early end that keeps everything, the
+//! Signals. The first Ctrl-C, SIGQUIT, SIGTERM or SIGHUP asks for an early end that keeps everything, the
 //! second ends at once.
 
 use crate::system;

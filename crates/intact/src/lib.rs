@@ -36,7 +36,7 @@ const AFTER: &str = "Examples:
 
 Exit codes: 0 fine; 1 a requirement failed; 2 usage; 3 nothing succeeded;
 4 not permitted here; 5 input unreadable; 70 own error, or output not written;
-130, 143, 129 after Ctrl-C, SIGTERM, SIGHUP (what was measured is printed first)";
+130, 131, 143, 129 after Ctrl-C, SIGQUIT, SIGTERM, SIGHUP, with what was measured";
 
 #[derive(Subcommand)]
 enum Command {

@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) use std::os::unix::net::{UnixListener as Listener, UnixStream as Channel};
 
-/// Calls `take` with each Ctrl-C, SIGTERM and SIGHUP, in a thread of its own.
+/// Calls `take` with each Ctrl-C, SIGQUIT, SIGTERM and SIGHUP, in a thread of its own.
 pub(crate) fn on_each_ending_signal(take: impl FnMut(i32) + Send + 'static) -> io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])?;
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || signals.forever().for_each(take))?;
@@ -74,6 +74,14 @@ pub(crate) fn lead_group(command: &mut Command) {
     command.process_group(0);
     #[cfg(target_os = "linux")]
     intact_sys::guard::end_with_us(command);
+}
+
+/// Makes the end of its parent end this process by SIGTERM, which a wrapper passes on: killed, it
+/// leaves its program behind.
+pub(crate) fn end_by_request() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+    Ok(())
 }
 
 /// The number of a signal.

@@ -1,8 +1,11 @@
 //! `intact bench --service`: both sides of services that call another server, and what it refuses.
 
 use crate::peers::{CLOSED, free_port};
-use crate::program::{Schema, Server, intact};
+use crate::program::{Schema, Server, intact, signal};
 use serde_json::Value;
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// A service that calls another server for each request, on a connection of its own or on one that
 /// it keeps.
@@ -145,4 +148,33 @@ fn what_cannot_be_started_is_refused_with_the_remedy() {
         "127.0.0.1",
     );
     refused(&["bench", "--service", "true"], "URL");
+}
+
+#[test]
+fn a_bench_that_is_killed_leaves_no_service_behind() {
+    let upstream = Server::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("service.py");
+    std::fs::write(&script, SERVICE).unwrap();
+    for name in ["-QUIT", "-KILL"] {
+        let port = free_port();
+        let upstream = upstream.plain_port();
+        let service = format!("python3 {} {port} {upstream} kept", script.display());
+        let url = format!("http://127.0.0.1:{port}/");
+        let mut bench = Command::new(env!("CARGO_BIN_EXE_intact"))
+            .args(["bench", &url, "-z", "30s", "--service", &service])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let listens = || TcpStream::connect(("127.0.0.1", port)).is_ok();
+        let until = |is_wanted: bool| {
+            let mut looks = (0..3_000).map(|_| std::thread::sleep(Duration::from_millis(10)));
+            looks.any(|()| listens() == is_wanted)
+        };
+        assert!(until(true), "the service did not start");
+        signal(bench.id(), name);
+        bench.wait().unwrap();
+        assert!(until(false), "{name}: the service is still there");
+    }
 }

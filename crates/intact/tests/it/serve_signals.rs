@@ -54,7 +54,7 @@ fn ask(address: &str) {
 
 #[test]
 fn a_signal_ends_it_with_a_summary_and_the_code_of_the_signal() {
-    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+    for (signal, code) in [("-INT", 130), ("-QUIT", 131), ("-TERM", 143), ("-HUP", 129)] {
         let (child, address) = start(&[]);
         ask(&address);
         let (page, exit) = end(child, signal);

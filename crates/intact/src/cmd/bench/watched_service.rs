@@ -9,6 +9,7 @@ use crate::cmd::run_header;
 use crate::cmd::server_command::{NotListening, PATIENCE, ServerCommand, await_listening, how};
 use crate::cmd::watch::{Keys, key_logging, not_run};
 use crate::exit::{self, Failed};
+use crate::system;
 use anyhow::{Context, anyhow, bail};
 use intact_check::{EndSignal, ServerProcess};
 use intact_ledger::store::Reader;
@@ -39,8 +40,9 @@ pub(crate) struct ServiceJob {
     pub(super) ledger: PathBuf,
 }
 
-/// Runs the service to its end. The ledger is complete before the exit.
+/// Runs the service to its end, or to that of the parent. The ledger is complete before the exit.
 pub(crate) fn run_as_child(job: &ServiceJob) -> Result<ExitCode, Failed> {
+    system::end_by_request().context("--service")?;
     let words = ["intact".to_owned(), "watch".to_owned(), job.command.clone()];
     let mut head = run_header::head(Producer::Watch, Vantage::OnPath, &words);
     head.rows = Rows::All;
