@@ -1,5 +1,5 @@
-//! Signals. The first Ctrl-C, SIGQUIT, SIGTERM or SIGHUP asks for an early end that keeps everything, the
-//! second ends at once.
+//! Signals. The first Ctrl-C, SIGQUIT, SIGTERM or SIGHUP asks for an early end that keeps
+//! everything, the second ends at once.
 
 use crate::system;
 use anyhow::Context;
