@@ -1,6 +1,6 @@
 //! An open connection, and the owner of its client end. `Pools` bounds their number.
 
-use super::open_reason::OpenReason;
+use super::open_reason::{AT_ONCE, OpenReason};
 use intact_ledger::{
     Connection, Exchange, Failure, Nanos, Outcome, Protocol, Run, Side, Span, Vantage,
 };
@@ -206,12 +206,13 @@ impl OpenConnection {
     }
 
     /// What an announced end means for the connection that is opened in the place of this one.
-    pub(super) fn announced(&self, by: Side, carried: u64) -> OpenReason {
+    /// `idle` is how long nothing was in flight before it, in nanoseconds.
+    pub(super) fn announced(&self, by: Side, carried: u64, idle: u64) -> OpenReason {
         let last = self.last.as_ref();
         match by {
             Side::Client => OpenReason::ClientAnnounced,
             Side::Server if last.is_some_and(Last::announces_after_error) => OpenReason::AfterError,
-            Side::Server if carried > 1 => OpenReason::ServerLimit,
+            Side::Server if carried > 1 || idle >= AT_ONCE => OpenReason::ServerLimit,
             Side::Server => OpenReason::ServerAnnouncedAtOnce,
         }
     }

@@ -81,8 +81,14 @@ impl OpenReason {
         let announced = close
             .announced_by
             .or(last.and_then(|last| last.close_sent_by));
-        // a client's GOAWAY says no more than the close that follows it (RFC 9113 section 6.8)
-        let announced = announced.filter(|&side| side == Side::Server || !live.multiplexes());
+        // a client's GOAWAY says no more than the close that follows it (RFC 9113 section 6.8),
+        // whoever closes first then
+        let is_asked = announced == Some(Side::Client) && live.multiplexes();
+        let announced = announced.filter(|_| !is_asked);
+        let by = match is_asked {
+            true => Some(Side::Client),
+            false => close.by,
+        };
         let is_stale = close.moment == Some(ClosePoint::Stale);
         if (is_stale && announced.is_none()) || last.is_some_and(|last| last.stale) {
             return OpenReason::Stale;
@@ -111,14 +117,16 @@ impl OpenReason {
             };
         let is_cut =
             close.moment == Some(ClosePoint::MidExchange) || last.is_some_and(|last| !last.ok);
-        match (close.by, announced) {
+        match (by, announced) {
             _ if last.is_some_and(Last::is_upgrade) => OpenReason::Upgraded,
             _ if close.moment == Some(ClosePoint::AfterExcess) => OpenReason::ExcessBytes,
             (Some(Side::Client), None | Some(Side::Client)) if undrained => OpenReason::Undrained,
-            (_, Some(side)) => live.announced(side, carried),
+            (Some(Side::Server), Some(side)) => live.announced(side, carried, idle),
+            // a client may close long after the server's GOAWAY
+            (_, Some(side)) => live.announced(side, carried, 0),
             (Some(Side::Client), _) if is_cut => OpenReason::GaveUp,
             // a side that is missing from the recording may have closed in good order
-            _ if is_cut && (close.by.is_some() || last.is_some_and(|last| !last.ok)) => {
+            _ if is_cut && (by.is_some() || last.is_some_and(|last| !last.ok)) => {
                 OpenReason::Broken
             }
             (Some(Side::Server), _) if close.how == Some(CloseKind::Rst) && at_once => {

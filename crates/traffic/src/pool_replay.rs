@@ -68,7 +68,8 @@ impl<'a> PoolReplay<'a> {
     pub(super) fn new(lives: &'a [&'a Life]) -> PoolReplay<'a> {
         let margin = margin(lives);
         let multiplexing = lives.iter().filter(|life| life.streams.is_some());
-        let streams = multiplexing.map(|life| (life.ready.after(margin), life.until()));
+        let streams =
+            multiplexing.map(|life| (life.ready.after(margin), before(life.until(), margin)));
         let unread = lives.iter().filter(|life| life.has_rest);
         let unread = unread.filter_map(|life| Some((life.last_end()?, life.until())));
         let full = match counts_requests(lives) {
@@ -202,7 +203,8 @@ impl<'a> PoolReplay<'a> {
             let is_given_up = matches!(why, OpenReason::GaveUp | OpenReason::Undrained);
             // the observer may see a close later than the client, which opens another one at once
             let is_last = over.is_some_and(|from| end.at >= from);
-            let from = match why.is_at_once() && !is_last {
+            let is_soon = why.is_at_once() || life.streams.is_some();
+            let from = match is_soon && !is_last {
                 true if is_given_up => before(end.at, self.margin),
                 true => {
                     let over = life.last_end().unwrap_or(life.at);

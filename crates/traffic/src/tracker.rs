@@ -289,7 +289,7 @@ impl Tracker {
         if let (Some(side), false) = (announced_by(exchange), retired) {
             // of concurrent streams, those that the server refused end first
             let position = exchange.ordinal.map_or(0, u64::from);
-            let why = live.announced(side, live.exchanges.max(position));
+            let why = live.announced(side, live.exchanges.max(position), 0);
             let at = exchange.end;
             self.history.announce(id, End { at, why });
         }

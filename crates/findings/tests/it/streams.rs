@@ -51,6 +51,69 @@ fn a_goaway_after_a_number_of_streams_is_a_request_limit() {
     assert!(limit.fix.contains("request limit"), "{}", limit.fix);
 }
 
+/// Calls of HTTP/2, each on a connection of its own, and the close of each.
+fn calls(pause: u64, close: impl Fn(u64, u64) -> Value) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for id in 0..8 {
+        let at = id * pause;
+        let mut one = opened(id, at, Some("api.example"));
+        one["protocol"] = json!("2");
+        rows.extend([one, exchange(id, at, at + 20, 1), close(id, at + 20)]);
+    }
+    rows
+}
+
+#[test]
+fn who_closes_first_after_a_goaway_of_the_client_makes_no_difference() {
+    let rows = calls(25, |id, at| {
+        let by = if id % 2 == 0 { "server" } else { "client" };
+        let mut end = closed(id, at + 6, by, "after-exchange", 1);
+        (end["how"], end["announced_by"]) = (json!("close-notify"), json!("client"));
+        end
+    });
+    let facts = facts(&rows);
+    assert!(of_rule(&facts, "close-announced-not-kept").is_empty());
+    let found = of_rule(&facts, "new-connection-per-request");
+    assert_eq!(found.len(), 1, "{:#?}", facts.findings);
+}
+
+#[test]
+fn a_goaway_long_after_the_response_is_an_idle_limit() {
+    let rows = calls(600, |id, at| {
+        let mut end = closed(id, at + 300, "server", "after-exchange", 1);
+        (end["how"], end["announced_by"]) = (json!("goaway"), json!("server"));
+        end
+    });
+    let facts = facts(&rows);
+    assert!(of_rule(&facts, "connection-close-sent").is_empty());
+    let found = of_rule(&facts, "server-closes-early");
+    let [limit] = &found[..] else {
+        panic!("{:#?}", facts.findings);
+    };
+    assert!(limit.claim.contains("idle"), "{}", limit.claim);
+    assert!(limit.evidence.contains("300 ms"), "{}", limit.evidence);
+}
+
+#[test]
+fn a_client_may_know_of_a_goaway_before_the_observer() {
+    // each next connection is opened 1 ms before the end of the last one was recorded
+    let mut rows = Vec::new();
+    for id in 0..6 {
+        let at = id * 99;
+        let mut one = opened(id, at, Some("api.example"));
+        one["protocol"] = json!("2");
+        rows.push(one);
+        let carried = (0..5).map(|nth| exchange(id, at + nth * 18, at + nth * 18 + 15, nth + 1));
+        rows.extend(carried);
+        let mut end = closed(id, at + 100, "server", "after-exchange", 5);
+        (end["how"], end["announced_by"]) = (json!("goaway"), json!("server"));
+        rows.push(end);
+    }
+    let facts = facts(&rows);
+    assert!(of_rule(&facts, "h2-not-multiplexed").is_empty());
+    assert_eq!(of_rule(&facts, "server-closes-early").len(), 1);
+}
+
 #[test]
 fn connections_that_race_for_the_first_streams_are_not_multiplexed() {
     // the unused ones end, and are recorded, before the first request

@@ -6,7 +6,7 @@ use super::attribution::ClaimedOpenings;
 use super::connection_close_sent::OF_ANSWERED;
 use super::{Attribution, Fold, KEPT, RuleRow, ServerLimit};
 use crate::open_connection::{Last, is_error};
-use crate::open_reason::SEVERAL;
+use crate::open_reason::{AT_ONCE, SEVERAL};
 use crate::pool_renewal::{LEAST_AGE, are_of_one_age};
 use crate::{Context, Counts, OpenConnection, OpenReason, at_least, server_limit};
 use intact_document::finding::{Finding, RuleDoc, Severity};
@@ -44,6 +44,8 @@ const UNANNOUNCED_AGE: &str = "Let the server announce the end, or keep connecti
 const EITHER_LIMIT: &str = "Find out what ends them: a limit of the server, of requests or of age, or responses that announce the end by themselves";
 /// Numbers of requests that differ by no more than this share are equal.
 const EQUAL_REQUESTS: f64 = 0.05;
+/// Idle times that differ by no more than this share may be those of one limit.
+const EQUAL_IDLE: f64 = 0.25;
 /// Numbers of requests that differ by more than this share are of no limit of requests.
 const VARYING: f64 = 1.0;
 /// Nanoseconds within which a server that is restarted or drained ends its connections.
@@ -94,6 +96,7 @@ impl Extent {
 enum Limit {
     Requests,
     Age,
+    Idle,
     Unknown,
 }
 
@@ -120,8 +123,13 @@ pub(super) struct Ends {
 impl Ends {
     /// Adds an end of a connection of a destination.
     pub(super) fn add(ends: &mut BTreeMap<usize, Ends>, live: &OpenConnection, at: Nanos) {
+        let idle = live.last.as_ref().map_or(0, |last| at.since(last.end));
+        Ends::add_after(ends, live, at, idle);
+    }
+
+    /// Adds an end after `idle` nanoseconds.
+    fn add_after(ends: &mut BTreeMap<usize, Ends>, live: &OpenConnection, at: Nanos, idle: u64) {
         let connection = &live.connection;
-        let last = live.last.as_ref().map_or(connection.at, |last| last.end);
         let one = Ends {
             peer: connection.peer,
             count: 1,
@@ -129,7 +137,7 @@ impl Ends {
             last: at,
             opened: connection.at,
             requests: Extent::of(live.exchanges),
-            idle: Extent::of(at.since(last)),
+            idle: Extent::of(idle),
             age: (connection.setup.ready()).map(|_| Extent::of(at.since(connection.at))),
             errors: u64::from(live.last.as_ref().is_some_and(Last::is_error)),
         };
@@ -197,9 +205,18 @@ impl Ends {
         self.count > 1 && self.requests.least > 1 && self.requests.spread() == 0.0
     }
 
-    /// What the server counts: of requests and age, the one that does not vary.
+    /// What the server counts: of requests, age and idle time, the one that does not vary. A limit
+    /// of requests ends a connection with a response.
     fn limit(self) -> Limit {
         let requests = self.requests.spread();
+        if self.idle.least >= AT_ONCE {
+            return match self.requests.most == 1 || self.idle.spread() <= EQUAL_IDLE {
+                true if self.requests.most > 1 && self.are_of_usual_age() => Limit::Unknown,
+                true => Limit::Idle,
+                false if self.are_of_one_age() => Limit::Age,
+                false => Limit::Unknown,
+            };
+        }
         match self.age.map(Extent::spread) {
             _ if self.count == 1 => Limit::Requests,
             // requests at even intervals: both explain the ends
@@ -262,10 +279,15 @@ impl Fold for ServerClosesEarly {
             // GOAWAY is part of no exchange
             Event::Closed(closed)
                 if closed.close.announced_by == Some(Side::Server)
-                    && live.exchanges > 1
+                    && (live.exchanges > 1 || live.multiplexes())
                     && (live.multiplexes() || !live.is_retiring()) =>
             {
-                Ends::add(&mut self.announced, live, closed.close.at);
+                let at = closed.close.at;
+                match closed.close.by {
+                    Some(Side::Server) => Ends::add(&mut self.announced, live, at),
+                    // it may have closed long after the announcement
+                    _ => Ends::add_after(&mut self.announced, live, at, 0),
+                }
             }
             Event::Closed(closed) if closed.close.by == Some(Side::Server) => {
                 let (at, moment) = (closed.close.at, closed.close.moment);
@@ -333,6 +355,7 @@ impl ServerClosesEarly {
                     "because the server ends connections after a number of requests"
                 }
                 Limit::Age => "because the server ends connections at an age",
+                Limit::Idle => "because the server ended the last one while it was idle",
                 _ => "because the server ended the last one, as it had announced",
             };
             let evidence = ends.map_or_else(
@@ -354,6 +377,7 @@ impl ServerClosesEarly {
                     .then(". Otherwise: ", OF_ANSWERED),
                 Limit::Requests => one.server_fix(ServerLimit::Requests, REQUESTS),
                 Limit::Age => one.server_fix(ServerLimit::Age, AGE_LIMIT),
+                Limit::Idle => one.server_fix(ServerLimit::Idle, IDLE),
                 Limit::Unknown => {
                     let requests = one.server_fix(ServerLimit::Requests, EITHER_LIMIT);
                     requests.and(one.server_line(ServerLimit::Age))
@@ -425,8 +449,12 @@ fn announced(ends: Ends, limit: Limit) -> Statement {
             most = Value::Number(most)
         ),
     };
-    match ends.age {
-        Some(age) if limit != Limit::Requests => after.and(how_old(age)),
+    match (limit, ends.age) {
+        (Limit::Idle, _) => after.and(statement!(
+            "{idle} after the last response",
+            idle = timer_nanos(ends.idle.least)
+        )),
+        (Limit::Age | Limit::Unknown, Some(age)) => after.and(how_old(age)),
         _ => after,
     }
 }
