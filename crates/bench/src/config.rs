@@ -1,25 +1,13 @@
 //! The settings of a bench. [`crate::Bench::new`] checks them before anything is sent.
 
-use crate::endpoint::{by_scheme, is_own_name, names};
-use crate::engine::Pauses;
-use crate::io_backend::IoChoice;
 use crate::machine;
-use crate::recorder::RowPolicy;
-use crate::response_cache::ResponseCache;
-use crate::targets::{RequestWriter, Targets};
-use crate::variant_plan::{ConnectionLife, VariantPlan};
-use intact_client::tls::{self, Credentials, Settings, Trust};
-use intact_client::{
-    AddressError, ConnectOverride, Detail, Endpoint, Plan, Proxy, Request, RequestError,
-    RequestSpec, ServerUrl, SocketOptionError, SocketSettings,
-};
-use intact_experiment::{Axes, AxisValues, CacheUse, Period, TlsChoice};
-use intact_ledger::{ExpectedStatus, Method, Protocol, Rows, Run, Scheme};
+use intact_client::tls::{Credentials, SettingsError};
+use intact_client::{AddressError, ConnectOverride, RequestError, ServerUrl, SocketOptionError};
+use intact_experiment::Axes;
+use intact_ledger::{ExpectedStatus, Rows, Run};
 use intact_scenario::ScenarioError;
 use serde::{Deserialize, Serialize};
-use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Why a configuration cannot be run. Each message names the option that helps.
@@ -68,7 +56,7 @@ pub enum ConfigError {
     },
     /// TLS cannot be set up.
     #[error(transparent)]
-    Tls(#[from] tls::SettingsError),
+    Tls(#[from] SettingsError),
     /// An option of TCP sockets cannot be used here.
     #[error("{option}: {source}")]
     Socket {
@@ -131,6 +119,36 @@ pub enum Coalesce {
     Always,
     /// Each answer is read at once.
     Never,
+}
+
+/// How the engine waits for the kernel, as the user chooses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IoChoice {
+    /// io_uring where it was measured to need less CPU time and is allowed here, else epoll.
+    #[default]
+    Auto,
+    /// epoll, or the poll of another system.
+    Epoll,
+    /// io_uring, or an error.
+    Uring,
+}
+
+/// Which exchanges are handed over as rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowPolicy {
+    /// The first of each variant: no ledger and no export was asked for.
+    First,
+    /// As a ledger needs them.
+    Ledger(Rows),
+}
+
+/// The requests that a bench sends in turn, instead of one.
+#[derive(Clone, Debug, Default)]
+pub struct Targets {
+    /// Where they come from: the name of a file, or a pattern.
+    pub source: String,
+    /// The requests, in order.
+    pub requests: Vec<intact_scenario::Request>,
 }
 
 /// A call of gRPC.
@@ -242,111 +260,6 @@ impl Config {
         Ok(ServerUrl::parse(&self.target.url)?)
     }
 
-    /// Makes one variant ready to run.
-    pub(crate) fn variant_plan(
-        &self,
-        variant: u32,
-        choice: &AxisValues,
-        trust: &Trust,
-        kernel_stamps: bool,
-    ) -> Result<VariantPlan, ConfigError> {
-        let address = by_scheme(&self.address()?, choice.tls, &self.target)?;
-        let secure = address.scheme == Scheme::Https;
-        let (endpoint, proxy) =
-            self.endpoint(&address, secure || choice.http == Protocol::Http2)?;
-        let through_proxy = self.proxy.is_some() && proxy == Proxy::Transparent;
-        let tls = if secure {
-            let settings = Settings {
-                version: match choice.tls {
-                    TlsChoice::Version(version) => Some(version),
-                    TlsChoice::Any | TlsChoice::None => None,
-                },
-                protocol: choice.http,
-                resume: choice.resume,
-                certificate: self.credentials.certificate.clone(),
-            };
-            let client = tls::Client::new(&address.host, &settings, trust)?;
-            Some(match choice.early_data {
-                Some(true) => client.allowing_early_requests(),
-                _ => client,
-            })
-        } else {
-            None
-        };
-        let writer = RequestWriter {
-            source: self.targets.as_ref().map_or("", |one| &one.source),
-            config: &Config {
-                targets: None,
-                ..self.clone()
-            },
-            choice,
-            target: &self.address()?,
-            address: &address,
-            is_absolute: through_proxy,
-        };
-        let targets = self.targets.iter().flat_map(|one| &one.requests);
-        let targets = targets.map(|one| writer.write(one).map(Arc::new));
-        let targets = targets.collect::<Result<Arc<[_]>, _>>()?;
-        let request = match targets.first() {
-            Some(first) => first.clone(),
-            None => Arc::new(self.request(&address, choice, through_proxy)?),
-        };
-        let connection = &choice.connection;
-        let nanos = |time: Duration| time.as_nanos() as u64;
-        let plan_stamps = kernel_stamps && self.unix_socket.is_none();
-        let plan = Plan {
-            origin: address.origin(),
-            names: names(choice.dns, &endpoint)?,
-            endpoint,
-            proxy,
-            tls,
-            protocol: choice.http,
-            stamps: plan_stamps,
-            socket: SocketSettings {
-                fast_open: connection.fast_open == Some(true),
-                congestion: connection.congestion.as_deref().map(Arc::from),
-                keepalive: connection.tcp_keepalive.and_then(Period::time),
-            },
-            local_address: matches!(self.keep, RowPolicy::Ledger(_)),
-            header_table: connection.header_table,
-        };
-        Ok(VariantPlan {
-            variant,
-            plan: Arc::new(plan),
-            request,
-            targets,
-            cache: match connection.cache {
-                Some(CacheUse::Revalidate) => Some(Arc::new(ResponseCache::default())),
-                Some(CacheUse::Off) | None => None,
-            },
-            detail: match connection.cache {
-                Some(_) => Detail::Fields,
-                None => Detail::Outcome,
-            },
-            keepalive: choice.keepalive,
-            life: ConnectionLife {
-                requests: connection.most_requests().map(|most| most.get().into()),
-                age: connection.max_age.and_then(Period::time).map(nanos),
-                pause: connection.idle.map(nanos),
-                ping: connection.ping.and_then(Period::time),
-            },
-            concurrency: choice.connections() as usize,
-            streams: choice.streams_each() as usize,
-            timeout: self.timeout.as_nanos() as u64,
-            open_loop: choice.open_loop,
-            // without the kernel's stamps the wait would be in the latency
-            gather: match self.coalesce {
-                _ if !plan_stamps => None,
-                Coalesce::Auto if choice.streams_each() > 1 => Some(Pauses::Long),
-                // a pause would delay the start of requests that are due
-                Coalesce::Auto if choice.open_loop.is_some() => None,
-                Coalesce::Auto => Some(Pauses::Short),
-                Coalesce::Always => Some(Pauses::Long),
-                Coalesce::Never => None,
-            },
-        })
-    }
-
     /// Fills in what is known of a run with this configuration.
     pub(crate) fn describe(&self, run: &mut Run) {
         run.host = machine::host();
@@ -358,61 +271,5 @@ impl Config {
             RowPolicy::First => Rows::Sample,
             RowPolicy::Ledger(rows) => rows,
         };
-    }
-
-    /// Whether the load stays on this machine.
-    pub fn is_local(&self) -> Result<bool, ConfigError> {
-        if self.unix_socket.is_some() {
-            return Ok(true);
-        }
-        if self.proxy.is_some() {
-            return Ok(false);
-        }
-        let address = self.address()?;
-        let local = |ip: IpAddr| ip.is_loopback();
-        Ok(match self.endpoint(&address, false)?.0 {
-            Endpoint::Addresses(addresses) => addresses.iter().all(|address| local(address.ip())),
-            Endpoint::Name { host, .. } => is_own_name(&host),
-            Endpoint::Unix(_) => true,
-        })
-    }
-
-    /// The request of a variant. `absolute`: to a proxy, in absolute form.
-    pub(crate) fn request(
-        &self,
-        address: &ServerUrl,
-        choice: &AxisValues,
-        absolute: bool,
-    ) -> Result<Request, ConfigError> {
-        let call = self.call.as_ref();
-        let call = call.filter(|_| choice.connection.as_grpc == Some(true));
-        let (address, method, headers, body) = match call {
-            Some(call) => {
-                let path = call.path.clone();
-                let address = ServerUrl {
-                    path,
-                    ..address.clone()
-                };
-                (address, "POST", &call.headers, &call.body)
-            }
-            None => (address.clone(), &*self.method, &self.headers, &self.body),
-        };
-        let method = Method::new(method);
-        let refuse = |name: &str| {
-            matches!(name, "content-length" | "transfer-encoding")
-                .then_some("the length of the body is ours to say: use -d")
-        };
-        let mut spec = RequestSpec::new(&address, method, &self.user_agent, headers, refuse)?;
-        spec.body = body.as_slice().into();
-        spec.expect = self.expect;
-        spec.absolute = absolute.then(|| format!("http://{}", address.authority()));
-        spec.connection = match (choice.http, choice.keepalive) {
-            (Protocol::Http10, true) => Some("keep-alive"),
-            (Protocol::Http11, false) => Some("close"),
-            _ => None,
-        };
-        let mut request = spec.format(choice.http);
-        request.closes |= !choice.keepalive && !choice.http.has_streams();
-        Ok(request)
     }
 }

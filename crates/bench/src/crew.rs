@@ -1,11 +1,11 @@
 //! The engine threads of a run: started with a task each, joined when all are through. Must not
 //! know what a run is.
 
-use crate::engine::{Engine, Gauge, RoundResult, RoundTask};
-use crate::io_backend::IoBackend;
+use crate::config::RowPolicy;
+use crate::engine::{Engine, Gauge, IoBackend, RoundResult, RoundTask};
 use crate::machine;
-use crate::recorder::{Recorder, RowPolicy};
-use crate::rounds::BenchError;
+use crate::observer::BenchError;
+use crate::recorder::Recorder;
 use intact_client::Clock;
 use intact_ledger::{Row, Span, Tally};
 use std::io;

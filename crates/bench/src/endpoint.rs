@@ -6,6 +6,7 @@ use intact_client::dns::{NameServers, StubResolver};
 use intact_client::{ConnectOverride, Endpoint, Proxy, ServerUrl};
 use intact_experiment::{NameLookup, TlsChoice};
 use intact_ledger::Scheme;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// The same host by the scheme that a variant's TLS asks for.
@@ -46,6 +47,23 @@ pub(crate) fn by_scheme(
 }
 
 impl Config {
+    /// Whether the load stays on this machine.
+    pub fn is_local(&self) -> Result<bool, ConfigError> {
+        if self.unix_socket.is_some() {
+            return Ok(true);
+        }
+        if self.proxy.is_some() {
+            return Ok(false);
+        }
+        let address = self.address()?;
+        let local = |ip: IpAddr| ip.is_loopback();
+        Ok(match self.endpoint(&address, false)?.0 {
+            Endpoint::Addresses(addresses) => addresses.iter().all(|address| local(address.ip())),
+            Endpoint::Name { host, .. } => is_own_name(&host),
+            Endpoint::Unix(_) => true,
+        })
+    }
+
     /// Where to connect to for an address: a proxy, a socket, what `--resolve` and `--connect-to`
     /// say, or the host itself.
     pub(crate) fn endpoint(

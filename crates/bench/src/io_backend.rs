@@ -1,24 +1,11 @@
 //! Which back end the engine uses: readiness (epoll), or completions (io_uring) where Linux allows
 //! it.
 
-use crate::config::ConfigError;
-use crate::engine::{LEAST_IN_FLIGHT, Pauses};
+use crate::config::{ConfigError, IoChoice};
+use crate::engine::{IoBackend, LEAST_IN_FLIGHT, Pauses};
 use crate::variant_plan::VariantPlan;
 use intact_ledger::{EngineIo, Protocol};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-/// The choice of the user.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum IoChoice {
-    /// io_uring where it was measured to need less CPU time and is allowed here, else epoll.
-    #[default]
-    Auto,
-    /// epoll, or the poll of another system.
-    Epoll,
-    /// io_uring, or an error.
-    Uring,
-}
 
 /// io_uring was named, and is not to be had.
 #[derive(Debug, thiserror::Error)]
@@ -27,47 +14,35 @@ pub struct IoUnavailable {
     reason: String,
 }
 
-/// A back end of the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IoBackend {
-    /// `mio`.
-    Readiness,
-    /// io_uring.
-    #[cfg(target_os = "linux")]
-    Uring,
-}
-
-impl IoBackend {
-    /// The back end of a choice for these variants, and its record for the run.
-    pub(crate) fn choose(
-        choice: IoChoice,
-        variant_plans: &[Arc<VariantPlan>],
-        threads: u32,
-    ) -> Result<(IoBackend, EngineIo), IoUnavailable> {
-        let readiness = |reason| Ok((IoBackend::Readiness, readiness(reason)));
-        let has_quic = |one: &Arc<VariantPlan>| one.plan.protocol == Protocol::Http3;
-        let uring = match choice {
-            IoChoice::Epoll => return readiness(None),
-            // the variants of a run are compared, so all have the same back end
-            IoChoice::Auto if variant_plans.iter().any(has_quic) => {
-                return readiness(Some(NO_QUIC));
-            }
-            IoChoice::Auto if !pays(variant_plans, threads) => {
-                return readiness(Some(NO_GAIN));
-            }
-            IoChoice::Auto | IoChoice::Uring => uring(),
-        };
-        match (uring, choice) {
-            (Err(reason), IoChoice::Uring) => Err(IoUnavailable { reason }),
-            (Err(reason), _) => readiness(Some(&reason)),
-            (Ok((_, false)), IoChoice::Auto) => readiness(Some(NO_BATCH)),
-            (Ok((uring, _)), _) => {
-                let record = EngineIo {
-                    backend: "io_uring".to_owned(),
-                    reason: None,
-                };
-                Ok((uring, record))
-            }
+/// The back end of a choice for these variants, and its record for the run.
+pub(crate) fn choose(
+    choice: IoChoice,
+    variant_plans: &[Arc<VariantPlan>],
+    threads: u32,
+) -> Result<(IoBackend, EngineIo), IoUnavailable> {
+    let readiness = |reason| Ok((IoBackend::Readiness, readiness(reason)));
+    let has_quic = |one: &Arc<VariantPlan>| one.plan.protocol == Protocol::Http3;
+    let uring = match choice {
+        IoChoice::Epoll => return readiness(None),
+        // the variants of a run are compared, so all have the same back end
+        IoChoice::Auto if variant_plans.iter().any(has_quic) => {
+            return readiness(Some(NO_QUIC));
+        }
+        IoChoice::Auto if !pays(variant_plans, threads) => {
+            return readiness(Some(NO_GAIN));
+        }
+        IoChoice::Auto | IoChoice::Uring => uring(),
+    };
+    match (uring, choice) {
+        (Err(reason), IoChoice::Uring) => Err(IoUnavailable { reason }),
+        (Err(reason), _) => readiness(Some(&reason)),
+        (Ok((_, false)), IoChoice::Auto) => readiness(Some(NO_BATCH)),
+        (Ok((uring, _)), _) => {
+            let record = EngineIo {
+                backend: "io_uring".to_owned(),
+                reason: None,
+            };
+            Ok((uring, record))
         }
     }
 }

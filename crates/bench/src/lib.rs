@@ -14,8 +14,10 @@ mod engine;
 mod inquiry;
 mod io_backend;
 mod load_steps;
+mod observer;
 mod open_loop;
 mod pace;
+mod preparation;
 mod processors;
 mod recorder;
 mod recording;
@@ -25,15 +27,18 @@ mod scenario;
 mod targets;
 mod validation;
 mod variant_plan;
+mod windows;
 
 pub mod machine;
 
-pub use config::{Coalesce, Config, ConfigError, GrpcCall, Length, Target};
+pub use config::{
+    Coalesce, Config, ConfigError, GrpcCall, IoChoice, Length, RowPolicy, Target, Targets,
+};
 pub use engine::{Gauge, Progress, Pulse};
 pub use inquiry::{Inquiry, InquiryError, InquiryReply};
-pub use io_backend::{IoChoice, IoUnavailable};
-pub use load_steps::{LoadTurn, LoadWindow};
-pub use recorder::RowPolicy;
-pub use rounds::{Bench, BenchError, BenchObserver, Place, Position};
+pub use io_backend::IoUnavailable;
+pub use load_steps::LoadTurn;
+pub use observer::{BenchError, BenchObserver, Position};
+pub use rounds::{Bench, Place};
 pub use scenario::{Arrival, Scenario, ScenarioConfigError, ScenarioSize};
-pub use targets::Targets;
+pub use windows::LoadWindow;

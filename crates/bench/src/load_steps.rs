@@ -1,33 +1,21 @@
 //! Steps of an open loop whose loads are chosen one after another by their results: a search for
 //! capacity, an overload.
 //!
-//! A step has its own connections and one or more windows, each of which is a round of its own: an
-//! exchange belongs to the window in which it was due. Must not choose a load or judge one: the
+//! A step has its own connections and one or more windows. Must not choose a load or judge one: the
 //! caller does.
 
 use crate::closed_loop::ClosedLoop;
 use crate::machine;
+use crate::observer::{BenchError, BenchObserver};
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
-use crate::rounds::{Bench, BenchError, BenchObserver, RoundRunner};
+use crate::rounds::{Bench, RoundRunner};
+use crate::windows::{LoadWindow, windows};
 use intact_client::Clock;
 use intact_experiment::{RequestRate, Schedule, ScheduleLength, ScheduleSeries, WhenBusy};
-use intact_ledger::{Event, LoadPurpose, LoadStep, Nanos, Round, RoundSchedule, Span, Tally};
+use intact_ledger::{Event, LoadStep, Round, RoundSchedule, Span, Tally};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// A part of a step at one rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LoadWindow {
-    /// Its purpose.
-    pub purpose: LoadPurpose,
-    /// Requests that fall due a second.
-    pub rate: f64,
-    /// How long they fall due.
-    pub length: Duration,
-    /// Whether its requests are warm-up. They belong to the round of the window that follows.
-    pub warmup: bool,
-}
 
 /// What is run next.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,23 +30,6 @@ pub struct LoadTurn {
     pub warm: bool,
     /// The windows, one after another without a gap.
     pub windows: Vec<LoadWindow>,
-}
-
-/// Where the windows of a step end, and their rounds, for the threads that record.
-#[derive(Clone, Debug)]
-pub(crate) struct Windows {
-    /// End in nanoseconds after the start, round, warm-up.
-    ends: Arc<[(u64, u32, bool)]>,
-}
-
-impl Windows {
-    /// The round and whether it is warm-up, of a request that was due this many nanoseconds after
-    /// the start.
-    pub(crate) fn of(&self, offset: u64) -> Option<(u32, bool)> {
-        let within = self.ends.iter().find(|(end, ..)| offset < *end);
-        let (_, round, warmup) = within.or(self.ends.last())?;
-        Some((*round, *warmup))
-    }
 }
 
 impl Bench {
@@ -194,65 +165,5 @@ impl RoundRunner<'_> {
         let limits = self.limited(ClosedLoop::new(None, None), thread.1);
         let series = ScheduleSeries::new(series);
         Pace::Open(Box::new(OpenLoop::new(series, begin, limits)))
-    }
-}
-
-/// The windows as threads use them; the first measured one is round `first`.
-fn windows(windows: &[LoadWindow], first: u32) -> Windows {
-    let (mut end, mut round) = (0, first);
-    let ends = windows.iter().map(|window| {
-        end += window.length.as_nanos() as u64;
-        let of = round;
-        round += u32::from(!window.warmup);
-        (end, of, window.warmup)
-    });
-    Windows {
-        ends: ends.collect(),
-    }
-}
-
-/// Where a schedule began, for the recorder of a thread.
-#[derive(Clone, Debug)]
-pub(crate) struct BegunWindows {
-    windows: Windows,
-    start: Nanos,
-}
-
-impl BegunWindows {
-    /// The windows of a schedule that begins at `start`.
-    pub(crate) fn new(windows: Windows, start: Nanos) -> BegunWindows {
-        BegunWindows { windows, start }
-    }
-
-    /// The round of a request that was due then, and whether it is warm-up; absent before the
-    /// start.
-    pub(crate) fn of(&self, due: Nanos) -> Option<(u32, bool)> {
-        let offset = due.0.checked_sub(self.start.0)?;
-        self.windows.of(offset)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_request_belongs_to_the_window_in_which_it_was_due() {
-        let window = |ms, warmup| LoadWindow {
-            purpose: LoadPurpose::Search,
-            rate: 100.0,
-            length: Duration::from_millis(ms),
-            warmup,
-        };
-        let all = [window(10, true), window(20, false), window(20, false)];
-        let begun = BegunWindows::new(windows(&all, 7), Nanos(1_000));
-        let of = |ms: f64| begun.of(Nanos(1_000 + (ms * 1e6) as u64));
-        assert_eq!(begun.of(Nanos(999)), None);
-        assert_eq!(of(0.0), Some((7, true)));
-        assert_eq!(of(9.9), Some((7, true)));
-        assert_eq!(of(10.0), Some((7, false)));
-        assert_eq!(of(29.9), Some((7, false)));
-        assert_eq!(of(30.0), Some((8, false)));
-        assert_eq!(of(60.0), Some((8, false)));
     }
 }

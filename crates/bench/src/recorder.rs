@@ -1,8 +1,9 @@
 //! What one engine thread records: a complete tally, and rows of some or all exchanges. Nothing is
 //! shared between threads; rows leave by a channel in batches.
 
+use crate::config::RowPolicy;
 use crate::engine::Progress;
-use crate::load_steps::BegunWindows;
+use crate::windows::BegunWindows;
 use intact_ledger::sample::Sampler;
 use intact_ledger::{Caveat, Connection, ConnectionId, Event, Nanos, Row, Rows, Sink, Tally};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,15 +15,6 @@ const BATCH: usize = 512;
 const FIRST: u64 = 100;
 /// Connections of each variant and round that have a row in a sample, and failed dials of each.
 const CONNECTIONS: u32 = 20;
-
-/// Which exchanges are handed over as rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowPolicy {
-    /// The first of each variant: no ledger and no export was asked for.
-    First,
-    /// As a ledger needs them.
-    Ledger(Rows),
-}
 
 /// Exchanges that were recorded, and the last end of one that is no warm-up.
 #[derive(Clone, Copy, Default)]

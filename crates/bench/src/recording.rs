@@ -3,11 +3,10 @@
 
 use crate::config::Config;
 use crate::crew::{Crew, WorkSummary};
-use crate::engine::{Gauge, RoundResult, RoundTask};
-use crate::io_backend::IoBackend;
+use crate::engine::{Gauge, IoBackend, RoundResult, RoundTask};
 use crate::machine;
+use crate::observer::{BenchError, BenchObserver, Position};
 use crate::processors::ProcessorCounts;
-use crate::rounds::{BenchError, BenchObserver, Position};
 use intact_client::Clock;
 use intact_ledger::{Caveat, Event, Nanos, Round, RoundSchedule, Sink, Span, Tally};
 use std::sync::Arc;

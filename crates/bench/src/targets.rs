@@ -1,20 +1,52 @@
-//! Requests that a file describes: the targets of a bench, which take turns, and the steps of a
-//! scenario. Formats them once, before anything is sent.
+//! The requests of a bench: one, or those that a file describes, which are the targets of a bench
+//! and the steps of a scenario. Formats them once, before anything is sent.
 
-use crate::config::Config;
-use intact_client::{BodyCheck, Request, ServerUrl};
+use crate::config::{Config, ConfigError};
+use intact_client::{BodyCheck, Request, RequestSpec, ServerUrl};
 use intact_experiment::AxisValues;
-use intact_ledger::ExpectedStatus;
+use intact_ledger::{ExpectedStatus, Method, Protocol};
 use intact_scenario::{Check, Problem, ScenarioError};
 use std::sync::Arc;
 
-/// The requests that a bench sends in turn, instead of one.
-#[derive(Clone, Debug, Default)]
-pub struct Targets {
-    /// Where they come from: the name of a file, or a pattern.
-    pub source: String,
-    /// The requests, in order.
-    pub requests: Vec<intact_scenario::Request>,
+impl Config {
+    /// The request of a variant. `absolute`: to a proxy, in absolute form.
+    pub(crate) fn request(
+        &self,
+        address: &ServerUrl,
+        choice: &AxisValues,
+        absolute: bool,
+    ) -> Result<Request, ConfigError> {
+        let call = self.call.as_ref();
+        let call = call.filter(|_| choice.connection.as_grpc == Some(true));
+        let (address, method, headers, body) = match call {
+            Some(call) => {
+                let path = call.path.clone();
+                let address = ServerUrl {
+                    path,
+                    ..address.clone()
+                };
+                (address, "POST", &call.headers, &call.body)
+            }
+            None => (address.clone(), &*self.method, &self.headers, &self.body),
+        };
+        let method = Method::new(method);
+        let refuse = |name: &str| {
+            matches!(name, "content-length" | "transfer-encoding")
+                .then_some("the length of the body is ours to say: use -d")
+        };
+        let mut spec = RequestSpec::new(&address, method, &self.user_agent, headers, refuse)?;
+        spec.body = body.as_slice().into();
+        spec.expect = self.expect;
+        spec.absolute = absolute.then(|| format!("http://{}", address.authority()));
+        spec.connection = match (choice.http, choice.keepalive) {
+            (Protocol::Http10, true) => Some("keep-alive"),
+            (Protocol::Http11, false) => Some("close"),
+            _ => None,
+        };
+        let mut request = spec.format(choice.http);
+        request.closes |= !choice.keepalive && !choice.http.has_streams();
+        Ok(request)
+    }
 }
 
 /// Formats the requests of a file.

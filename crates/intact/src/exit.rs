@@ -78,6 +78,14 @@ pub(crate) struct Failed {
     error: anyhow::Error,
 }
 
+/// Returns from the function: the command line makes no sense, for the reason in these words.
+macro_rules! refuse {
+    ($($words:tt)+) => {
+        return Err($crate::exit::Failed::usage(anyhow::anyhow!($($words)+)))
+    };
+}
+pub(crate) use refuse;
+
 impl Failed {
     /// The command line makes no sense.
     pub(crate) fn usage(error: impl Into<anyhow::Error>) -> Failed {

@@ -4,8 +4,7 @@
 use crate::record_sizes::{HandshakePosition, RecordBurst, RecordSizes, Sizes};
 use crate::request_inference::SealedBurst;
 use crate::run_context::RunContext;
-use crate::tls_facts;
-use crate::{Side, TlsReading};
+use crate::{Side, TlsReading, tls_facts};
 use intact_ledger::{Connection, DialFailure, Nanos, Span};
 use intact_wire::tls::decrypt::{Decryptor, KeyLog, Status};
 use intact_wire::tls::{TLS13, Traffic};

@@ -6,7 +6,7 @@
 //! that a client with a fixed schedule has to see. Draws nothing.
 
 use crate::fault::Fault;
-use crate::named_variants::{UnknownChoice, choices};
+use crate::named_variants::{UnknownChoice, choices, find};
 use intact_ledger::{ConnectionId, Nanos};
 use intact_units::duration::{DurationError, or_seconds};
 use serde::{Deserialize, Serialize};
@@ -209,7 +209,7 @@ impl FromStr for Disturbances {
         let mut script = Disturbances::default();
         for part in text.split(',').filter(|part| !part.is_empty()) {
             let (id, rest) = part.split_once('=').unwrap_or((part, ""));
-            let kind: Disturbance = id.parse()?;
+            let kind: Disturbance = find(id)?;
             let (rest, every) = cut(rest, '/');
             let (length, start) = cut(rest, '@');
             let step = Step {

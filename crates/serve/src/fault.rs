@@ -3,7 +3,7 @@
 //! This module has the names, and the outcome that a careful client records. `http1::faults` and
 //! `http2::faults` write the bytes.
 
-use crate::named_variants::{NamedVariants, UnknownChoice, choices};
+use crate::named_variants::{NamedVariants, UnknownChoice, choices, find};
 use intact_experiment::Rng;
 use intact_ledger::{Failure, Protocol};
 use serde::{Deserialize, Serialize};
@@ -108,7 +108,7 @@ impl<T: NamedVariants> FromStr for Faults<T> {
                 .ok()
                 .filter(|number| (0.0..=1.0).contains(number))
                 .ok_or_else(|| FaultError::Probability(part.to_owned()))?;
-            faults.push((id.parse()?, probability));
+            faults.push((find(id)?, probability));
         }
         let sum: f64 = faults.iter().map(|(_, probability)| probability).sum();
         // a little more than 1 is how thirds add up
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     #[test]
     fn a_fault_reads_back_from_its_id() {
-        for &fault in Fault::ALL {
+        for fault in Fault::ALL {
             assert_eq!(fault.id().parse(), Ok(fault));
         }
     }

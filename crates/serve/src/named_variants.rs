@@ -1,14 +1,15 @@
 //! What a person picks from: each variant has a stable kebab-case id and words, said once for
 //! `--help`, files and errors.
 
+use intact_ledger::UnknownKind;
 use std::str::FromStr;
 
 /// A set of named variants.
-pub trait NamedVariants: Copy + FromStr<Err = UnknownChoice> + 'static {
+pub trait NamedVariants: Copy + FromStr<Err = UnknownKind> + 'static {
     /// What they are, in the singular.
     const NOUN: &'static str;
     /// Every variant.
-    const ALL: &'static [Self];
+    const VARIANTS: &'static [Self];
 
     /// The stable kebab-case id.
     fn id(self) -> &'static str;
@@ -22,68 +23,47 @@ pub trait NamedVariants: Copy + FromStr<Err = UnknownChoice> + 'static {
 pub struct UnknownChoice {
     noun: &'static str,
     given: String,
-    all: String,
+    all: &'static str,
 }
 
 /// Finds a variant by its id.
 pub(crate) fn find<T: NamedVariants>(given: &str) -> Result<T, UnknownChoice> {
-    let found = T::ALL.iter().copied().find(|choice| choice.id() == given);
-    found.ok_or_else(|| UnknownChoice {
+    given.parse().map_err(|UnknownKind(all)| UnknownChoice {
         noun: T::NOUN,
         given: given.to_owned(),
-        all: T::ALL
-            .iter()
-            .map(|choice| choice.id())
-            .collect::<Vec<_>>()
-            .join(", "),
+        all: all.trim_end_matches(", "),
     })
 }
 
-/// Defines an enumeration that is a [`NamedVariants`].
+/// Defines kinds that are [`NamedVariants`].
 macro_rules! choices {
     (
         $(#[$attribute:meta])*
         $name:ident, $noun:literal;
         $($(#[$on_variant:meta])* $variant:ident $id:literal $words:literal,)*
     ) => {
-        $(#[$attribute])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        pub enum $name {
-            $(#[doc = concat!("`", $id, "`: ", $words, ".")] #[serde(rename = $id)] $(#[$on_variant])* $variant,)*
+        intact_ledger::kinds! {
+            json
+            $(#[$attribute])*
+            pub enum $name, id, words -> &'static str {
+                $(
+                    #[doc = concat!("`", $id, "`: ", $words, ".")]
+                    $(#[$on_variant])*
+                    $variant = $id, $words;
+                )*
+            }
         }
 
         impl $crate::named_variants::NamedVariants for $name {
             const NOUN: &'static str = $noun;
-            const ALL: &'static [Self] = &[$($name::$variant,)*];
+            const VARIANTS: &'static [Self] = &$name::ALL;
 
             fn id(self) -> &'static str {
-                match self { $($name::$variant => $id,)* }
+                $name::id(self)
             }
 
             fn words(self) -> &'static str {
-                match self { $($name::$variant => $words,)* }
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = $crate::named_variants::UnknownChoice;
-
-            fn from_str(id: &str) -> Result<$name, $crate::named_variants::UnknownChoice> {
-                $crate::named_variants::find(id)
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<$name, D::Error> {
-                let id = <std::borrow::Cow<'de, str>>::deserialize(from)?;
-                id.parse().map_err(serde::de::Error::custom)
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str($crate::named_variants::NamedVariants::id(*self))
+                $name::words(self)
             }
         }
     };

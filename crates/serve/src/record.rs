@@ -4,7 +4,6 @@
 use crate::channel::ByteCounts;
 use crate::disturbance::Disturbance;
 use crate::fault::Fault;
-use crate::named_variants::NamedVariants;
 use crate::server_tally::ServerTally;
 use intact_ledger::{
     Close, CloseKind, ClosePoint, Closed, Connection, ConnectionBytes, ConnectionId, Exchange,

@@ -1,10 +1,9 @@
 //! What the pictures of an observed run show beyond its tables. Computed here, because a report
 //! only formats.
 
-use super::TrafficAnalysis;
 use super::level_shift::LevelShift;
 use super::over_time::Period;
-use super::{danger_from, server_limit};
+use super::{TrafficAnalysis, danger_from, server_limit};
 use crate::timeline::TimelineGroup;
 use intact_document::figures::NANOS_PER_MS;
 use intact_document::population::{Population, buckets_ms};

@@ -45,8 +45,7 @@ mod tls_never_resumed;
 mod unbalanced_by_reuse;
 mod waiting_for_pool;
 
-pub use attribution::cost_ms;
-pub use attribution::{Attribution, Claim};
+pub use attribution::{Attribution, Claim, cost_ms};
 pub use connection_close_sent::OF_ERRORS;
 pub use server_closes_early::{AGE_LIMIT, WHY_RESET};
 

@@ -4,12 +4,12 @@
 //! Two runs that differ only in their length are compared. What differs is the cost of the
 //! additional exchanges. A few allocations more are histograms that a rare latency has grown.
 
-use super::{Engine, Gauge, RoundTask, WarmUp};
+use super::{Engine, Gauge, IoBackend, RoundTask, WarmUp};
 use crate::closed_loop::ClosedLoop;
-use crate::config::{Coalesce, Config, Length};
-use crate::io_backend::{IoBackend, IoChoice};
+use crate::config::{Coalesce, Config, IoChoice, Length, RowPolicy};
+use crate::io_backend;
 use crate::pace::Pace;
-use crate::recorder::{Recorder, RowPolicy};
+use crate::recorder::Recorder;
 use intact_client::Clock;
 use intact_client::tls::{Credentials, Trust, Verify};
 use intact_experiment::{Axes, AxisValues, TlsChoice};
@@ -120,7 +120,7 @@ fn per_exchange(trial: Trial, io: IoBackend) -> f64 {
 /// io_uring is left out where it is forbidden; the tests of the back ends report that.
 fn back_ends() -> impl Iterator<Item = IoBackend> {
     let choices = [IoChoice::Epoll, IoChoice::Uring].into_iter();
-    choices.filter_map(|choice| Some(IoBackend::choose(choice, &[], 1).ok()?.0))
+    choices.filter_map(|choice| Some(io_backend::choose(choice, &[], 1).ok()?.0))
 }
 
 /// What an exchange may cost: HTTP version, TLS, keep-alive, allocations. Lower a figure when it

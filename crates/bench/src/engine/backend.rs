@@ -12,6 +12,16 @@ use mio::{Registry, Token};
 use std::io;
 use std::time::Duration;
 
+/// A back end of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IoBackend {
+    /// `mio`.
+    Readiness,
+    /// io_uring.
+    #[cfg(target_os = "linux")]
+    Uring,
+}
+
 /// The token of the resolver's waker.
 pub(crate) const RESOLVER: Token = Token(usize::MAX);
 

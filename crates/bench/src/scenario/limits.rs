@@ -1,18 +1,34 @@
 //! What a scenario may send: the amount that a remote server gets by default, an end for every run,
 //! and places for clients. Must not run anything.
 
-use super::run::{Arrival, ScenarioConfigError};
+use super::error::ScenarioConfigError;
 use super::script::picked;
 use crate::config::{Config, ConfigError};
 use crate::default_length::{REMOTE_OPENING_PER_S, REMOTE_REQUESTS};
 use crate::machine;
 use crate::validation::OTHER_DESCRIPTORS;
+use intact_experiment::Arrivals;
 use intact_scenario::Plan;
+use std::time::Duration;
 
 /// Clients at once where none arrive by phases.
 const CLOSED_CLIENTS: u32 = 10;
 /// Clients at once, at the most, where they arrive by phases.
 const OPEN_CLIENTS: u32 = 10_000;
+
+/// How many clients there are, and when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// How the arrivals of a phase are spaced.
+    pub spacing: Arrivals,
+    /// Clients in all; absent: as many as the phases or the time have.
+    pub clients: Option<u64>,
+    /// How long clients arrive, at the most.
+    pub time: Option<Duration>,
+    /// Clients at once; absent: 10, or at most 10,000 where they arrive by phases.
+    pub at_once: Option<u32>,
+}
+
 /// Limits what a remote server gets by default: requests in all, and new connections a second.
 pub(super) fn keep_polite(
     config: &mut Config,

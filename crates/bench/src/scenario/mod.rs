@@ -6,9 +6,12 @@
 //! begins without a connection, and no other client uses those that it opens.
 
 mod client;
+mod error;
 mod limits;
 mod run;
 mod script;
 
 pub(crate) use client::{Client, Clients, Todo};
-pub use run::{Arrival, Scenario, ScenarioConfigError, ScenarioSize};
+pub use error::ScenarioConfigError;
+pub use limits::Arrival;
+pub use run::{Scenario, ScenarioSize};

@@ -2,23 +2,24 @@
 //! times, in one round.
 
 use super::client::Clients;
-use super::limits::{check_ends, clients_at_once, keep_polite};
+use super::error::ScenarioConfigError;
+use super::limits::{Arrival, check_ends, clients_at_once, keep_polite};
 use super::script::{Script, ScriptWriter, picked};
 use crate::closed_loop::ClosedLoop;
 use crate::config::{Config, ConfigError};
 use crate::crew::share;
-use crate::engine::{Gauge, RoundTask, WarmUp};
-use crate::io_backend::{self, IoBackend};
+use crate::engine::{Gauge, IoBackend, RoundTask, WarmUp};
+use crate::io_backend;
+use crate::observer::{BenchError, BenchObserver, Position};
 use crate::open_loop::OpenLoop;
 use crate::pace::Pace;
 use crate::recording::Recording;
-use crate::rounds::{BenchError, BenchObserver, Position};
 use crate::variant_plan::VariantPlan;
 use intact_client::Clock;
 use intact_client::tls::Trust;
-use intact_experiment::{Arrivals, RequestRate, Schedule, ScheduleLength, ScheduleSeries};
+use intact_experiment::{RequestRate, Schedule, ScheduleLength, ScheduleSeries};
 use intact_ledger::{ClientCounts, Event, Round, Run, Span, Tally, Variant};
-use intact_scenario::{Phase, Plan, Problem, ScenarioError};
+use intact_scenario::{Phase, Plan};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,38 +27,6 @@ use std::time::Duration;
 
 /// The only round.
 const ROUND: u32 = 1;
-
-/// Why a scenario cannot be run.
-#[derive(Debug, thiserror::Error)]
-pub enum ScenarioConfigError {
-    /// Something in the definition, with its line.
-    #[error(transparent)]
-    Scenario(#[from] ScenarioError),
-    /// Something in the options.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-}
-
-impl ScenarioConfigError {
-    /// A problem at a line of the definition.
-    pub(super) fn at(file: &str, line: usize, words: String) -> ScenarioConfigError {
-        let line = Some(line);
-        ScenarioConfigError::Scenario(ScenarioError::new(file, vec![Problem { line, words }]))
-    }
-}
-
-/// How many clients there are, and when.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Arrival {
-    /// How the arrivals of a phase are spaced.
-    pub spacing: Arrivals,
-    /// Clients in all; absent: as many as the phases or the time have.
-    pub clients: Option<u64>,
-    /// How long clients arrive, at the most.
-    pub time: Option<Duration>,
-    /// Clients at once; absent: 10, or at most 10,000 where they arrive by phases.
-    pub at_once: Option<u32>,
-}
 
 /// What will be sent, where it is known in advance.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! The steps of a plan, ready to run: requests formatted once, repetitions as jumps.
 
-use super::run::ScenarioConfigError;
+use super::error::ScenarioConfigError;
 use crate::config::Config;
 use crate::targets::RequestWriter;
 use crate::variant_plan::VariantPlan;

@@ -14,7 +14,7 @@ use intact_ledger::{
     CloseKind, Connection, EndedBy, Event, Exchange, Handshake, Method, Nanos, Outcome, Protocol,
     Reuse, Row, Sink, TlsVersion, Transport,
 };
-use intact_serve::{CertificateAuthority, Close, Fault, NamedVariants, TlsConfig, Totals};
+use intact_serve::{CertificateAuthority, Close, Fault, TlsConfig, Totals};
 use intact_test_servers::TestServer;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -285,7 +285,7 @@ fn an_idle_connection_that_the_server_closed_is_no_failure_of_a_later_request() 
 #[test]
 fn every_fault_is_counted_by_its_kind() {
     let mut wrong = Vec::new();
-    for &fault in Fault::ALL {
+    for fault in Fault::ALL {
         let begun = Instant::now();
         let (record, totals) = against(
             &format!("/fault/{fault}"),

@@ -7,8 +7,7 @@
 use intact_document::Finding;
 use intact_document::requirement::Requirement;
 use intact_ledger::{Evidence, EvidenceSet, Host, Identity, Producer, Row, Run, Sink, Vantage};
-use intact_traffic::rules;
-use intact_traffic::{ObservedFacts, TrafficAnalysis};
+use intact_traffic::{ObservedFacts, TrafficAnalysis, rules};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;

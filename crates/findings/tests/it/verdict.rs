@@ -9,8 +9,7 @@ use intact_ledger::{
     Event, Evidence, Exchange, Failure, Nanos, Origin, Outcome, Owner, Probes, Producer, Protocol,
     Reuse, Run, Scheme, Setup, SetupPhase, Side, Sink, Span, Vantage,
 };
-use intact_traffic::rules;
-use intact_traffic::{ObservedFacts, TrafficAnalysis};
+use intact_traffic::{ObservedFacts, TrafficAnalysis, rules};
 
 const MS: u64 = 1_000_000;
 

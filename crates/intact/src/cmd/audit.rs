@@ -9,7 +9,7 @@ use super::output_files::OutputFiles;
 use super::progress;
 use super::run_header::{fingerprint_key, of_words};
 use crate::console;
-use crate::exit::Failed;
+use crate::exit::{Failed, refuse};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use indicatif::ProgressBar;
@@ -256,11 +256,11 @@ fn open(paths: &[PathBuf], log_format: &Option<Pattern>) -> Result<Opened, Faile
     }
     let vantage = inputs[0].vantage();
     if let Some(other) = inputs.iter().find(|input| input.vantage() != vantage) {
-        return Err(Failed::usage(anyhow!(
+        refuse!(
             "{} and {} were recorded from different places (client, server or between): audit them one at a time",
             inputs[0].format().as_str(),
             other.format().as_str()
-        )));
+        );
     }
     inputs.sort_by_key(Input::turn);
     Ok((inputs, unread))

@@ -26,7 +26,7 @@ use super::resolver;
 use super::run_header;
 use super::serve;
 use crate::console;
-use crate::exit::Failed;
+use crate::exit::{Failed, refuse};
 use anyhow::{Context, anyhow};
 pub(crate) use args::{Args, http_version, time};
 pub(super) use flame::FlameGraphs;
@@ -69,15 +69,15 @@ pub(crate) fn run(mut config: Config) -> Result<ExitCode, Failed> {
         return measure(&config, None);
     };
     if let Some(url) = &options.url {
-        return Err(Failed::usage(anyhow!(
+        refuse!(
             "--link is for our own server, and {url} is not on it; to bench another one put both there: intact link {spec} --server CMD -- intact bench http://server.test/"
-        )));
+        );
     }
     #[cfg(feature = "metrics")]
     if options.metrics.has_collector() {
-        return Err(Failed::usage(anyhow!(
+        refuse!(
             "--otlp: the client of a link reaches nothing but the server; write the metrics with --prometheus"
-        )));
+        );
     }
     let resolver = options.serves_names().then_some(SERVER_V4.into());
     let signals = link::signals()?;
@@ -186,9 +186,9 @@ fn bench(args: &Args, ready: Option<&Ready>) -> Result<Bench, Failed> {
         && data.ends_with(char::is_alphabetic)
         && time(data).is_ok()
     {
-        return Err(Failed::usage(anyhow!(
+        refuse!(
             "-d {data} sends the body {data:?}, as in curl: `-z {data}` measures for that time; to send it, add `-X POST`"
-        )));
+        );
     }
     let config = bench_config(args, url, ready)?;
     let opening_per_s = config.opening_per_s;
@@ -305,9 +305,7 @@ fn check_ports(args: &Args, axes: &Axes, url: &str) -> Result<(), Failed> {
     ];
     for (option, port, is_used, needed) in unused {
         if port.is_some() && !is_used {
-            return Err(Failed::usage(anyhow!(
-                "{option}: no variant connects to it; it needs {needed}"
-            )));
+            refuse!("{option}: no variant connects to it; it needs {needed}");
         }
     }
     Ok(())

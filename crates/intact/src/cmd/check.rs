@@ -14,7 +14,7 @@ use super::output_files::OutputFiles;
 use super::run_header;
 use super::watching::{Early, Wanted, Watched, Watching};
 use crate::console;
-use crate::exit::Failed;
+use crate::exit::{Failed, refuse};
 use crate::interrupt::Interrupt;
 use anyhow::Context;
 use chain::ChainArgs;
@@ -267,9 +267,9 @@ fn next(budget: &Budget, config: &intact_check::Config) -> String {
 /// The means to capture packets where they are wanted, found out before anything is sent.
 fn capture(args: &Args) -> Result<(Option<Capture>, Wanted), Failed> {
     if args.ladder && args.output.is_json() {
-        return Err(Failed::usage(anyhow::anyhow!(
+        refuse!(
             "--ladder is part of the page, which --json replaces: write --json=FILE, or --pcapng FILE instead of --ladder"
-        )));
+        );
     }
     let mut wanted = Wanted {
         ladder: args.ladder,
@@ -292,7 +292,7 @@ fn capture(args: &Args) -> Result<(Option<Capture>, Wanted), Failed> {
 
 fn check_config(args: Args) -> Result<(intact_check::Config, DrainArgs), Failed> {
     let Some(url) = &args.url else {
-        return Err(Failed::usage(anyhow::anyhow!("name a URL")));
+        refuse!("name a URL");
     };
     let mut config = intact_check::Config::new(url).map_err(Failed::usage)?;
     config.method = Method::new(&args.method);
@@ -313,10 +313,10 @@ fn check_config(args: Args) -> Result<(intact_check::Config, DrainArgs), Failed>
     config.hold = args.idle_connections;
     config.thorough = args.thorough;
     if args.tries.len() > MOST_TRIES {
-        return Err(Failed::usage(anyhow::anyhow!(
+        refuse!(
             "--try can be given {MOST_TRIES} times, not {}",
             args.tries.len()
-        )));
+        );
     }
     config.tries = args.tries;
     config.drain = args.drain.config();

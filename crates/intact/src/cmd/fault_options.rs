@@ -2,7 +2,7 @@
 //! without a fault before them.
 
 use crate::cmd::run_header;
-use crate::exit::Failed;
+use crate::exit::{Failed, refuse};
 use anyhow::{Context, anyhow};
 use intact_ledger::{FaultKind, FaultScope, Producer, TlsVersion, Vantage, Variant};
 use intact_serve::{Addresses, Certificate, CertificateAuthority, Server, TlsConfig};
@@ -141,7 +141,7 @@ impl FaultOptions {
         if faults.is_empty() {
             let words =
                 "--fault none is the run to compare with: add a kind, as in --fault none,rst";
-            return Err(Failed::usage(anyhow!(words)));
+            refuse!(words);
         }
         let has_baseline = faults.len() > 1 || self.fault.contains(&FaultChoice::None);
         let baseline = has_baseline.then_some(None).into_iter();

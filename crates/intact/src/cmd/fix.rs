@@ -5,7 +5,7 @@ use super::config::Config;
 use super::help::guide;
 use super::json::{self, JsonTarget};
 use crate::console;
-use crate::exit::{self, Failed};
+use crate::exit::{self, Failed, refuse};
 use intact_fix::{Catalogue, Client, Egress, FindError};
 use intact_ledger::store::Reader;
 use intact_ledger::{Origin, Row, Scheme};
@@ -65,9 +65,7 @@ pub(crate) struct Args {
 pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
     let args = &config.options;
     if args.server_idle.is_some_and(|idle| idle.is_zero()) {
-        return Err(Failed::usage(anyhow::anyhow!(
-            "--server-idle 0s: a server that closes at once cannot be reused"
-        )));
+        refuse!("--server-idle 0s: a server that closes at once cannot be reused");
     }
     if let (Some(folder), Some(name)) = (&args.pool_for, &args.client) {
         let egress = Egress::named(name).map_err(Failed::usage)?;

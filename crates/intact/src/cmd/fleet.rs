@@ -14,7 +14,7 @@ use super::options;
 use super::page::ReportFiles;
 use super::requirements;
 use crate::console;
-use crate::exit::{self, Failed};
+use crate::exit::{self, Failed, refuse};
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
 use intact_document::Facts;
@@ -335,10 +335,10 @@ fn one_plan(store: &Store, wanted: Option<&str>) -> Result<Plan, Failed> {
         plans.retain(|plan| plan.id == wanted || plan.name == wanted);
     }
     if plans.len() > 1 {
-        return Err(Failed::usage(anyhow!(
+        refuse!(
             "the store has several campaigns: name one with --plan: {}",
             ids.join(", ")
-        )));
+        );
     }
     plans.pop().ok_or_else(|| {
         Failed::unreadable(anyhow!(if ids.is_empty() {

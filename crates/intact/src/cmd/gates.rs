@@ -5,8 +5,7 @@
 use super::options;
 use super::requirements;
 use crate::console;
-use crate::exit::Failed;
-use anyhow::anyhow;
+use crate::exit::{Failed, refuse};
 use intact_document::requirement::{DocumentKind, Requirement, Verdict};
 use intact_document::{Facts, Severity, Unobserved};
 use intact_ledger::{Run, private_file};
@@ -68,9 +67,7 @@ impl Gates {
     /// Refuses a file that would hold only the last of several documents.
     pub(crate) fn for_documents(&self, count: usize) -> Result<(), Failed> {
         if self.junit.is_some() && count > 1 {
-            return Err(Failed::usage(anyhow!(
-                "--junit is about one ledger: name one"
-            )));
+            refuse!("--junit is about one ledger: name one");
         }
         Ok(())
     }

@@ -6,8 +6,7 @@ pub(super) mod guide;
 
 use super::json::{self, JsonTarget};
 use crate::console;
-use crate::exit::{self, Failed};
-use anyhow::anyhow;
+use crate::exit::{self, Failed, refuse};
 use intact_document::requirement::{Better, DocumentKind, FIGURES, SELECTORS};
 use intact_findings::rules_of;
 use intact_report::catalogue;
@@ -55,7 +54,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
         return Ok(ExitCode::from(exit::FINE));
     }
     if let Some(option) = args.command.iter().find(|word| word.starts_with('-')) {
-        return Err(Failed::usage(anyhow!("{option} is no command")));
+        refuse!("{option} is no command");
     }
     if let [topic] = &args.command[..]
         && let Some(page) = guide::page(topic)
@@ -111,9 +110,7 @@ fn about(words: &str) -> Result<ExitCode, Failed> {
                 Some(name) => format!("did you mean `{name}`?"),
                 None => "`intact help guide` lists the pages, `intact fix` the clients".to_owned(),
             };
-            return Err(Failed::usage(anyhow!(
-                "no command and no page of the guide has {words:?}; {advice}"
-            )));
+            refuse!("no command and no page of the guide has {words:?}; {advice}");
         }
         (None, topics) => {
             let section = Section::new("guide", format!("{} pages have {words:?}", topics.len()));

@@ -14,7 +14,7 @@ use super::on_link::Near;
 use super::run_header::{self, fingerprint_key};
 use super::watch::{Keys, key_logging};
 use crate::console;
-use crate::exit::{self, Failed};
+use crate::exit::{self, Failed, refuse};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 pub(crate) use args::Args;
@@ -239,9 +239,9 @@ fn plan(args: &Args) -> Result<Plan, Failed> {
     if let (Some(_), Some(spec)) = (args.time_scale, &args.link)
         && spec.nat.is_some()
     {
-        return Err(Failed::usage(anyhow!(
+        refuse!(
             "--time-scale with nat-idle: the path has an idle limit of its own, which does not pass faster"
-        )));
+        );
     }
     Ok(Plan {
         invocations: args.invocations,

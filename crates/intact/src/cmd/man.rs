@@ -2,8 +2,8 @@
 //! as the help.
 
 use crate::console;
-use crate::exit::{self, Failed};
-use anyhow::{Context, anyhow};
+use crate::exit::{self, Failed, refuse};
+use anyhow::Context;
 use intact_units::suggest;
 use std::process::ExitCode;
 
@@ -41,7 +41,7 @@ fn find(words: &[String]) -> Result<clap::Command, Failed> {
             let names = command.get_subcommands().map(clap::Command::get_name);
             let meant = suggest::nearest(word, names)
                 .map_or_else(String::new, |name| format!("; did you mean {name}?"));
-            return Err(Failed::usage(anyhow!("there is no command {word}{meant}")));
+            refuse!("there is no command {word}{meant}");
         };
         command = next.clone();
     }

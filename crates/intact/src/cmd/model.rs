@@ -6,7 +6,7 @@ use super::json::{self, JsonTarget};
 use super::options;
 use super::page::PageLength;
 use crate::console;
-use crate::exit::{self, Failed};
+use crate::exit::{self, Failed, refuse};
 use anyhow::anyhow;
 use clap::ValueEnum;
 use intact_findings::stored;
@@ -125,10 +125,10 @@ fn from_ledger(folder: &Path) -> Result<Fit, Failed> {
     let run = reader.run();
     let name = folder.display();
     if run.producer == Producer::Bench || run.vantage == Vantage::Server {
-        return Err(Failed::usage(anyhow!(
+        refuse!(
             "{name}: a ledger of `{}`; a model needs one that watched a program (`watch`, `audit`)",
             run.producer
-        )));
+        );
     }
     let traffic = stored::traffic(&reader).map_err(Failed::unreadable)?;
     let facts = traffic.facts();

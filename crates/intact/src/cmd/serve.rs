@@ -11,7 +11,7 @@ use super::json;
 use super::link;
 use super::run_header;
 use crate::console;
-use crate::exit::{self, Failed};
+use crate::exit::{self, Failed, refuse};
 use crate::interrupt;
 use crate::system;
 use anyhow::Context;
@@ -30,9 +30,9 @@ pub(crate) fn run(config: Config) -> Result<ExitCode, Failed> {
     }
     if let Some(word) = config.options.command.first() {
         let word = word.to_string_lossy();
-        return Err(Failed::usage(anyhow::anyhow!(
+        refuse!(
             "{word:?} is a command, and only a link has a place for one: --link SPEC -- CMD. To listen at an address: --listen {word}"
-        )));
+        );
     }
     serve(&config, None)
 }
@@ -111,9 +111,7 @@ fn serve(config: &Config, parent: Option<Control>) -> Result<ExitCode, Failed> {
 fn behind(spec: &intact_link::Spec, config: Config) -> Result<ExitCode, Failed> {
     let command = config.options.command.clone();
     if command.is_empty() {
-        return Err(Failed::usage(anyhow::anyhow!(
-            "only a command on the link reaches the server: --link {spec} -- CMD"
-        )));
+        refuse!("only a command on the link reaches the server: --link {spec} -- CMD");
     }
     link::run(link::Config {
         words: config.words.clone(),

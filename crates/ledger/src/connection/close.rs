@@ -23,39 +23,28 @@ pub enum CloseKind {
     Silent,
 }
 
-/// The point in the life of a connection at which it ended.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClosePoint {
-    /// Before any exchange.
-    #[default]
-    Unused,
-    /// Right after a complete exchange, or as announced.
-    AfterExchange,
-    /// After bytes of the server behind a complete response that belong to no response: the client
-    /// has to close.
-    AfterExcess,
-    /// While no exchange was in flight.
-    Idle,
-    /// Within an exchange.
-    MidExchange,
-    /// The other side had closed it, or may have, before a request was sent on it.
-    Stale,
-    /// It was open when the recording ended, or a gap of it began.
-    Gap,
+kinds! {
+    json
+    /// The point in the life of a connection at which it ended.
+    #[derive(Default)]
+    pub enum ClosePoint, as_str {
+        /// Before any exchange.
+        #[default]
+        Unused = "unused",
+        /// Right after a complete exchange, or as announced.
+        AfterExchange = "after-exchange",
+        /// After bytes of the server behind a complete response that belong to no response: the
+        /// client has to close.
+        AfterExcess = "after-excess",
+        /// While no exchange was in flight.
+        Idle = "idle",
+        /// Within an exchange.
+        MidExchange = "mid-exchange",
+        /// The other side had closed it, or may have, before a request was sent on it.
+        Stale = "stale",
+        /// It was open when the recording ended, or a gap of it began.
+        Gap = "gap",
+    }
 }
 
 /// Nanoseconds from the end of the last exchange up to which a close counts as right after it. This

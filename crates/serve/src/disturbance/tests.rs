@@ -1,7 +1,6 @@
 //! When a script has an effect, and what is refused.
 
 use super::*;
-use crate::named_variants::NamedVariants;
 use proptest::prelude::*;
 
 const A: ConnectionId = ConnectionId(1);

@@ -3,7 +3,7 @@
 
 use crate::delay::Delay;
 use crate::fault::Faults;
-use crate::named_variants::{UnknownChoice, choices};
+use crate::named_variants::{UnknownChoice, choices, find};
 use intact_wire::dns;
 use serde::{Deserialize, Serialize};
 use std::net::{AddrParseError, IpAddr, SocketAddr};
@@ -99,7 +99,7 @@ impl FromStr for RateLimit {
     /// Reads `20/s` (no response beyond) or `20/s:nxdomain`.
     fn from_str(text: &str) -> Result<RateLimit, NameServerError> {
         let (rate, beyond) = match text.split_once(':') {
-            Some((rate, beyond)) => (rate, beyond.parse()?),
+            Some((rate, beyond)) => (rate, find(beyond)?),
             None => (text, LookupFault::Timeout),
         };
         let per_second = rate.strip_suffix("/s").and_then(|rate| rate.parse().ok());
@@ -143,7 +143,6 @@ impl NameServerConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::named_variants::NamedVariants;
 
     #[test]
     fn names_are_read_with_their_addresses() {
@@ -177,7 +176,7 @@ mod tests {
 
     #[test]
     fn every_failure_has_a_code_or_no_response_at_all() {
-        for &fault in LookupFault::ALL {
+        for fault in LookupFault::ALL {
             assert_eq!(fault.code().is_none(), fault == LookupFault::Timeout);
         }
     }

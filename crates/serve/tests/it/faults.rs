@@ -3,7 +3,7 @@
 use crate::http2::{Client, KIND_DATA, KIND_HEADERS, RST_STREAM};
 use crate::rig::{Rig, answer, ask, assert_silent, get, head, rest};
 use intact_ledger::{Failure, Protocol};
-use intact_serve::{Config, Fault, NamedVariants, Totals};
+use intact_serve::{Config, Fault, Totals};
 use std::io::{ErrorKind, Read};
 
 fn rig() -> Rig {
@@ -296,7 +296,7 @@ fn faults_come_as_often_as_asked_for_and_again_with_their_seed() {
 
 #[test]
 fn every_fault_says_what_a_careful_client_counts() {
-    for &fault in Fault::ALL {
+    for fault in Fault::ALL {
         let http1 = fault.failure(Protocol::Http11);
         let http2 = fault.failure(Protocol::Http2);
         assert_eq!(http1.is_some(), http2.is_some(), "{fault}");

@@ -5,8 +5,7 @@ use super::{
     CheckFacts, ERROR_CLOSES, IdleTimeout, KeptConnections, Target, VersionFacts, drain, finding,
 };
 use intact_advice::{ServerLimit, server_line};
-use intact_document::failure_remedy::BODY_LENGTH;
-use intact_document::failure_remedy::{failure_remedy, failure_words};
+use intact_document::failure_remedy::{BODY_LENGTH, failure_remedy, failure_words};
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{Statement, Value, statement, text};
 use intact_document::{Claim, ClaimKind, Claims};

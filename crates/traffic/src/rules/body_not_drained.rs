@@ -6,8 +6,7 @@ use super::{Attribution, Fold, Remedy, RuleRow, for_client};
 use crate::{Context, OpenReason};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Statement, Value, connections, statement, text, timer_nanos};
-use intact_ledger::Evidence;
-use intact_ledger::{Event, Exchange};
+use intact_ledger::{Event, Evidence, Exchange};
 use std::collections::BTreeMap;
 
 pub(super) static RULE: RuleRow = RuleRow {

@@ -7,8 +7,7 @@ use crate::open_reason::SEVERAL;
 use crate::{Context, Counts, OpenReason};
 use intact_document::finding::{Finding, RuleDoc};
 use intact_document::statement::{Value, nanos, requests, statement};
-use intact_ledger::Evidence;
-use intact_ledger::{ClosePoint, Event};
+use intact_ledger::{ClosePoint, Event, Evidence};
 use std::collections::BTreeMap;
 
 pub(super) static RULE: RuleRow = RuleRow {

@@ -5,8 +5,7 @@ use super::{Attribution, Fold, RuleRow, is_unsafe, is_without_response};
 use crate::{Context, OpenReason};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, nanos, requests, statement};
-use intact_ledger::Evidence;
-use intact_ledger::{Event, Exchange, Failure, Outcome};
+use intact_ledger::{Event, Evidence, Exchange, Failure, Outcome};
 use std::collections::BTreeMap;
 
 pub(super) static RULE: RuleRow = RuleRow {

@@ -6,8 +6,7 @@ use crate::overlap::Overlap;
 use crate::{Context, OpenConnection};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, nanos, statement};
-use intact_ledger::Evidence;
-use intact_ledger::{Event, Exchange, Nanos, Reuse, Span};
+use intact_ledger::{Event, Evidence, Exchange, Nanos, Reuse, Span};
 use std::collections::BTreeMap;
 
 /// Requests that wait for setups of their own at the same time from which on a burst counts.

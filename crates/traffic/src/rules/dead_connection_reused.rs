@@ -5,8 +5,7 @@ use super::{Attribution, Fold, KEPT, Remedy, RuleRow, for_client, is_without_res
 use crate::{Context, Counts};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, nanos, requests, statement, timer_nanos};
-use intact_ledger::Evidence;
-use intact_ledger::{ConnectionId, Event, Exchange, Failure, Nanos, Outcome};
+use intact_ledger::{ConnectionId, Event, Evidence, Exchange, Failure, Nanos, Outcome};
 use std::collections::{BTreeMap, HashMap};
 
 /// A shorter wait is that of an impatient client, in nanoseconds.

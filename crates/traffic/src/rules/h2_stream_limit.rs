@@ -6,8 +6,7 @@ use crate::overlap::Overlap;
 use crate::{Context, HAND_BACK};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, nanos, requests, statement};
-use intact_ledger::Evidence;
-use intact_ledger::{ConnectionId, Event, Exchange, Nanos, Span};
+use intact_ledger::{ConnectionId, Event, Evidence, Exchange, Nanos, Span};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Streams that took the place of another from which on it speaks.

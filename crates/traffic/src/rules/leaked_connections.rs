@@ -7,8 +7,7 @@ use super::{Attribution, Fold, KEPT, Remedy, RuleRow, for_client};
 use crate::{Context, OpenConnection, PoolOwner};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, statement, timer_nanos};
-use intact_ledger::Evidence;
-use intact_ledger::{Close, Event, Nanos, OtherEnd, Side};
+use intact_ledger::{Close, Event, Evidence, Nanos, OtherEnd, Side};
 
 /// Connections beyond the needed ones from which on it speaks.
 const LEAST: u64 = 10;

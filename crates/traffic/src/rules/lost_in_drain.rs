@@ -5,8 +5,9 @@ use super::{Attribution, Fold, KEPT, RuleRow, is_unsafe};
 use crate::Context;
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Statement, Value, requests, statement};
-use intact_ledger::Evidence;
-use intact_ledger::{ConnectionId, Event, Exchange, Failure, Fingerprint, Nanos, Outcome};
+use intact_ledger::{
+    ConnectionId, Event, Evidence, Exchange, Failure, Fingerprint, Nanos, Outcome,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// An equal request that comes so long after the failure, in nanoseconds, is a new one.

@@ -4,8 +4,7 @@ use super::{Attribution, Fold, RuleRow};
 use crate::{Context, Counts};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, statement, text};
-use intact_ledger::Evidence;
-use intact_ledger::{Event, Protocol};
+use intact_ledger::{Event, Evidence, Protocol};
 use std::collections::BTreeMap;
 
 /// Avoidable connections from which on it speaks.

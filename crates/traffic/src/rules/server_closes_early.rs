@@ -13,8 +13,7 @@ use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{
     Statement, Value, connections, nanos, requests, statement, timer_nanos,
 };
-use intact_ledger::Evidence;
-use intact_ledger::{Close, ClosePoint, Event, Failure, Nanos, Side};
+use intact_ledger::{Close, ClosePoint, Event, Evidence, Failure, Nanos, Side};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 

@@ -4,8 +4,7 @@ use super::{Attribution, Claim, Fold, Remedy, RuleRow, for_client, is_unsafe};
 use crate::{Context, OpenReason};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Statement, requests, statement, timer_nanos};
-use intact_ledger::Evidence;
-use intact_ledger::{ClosePoint, Event, Failure, Outcome, Side};
+use intact_ledger::{ClosePoint, Event, Evidence, Failure, Outcome, Side};
 use std::collections::BTreeMap;
 
 pub(super) static RULE: RuleRow = RuleRow {

@@ -10,8 +10,7 @@ use super::{Attribution, Fold, KEPT, Remedy, RuleRow, for_client};
 use crate::{Context, HAND_BACK, OpenConnection, PoolOwner};
 use intact_document::finding::{Finding, RuleDoc, Severity};
 use intact_document::statement::{Value, connections, nanos, requests, statement};
-use intact_ledger::Evidence;
-use intact_ledger::{ConnectionId, Event, Exchange, Span};
+use intact_ledger::{ConnectionId, Event, Evidence, Exchange, Span};
 use std::collections::BTreeMap;
 
 /// Requests that took the place of another in a burst from which on it shows who decides.

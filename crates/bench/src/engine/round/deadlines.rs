@@ -1,6 +1,6 @@
 //! Time: when slots want to be woken, what has run out of time, and what happens after Ctrl-C.
 
-use super::Round;
+use super::{Round, SWEEP};
 use crate::engine::backend::Backend;
 use crate::engine::slot::Phase;
 use intact_client::State;
@@ -10,8 +10,6 @@ use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How often deadlines are looked at, in nanoseconds.
-pub(super) const SWEEP: u64 = 50_000_000;
 /// How often parked slots ask whether the other threads are through with their warm-up, in
 /// nanoseconds.
 const PARKED: u64 = 200_000;

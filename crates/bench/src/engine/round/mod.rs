@@ -13,22 +13,22 @@ mod clients;
 mod deadlines;
 mod dialing;
 mod exchanges;
+mod free_slots;
 mod schedule;
 mod timers;
 
 use super::backend::{Backend, Hint, Occurrence, RESOLVER, Wait};
 use super::coalescer::{Coalescer, Pauses};
 use super::slot::{Phase, Slot};
-use super::{EngineState, RoundResult, RoundTask};
+use super::task::{EngineState, RoundResult, RoundTask};
 use crate::closed_loop::{NextExchange, Start};
 use crate::machine::{self, ProcessorWait};
 use crate::response_cache::ResponseCache;
-use deadlines::SWEEP;
+use free_slots::FreeSlots;
 use intact_client::clock::TimestampConverter;
 use intact_client::{Due, HttpConnection, State};
 use intact_ledger::{Exchange, Nanos, Span};
 use mio::Token;
-use schedule::FreeSlots;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io;
@@ -37,6 +37,9 @@ use std::sync::atomic::Ordering;
 /// Dials under way at once while a round's connections are opened, so that a listener's backlog is
 /// not overrun.
 const DIALS_AT_START: usize = 128;
+
+/// How often deadlines are looked at, in nanoseconds.
+const SWEEP: u64 = 50_000_000;
 
 /// One round under way.
 pub(super) struct Round<'a, B> {

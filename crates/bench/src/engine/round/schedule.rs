@@ -7,26 +7,12 @@
 use super::Round;
 use crate::engine::backend::Backend;
 use crate::engine::slot::Phase;
-use crate::load_steps::BegunWindows;
+use crate::windows::BegunWindows;
 use intact_ledger::{Failure, Nanos, Outcome, Span};
 use std::time::Duration;
 
 /// Why a request that was due has no connection.
 const NEVER_SENT: &str = "never sent: no connection was free";
-
-/// Slots that wait for a request to be due; those whose connection has ended meanwhile may be among
-/// the open ones.
-#[derive(Default)]
-pub(super) struct FreeSlots {
-    open: Vec<usize>,
-    vacant: Vec<usize>,
-}
-
-impl FreeSlots {
-    fn is_empty(&self) -> bool {
-        self.open.is_empty() && self.vacant.is_empty()
-    }
-}
 
 impl<B: Backend> Round<'_, B> {
     /// Begins the schedule of an open loop on this thread, at the start that all threads share.

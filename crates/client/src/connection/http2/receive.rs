@@ -7,10 +7,9 @@ use super::super::{Checked, ResponseInfo};
 use super::{Http2, MOST_SETTINGS, REFILL};
 use crate::{Arrival, ResponseError, is_tls_alert};
 use intact_ledger::{Failure, GrpcCall, Protocol, Sink};
-use intact_wire::h2::hpack;
 use intact_wire::h2::{
     Data, Error, ErrorCode, FRAME_HEADER_LEN, Frame, FrameReader, Headers, Limits, ResponseFields,
-    SettingsPayload, widen, writer,
+    SettingsPayload, hpack, widen, writer,
 };
 
 impl Http2 {

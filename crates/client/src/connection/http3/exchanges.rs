@@ -10,8 +10,7 @@ use crate::{Request, ResponseError};
 use intact_ledger::{Exchange, ExchangeBytes, Nanos, Sink};
 use intact_wire::h2::ResponseFields;
 use intact_wire::h2::hpack::BlockCache;
-use intact_wire::h3::qpack;
-use intact_wire::h3::{ErrorCode, FrameReader, writer};
+use intact_wire::h3::{ErrorCode, FrameReader, qpack, writer};
 use std::sync::Arc;
 
 /// Largest accepted list of header fields, in bytes.

@@ -1,7 +1,7 @@
 //! `bench --grpc`: the method, and its message: binary, or JSON with types.
 
 use crate::cmd::missing_feature;
-use crate::exit::Failed;
+use crate::exit::{Failed, refuse};
 use anyhow::{Context, anyhow};
 use intact_bench::GrpcCall;
 use serde::{Deserialize, Serialize};
@@ -76,10 +76,10 @@ impl GrpcOptions {
         let (scheme, rest) = url.split_once("://").unwrap_or(("http", &url));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         if !path.is_empty() {
-            return Err(Failed::usage(anyhow!(
+            refuse!(
                 "--grpc {}: the URL has a path, /{path}; name the server alone, such as {scheme}://{authority}/",
                 method.trim_start_matches('/')
-            )));
+            );
         }
         Ok(format!("{scheme}://{authority}{method}"))
     }

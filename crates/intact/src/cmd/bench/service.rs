@@ -9,7 +9,7 @@ use super::{bench_config, usage_or_own};
 use crate::cmd::recording::Recording;
 use crate::cmd::run_header;
 use crate::console;
-use crate::exit::Failed;
+use crate::exit::{Failed, refuse};
 use crate::interrupt::Interrupt;
 use anyhow::{Context, anyhow};
 use intact_bench::{Bench, BenchObserver, Length, Place, Position};
@@ -62,22 +62,22 @@ pub(super) fn measure(args: &Args, measurement: &Measurement<'_>) -> Result<Docu
     let rounds = args.rounds.unwrap_or(ROUNDS).max(1);
     let each = args.time.unwrap_or(TIME) / rounds;
     if args.request.grpc.asks_server() {
-        return Err(Failed::usage(anyhow!(
+        refuse!(
             "--grpc-json: the services do not run yet, so that none can be asked for its types; name them with --descriptors FILE"
-        )));
+        );
     }
     let arguments = arguments(args, each);
     let bench_config = bench_config(&arguments, url, None)?;
     if !bench_config.is_local().map_err(Failed::usage)? {
-        return Err(Failed::usage(anyhow!(
+        refuse!(
             "--service runs on this machine: the URL has to be its address here, such as http://127.0.0.1:3000/"
-        )));
+        );
     }
     let bench = Bench::new(bench_config.clone()).map_err(usage_or_own)?;
     let [variant] = bench.variants() else {
-        return Err(Failed::usage(anyhow!(
+        refuse!(
             "--service takes one value of each axis (-c, --keepalive, --rate and the others): its variants are the services"
-        )));
+        );
     };
     let variant = variant.clone();
     let head = measurement.head(|head| {

@@ -8,7 +8,7 @@ use crate::cmd::output_files::OutputFiles;
 use crate::cmd::run_header;
 use crate::cmd::server_command::{NotListening, PATIENCE, ServerCommand, await_listening, how};
 use crate::cmd::watch::{Keys, key_logging, not_run};
-use crate::exit::{self, Failed};
+use crate::exit::{self, Failed, refuse};
 use crate::system;
 use anyhow::{Context, anyhow, bail};
 use intact_check::{EndSignal, ServerProcess};
@@ -80,9 +80,9 @@ impl WatchedService {
     /// Starts it, and waits until `address` accepts a connection.
     pub(super) fn start(job: ServiceJob, address: SocketAddr) -> Result<WatchedService, Failed> {
         if is_open(address) {
-            return Err(Failed::usage(anyhow!(
+            refuse!(
                 "--service: something listens at {address} before the service was started; end it, or name another port"
-            )));
+            );
         }
         let mut process = internal::command()?;
         let task = Job::Service(Box::new(job.clone()));

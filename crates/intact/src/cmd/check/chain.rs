@@ -6,7 +6,7 @@ use crate::cmd::audit;
 use crate::cmd::bench::time;
 use crate::cmd::conclusion::Conclusion;
 use crate::cmd::run_header;
-use crate::exit::Failed;
+use crate::exit::{Failed, refuse};
 use crate::interrupt::Interrupt;
 use anyhow::anyhow;
 use intact_document::requirement::DocumentKind;
@@ -44,17 +44,15 @@ impl ChainArgs {
 
     fn hops(&self) -> Result<Vec<Hop>, Failed> {
         if self.chain.len() < 2 {
-            return Err(Failed::usage(anyhow!(
-                "a chain has two hops at least, the client first: --chain client=60s app=5s"
-            )));
+            refuse!("a chain has two hops at least, the client first: --chain client=60s app=5s");
         }
         let mut hops: Vec<Hop> = Vec::new();
         for spec in &self.chain {
             if hops.iter().any(|hop| hop.name == spec.name) {
-                return Err(Failed::usage(anyhow!(
+                refuse!(
                     "--chain names {:?} twice: give each hop a name of its own",
                     spec.name
-                )));
+                );
             }
             hops.push(limits(spec)?);
         }
@@ -72,9 +70,9 @@ impl ChainArgs {
         });
         let (server, file) = named.map_or((None, given.as_str()), |(nth, file)| (Some(nth), file));
         if server == Some(0) {
-            return Err(Failed::usage(anyhow!(
+            refuse!(
                 "--gaps {given}: the client accepts no connections; name the hop that it sends requests to"
-            )));
+            );
         }
         let traffic = audit::analysis(&[PathBuf::from(file)], words)?;
         let (gaps, requests, length) = traffic.idle_gaps();

@@ -2,7 +2,7 @@
 
 use crate::cmd::bench::time;
 use crate::cmd::server_command::{NotListening, PATIENCE, ServerCommand, await_listening, how};
-use crate::exit::Failed;
+use crate::exit::{Failed, refuse};
 use crate::system::{self, Channel};
 use anyhow::anyhow;
 use intact_check::{DrainConfig, EndSignal, ExtraRequest};
@@ -68,20 +68,20 @@ impl DrainArgs {
             )));
         }
         if !config.is_local() {
-            return Err(Failed::usage(anyhow!(
+            refuse!(
                 "--drain starts the server on this machine, and {} is not on it: name a URL on localhost",
                 config.url()
-            )));
+            );
         }
         let endpoint = config
             .route
             .endpoint(&config.address.host, config.address.port)
             .map_err(Failed::usage)?;
         if is_listening(&endpoint) {
-            return Err(Failed::usage(anyhow!(
+            refuse!(
                 "a server listens at {} already: end it, or name another port",
                 config.url()
-            )));
+            );
         }
         let name = program.display();
         let mut command = Command::new(program);

@@ -1,7 +1,7 @@
 //! The programs of a comparison: taken apart from the command line, multiplied by the values of
 //! variables, given names.
 
-use crate::exit::Failed;
+use crate::exit::{Failed, refuse};
 use anyhow::anyhow;
 use intact_ledger::{Variant, redact};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(super) struct Program {
 pub(super) fn parse(words: &[OsString], variables: &[String]) -> Result<Vec<Program>, Failed> {
     let commands: Vec<&[OsString]> = words.split(|word| word == "--").collect();
     if commands.iter().any(|command| command.is_empty()) {
-        return Err(Failed::usage(anyhow!("a -- has no program after it")));
+        refuse!("a -- has no program after it");
     }
     let lines: Vec<String> = commands.iter().map(|command| words_of(command)).collect();
     let names = distinct_names(differing(&lines));
@@ -69,9 +69,7 @@ pub(super) fn parse(words: &[OsString], variables: &[String]) -> Result<Vec<Prog
             .collect();
     }
     if programs.len() < 2 {
-        return Err(Failed::usage(anyhow!(
-            "one program alone: name another after a second --, or --env KEY=A,B"
-        )));
+        refuse!("one program alone: name another after a second --, or --env KEY=A,B");
     }
     Ok(programs)
 }
@@ -79,9 +77,7 @@ pub(super) fn parse(words: &[OsString], variables: &[String]) -> Result<Vec<Prog
 /// The words of a single program.
 pub(super) fn one(words: &[OsString]) -> Result<Vec<OsString>, Failed> {
     if words.is_empty() || words.iter().any(|word| word == "--") {
-        return Err(Failed::usage(anyhow!(
-            "--commits runs one program in both commits: name it after a single --"
-        )));
+        refuse!("--commits runs one program in both commits: name it after a single --");
     }
     Ok(through_shell(words))
 }

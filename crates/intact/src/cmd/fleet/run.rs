@@ -6,7 +6,7 @@ use super::{Shown, load, open_store, own, report, work};
 use crate::cmd::internal::{self, Job};
 use crate::cmd::progress;
 use crate::console;
-use crate::exit::{self, Failed};
+use crate::exit::{self, Failed, refuse};
 use crate::interrupt::Interrupt;
 use crate::system;
 use anyhow::{Context, anyhow};
@@ -47,10 +47,10 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failed> {
     let plan = load(&args.plan)?.0;
     let workers = args.workers.unwrap_or(plan.limits.workers);
     if workers > plan.limits.workers {
-        return Err(Failed::usage(anyhow!(
+        refuse!(
             "--workers {workers}: the plan shares its rate among {}: raise limits.workers",
             plan.limits.workers
-        )));
+        );
     }
     check_secrets(&plan)?;
     system::make_private_files();

@@ -2,7 +2,7 @@
 //! environment.
 
 use crate::cmd::compare::distinct_names;
-use crate::exit::Failed;
+use crate::exit::{Failed, refuse};
 use anyhow::anyhow;
 use intact_lambda::Function;
 use intact_ledger::{Variant, redact};
@@ -17,7 +17,7 @@ pub(super) fn parse(
 ) -> Result<Vec<(Variant, Function)>, Failed> {
     let commands: Vec<&[OsString]> = words.split(|word| word == "--").collect();
     if commands.iter().any(|command| command.is_empty()) {
-        return Err(Failed::usage(anyhow!("a -- has no function after it")));
+        refuse!("a -- has no function after it");
     }
     let environments = if variants.is_empty() {
         vec![(String::new(), Vec::new())]

@@ -1,7 +1,6 @@
 //! The options of the name server of `intact serve`.
 
-use crate::exit::Failed;
-use anyhow::anyhow;
+use crate::exit::{Failed, refuse};
 use intact_serve::{Delay, Faults, LookupFault, NameRecord, NameServerConfig, RateLimit};
 use intact_units::duration::or_seconds;
 use serde::{Deserialize, Serialize};
@@ -72,9 +71,9 @@ impl NameServerOptions {
             return Ok(None);
         };
         if server.is_unspecified() && self.dns_name.is_empty() {
-            return Err(Failed::usage(anyhow!(
+            refuse!(
                 "--dns: with --listen {server}, name the address of the server: --dns-name NAME=ADDRESS"
-            )));
+            );
         }
         Ok(Some(NameServerConfig {
             listen,

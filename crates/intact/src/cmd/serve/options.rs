@@ -356,7 +356,7 @@ impl Tls {
 /// Takes the ids of a choice, and lists them with their words in `--help`.
 fn one_of<T: NamedVariants + Send + Sync>() -> impl TypedValueParser<Value = T> {
     let possible = |choice: &T| PossibleValue::new(choice.id()).help(choice.words());
-    PossibleValuesParser::new(T::ALL.iter().map(possible)).try_map(|id| id.parse::<T>())
+    PossibleValuesParser::new(T::VARIANTS.iter().map(possible)).try_map(|id| id.parse::<T>())
 }
 
 /// The help of `--fault`, with all of them.
@@ -376,7 +376,7 @@ fn disturbances() -> String {
 /// A line for each of a choice.
 pub(super) fn list<T: NamedVariants>() -> String {
     let line = |choice: &T| format!("\n- {:<22} {}", format!("{}:", choice.id()), choice.words());
-    T::ALL.iter().map(line).collect()
+    T::VARIANTS.iter().map(line).collect()
 }
 
 fn threads(word: &str) -> Result<usize, String> {

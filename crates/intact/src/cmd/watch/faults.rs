@@ -11,8 +11,7 @@ use crate::cmd::config::Config;
 use crate::cmd::fault_options::{self, FaultOptions};
 use crate::cmd::observing::Observing;
 use crate::cmd::{progress, run_header};
-use crate::exit::{self, Failed};
-use anyhow::anyhow;
+use crate::exit::{self, Failed, refuse};
 use indicatif::ProgressBar;
 use intact_findings::{Document, Parts};
 use intact_ledger::{Event, FaultEvent, Run, Sink};
@@ -43,11 +42,11 @@ pub(super) fn run(config: &Config<Args>, conclusion: &Conclusion) -> Result<Exit
     let args = &config.options;
     if args.mode == Mode::Passthrough {
         let words = "--fault needs the relay: leave --mode passthrough out";
-        return Err(Failed::usage(anyhow!(words)));
+        refuse!(words);
     }
     if args.processor.is_any() {
         let words = "--fault runs the program several times: measure processor time without it";
-        return Err(Failed::usage(anyhow!(words)));
+        refuse!(words);
     }
     let planned = args.faults.options.planned()?;
     let head = head(config, &planned);

@@ -5,10 +5,9 @@
 //! them. In `[serve]` the keys are the options of `intact serve`. In `[expect]` every request ends
 //! in one of the outcomes listed: `ok`, or the id of a [`Failure`].
 
-use intact_ledger::{Failure, Outcome, TlsVersion};
+use intact_ledger::{Failure, Outcome, TlsVersion, UnknownKind};
 use intact_serve::{
-    AnnounceError, AuthorityError, CertificateAuthority, Config, FaultError, ScriptError,
-    TlsConfig, UnknownChoice,
+    AnnounceError, AuthorityError, CertificateAuthority, Config, FaultError, ScriptError, TlsConfig,
 };
 use intact_units::duration::{DurationError, or_seconds};
 use serde::Deserialize;
@@ -85,7 +84,7 @@ pub enum HostileError {
 pub enum ValueError {
     /// `accept`, `close` or `cert-kind`.
     #[error(transparent)]
-    Choice(#[from] UnknownChoice),
+    Choice(#[from] UnknownKind),
     /// `fault`.
     #[error(transparent)]
     Fault(#[from] FaultError),

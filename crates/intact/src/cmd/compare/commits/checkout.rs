@@ -4,7 +4,7 @@
 use super::git::{Git, OF_REPOSITORY};
 use super::revisions::{Revisions, Side};
 use super::unprepared;
-use crate::exit::{self, Failed};
+use crate::exit::{self, Failed, refuse};
 use anyhow::{Context, anyhow};
 use intact_ledger::redact;
 use intact_units::foreign_text::escape;
@@ -57,10 +57,10 @@ impl Checkout {
         }
         if !checkout.directory.is_dir() {
             let below = revisions.below.display();
-            return Err(Failed::usage(anyhow!(
+            refuse!(
                 "{} has no folder {below}: run `intact` in a folder that both commits have",
                 checkout.words()
-            )));
+            );
         }
         Ok(checkout)
     }

@@ -2,7 +2,7 @@
 
 use super::git::Git;
 use super::unprepared;
-use crate::exit::Failed;
+use crate::exit::{Failed, refuse};
 use anyhow::anyhow;
 use intact_ledger::Caveat;
 use intact_units::foreign_text::escape;
@@ -46,7 +46,7 @@ impl Revisions {
             Err(refusal) => {
                 let words =
                     "--commits needs the working tree of a repository of git: run it in one";
-                return Err(Failed::usage(anyhow!("{words} (git: {refusal})")));
+                refuse!("{words} (git: {refusal})");
             }
         };
         let top = top.unwrap_or_default();
@@ -70,9 +70,7 @@ impl Revisions {
                 false => "name two commits: --commits HEAD~1..HEAD",
             };
             let text = escape(text);
-            return Err(Failed::usage(anyhow!(
-                "--commits {text}: both sides are the commit {short}: {hint}"
-            )));
+            refuse!("--commits {text}: both sides are the commit {short}: {hint}");
         }
         let leaves_changes_out = !is_tree
             && !changed.is_empty()

@@ -1,10 +1,9 @@
 //! Answers of name servers: looked at in the program's own socket, before it takes them where it
 //! lets us.
 
-use super::CallContext;
 use super::forward::ForwardPath;
 use super::open::UNREACHABLE;
-use super::{Lookups, name_addresses};
+use super::{CallContext, Lookups, name_addresses};
 use intact_sys::seccomp::Notification;
 use intact_sys::socket::{self, Peeked};
 use intact_wire::dns;
