@@ -36,7 +36,7 @@ const ENVELOPES: [Open; 4] = [cri, docker, compose, kubectl];
 /// `TIME stdout F TEXT`, as the kubelet defines it for container runtimes (CRI). `P` marks a part
 /// of a line.
 fn cri(line: &[u8]) -> Option<Content<'_>> {
-    let mut words = line.splitn(4, |byte| *byte == b' ');
+    let mut words = line.trim_ascii_start().splitn(4, |byte| *byte == b' ');
     let time = std::str::from_utf8(words.next()?).ok()?;
     let stream = words.next()?;
     let tag = words.next()?;
@@ -59,6 +59,7 @@ fn docker(line: &[u8]) -> Option<Content<'_>> {
         #[serde(rename = "time")]
         _time: &'a str,
     }
+    let line = line.trim_ascii_start();
     if !line.starts_with(b"{\"log\":\"") {
         return None;
     }

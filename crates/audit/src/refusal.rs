@@ -14,7 +14,7 @@ const EDITCAP: &str = "`editcap -F pcapng IN OUT` converts it";
 const UNPACK: &str = "unpack it, and pass the files or the folder";
 const FROM_BROWSER: &str =
     "save a HAR from the Network panel, or record a NetLog (chrome://net-export)";
-const LOCUST: &str = "to have requests, write `start,duration_ms,method,url,status` from a listener of `events.request` (docs/reference/audit.md has one), or run `intact watch -- locust ...`";
+const LOCUST: &str = "to have requests, write `start,duration_ms,method,url,status,exception` from a listener of `events.request` (docs/reference/audit.md has one), or run `intact watch -- locust ...`";
 
 /// First bytes, the place of these bytes, and what they show.
 const BINARY: [(&[u8], usize, &str, &str); 15] = [
@@ -79,105 +79,96 @@ const BINARY: [(&[u8], usize, &str, &str); 15] = [
 const BEGINNING: usize = 1024;
 
 /// Beginnings without blanks, and what they show. `*` stands for any text.
-const TEXTS: [(&str, &str, &str); 21] = [
+const TEXTS: [(&[&str], &str, &str); 17] = [
     (
-        "{\"traceEvents\":",
+        &["{\"traceEvents\":", "[{\"args\":"],
         "a performance trace of Chrome",
         FROM_BROWSER,
     ),
-    ("[{\"args\":", "a performance trace of Chrome", FROM_BROWSER),
     (
-        "{\"lighthouseVersion\":",
+        &["{\"lighthouseVersion\":"],
         "a report of Lighthouse",
         "run it with `-G`, and pass the .devtoolslog.json",
     ),
     (
-        "{\"resourceSpans\":",
-        "spans of OpenTelemetry",
+        &["{\"resourceSpans\":", "{\"data\":[{\"traceID\":"],
+        "spans of OpenTelemetry or Jaeger",
         "they do not name connections: audit the access log of the proxy, or record with `intact watch -- COMMAND`",
     ),
     (
-        "{\"data\":[{\"traceID\":",
-        "spans of Jaeger",
-        "they do not name connections: audit the access log of the proxy, or record with `intact watch -- COMMAND`",
-    ),
-    (
-        "{\"__CURSOR\":",
+        &["{\"__CURSOR\":"],
         "a journal in JSON",
         "`journalctl -o cat` prints the lines",
     ),
     (
-        "{\"info\":{\"_postman_id\":",
+        &["{\"info\":{\"_postman_id\":"],
         "a collection of Postman",
         "it has no results: `intact watch -- newman run FILE` records them",
     ),
     (
-        "{\"events\":[{\"logStreamName\":",
+        &["{\"events\":[{\"logStreamName\":"],
         "events of CloudWatch",
         "`jq -r '.events[] | \"\\(.timestamp) \\(.message)\"'` writes lines",
     ),
     (
-        "Type,Name,RequestCount,FailureCount",
+        &["{\"*\"logEvents\":["],
+        "events of CloudWatch",
+        "`jq -r '.logEvents[] | \"\\(.timestamp) \\(.message)\"'` writes lines",
+    ),
+    (
+        &[
+            "Type,Name,RequestCount,FailureCount",
+            "\"Type\",\"Name\",\"RequestCount\"",
+            "\"*\",\"Name\",\"#requests\"",
+        ],
         "Locust's statistics, which are totals",
         LOCUST,
     ),
     (
-        "\"Type\",\"Name\",\"RequestCount\"",
-        "Locust's statistics, which are totals",
-        LOCUST,
-    ),
-    (
-        "Timestamp,UserCount,Type,Name,",
+        &["Timestamp,UserCount,Type,Name,"],
         "Locust's history, which has totals",
         LOCUST,
     ),
     (
-        "Method,Name,Error,Occurrences",
-        "Locust's failures, which are totals",
+        &[
+            "Method,Name,Error,Occurrences",
+            "Count,Message,Traceback,Nodes",
+        ],
+        "Locust's failures or exceptions, which are totals",
         LOCUST,
     ),
     (
-        "Count,Message,Traceback,Nodes",
-        "Locust's exceptions, which are totals",
-        LOCUST,
-    ),
-    (
-        "[{\"name\":*\"last_request_timestamp\":",
+        &["[{\"name\":*\"last_request_timestamp\":"],
         "Locust's JSON, which has totals",
         LOCUST,
     ),
     (
-        "\"*\",\"Name\",\"#requests\"",
-        "Locust's statistics, which are totals",
-        LOCUST,
-    ),
-    (
-        "onInputData({\"log\":",
+        &["onInputData({\"log\":"],
         "a HAR in the call of a function (HARP)",
         "remove the call around the object: `sed '1s/^onInputData(//; $s/)[;[:space:]]*$//'`",
     ),
     (
-        "ThisisApacheBench",
+        &["ThisisApacheBench"],
         "a summary of ab",
         "`ab -g FILE` writes its requests, and `intact watch -- ab ...` records the connections",
     ),
     (
-        "REPORTRequestId:",
+        &["Running*test@http"],
+        "a summary of wrk",
+        "`intact watch -- wrk ...` records the connections",
+    ),
+    (
+        &["REPORTRequestId:", "STARTRequestId:"],
         "reports of AWS Lambda without their times",
         "`aws logs tail GROUP` prints them with times",
     ),
     (
-        "STARTRequestId:",
-        "reports of AWS Lambda without their times",
-        "`aws logs tail GROUP` prints them with times",
-    ),
-    (
-        "{\"aggregate\":",
+        &["{\"aggregate\":"],
         "a report of Artillery",
         "run `intact watch -- artillery run FILE`",
     ),
     (
-        "<!DOCTYPEhtml",
+        &["<!DOCTYPEhtml"],
         "a page in HTML",
         "pass the log or the capture that it is made of",
     ),
@@ -196,9 +187,8 @@ impl Refusal {
         }
         let mut start = prefix[..prefix.len().min(BEGINNING)].to_ascii_lowercase();
         start.retain(|byte| !byte.is_ascii_whitespace());
-        let text = TEXTS
-            .iter()
-            .find(|(beginning, ..)| begins(&start, &beginning.to_ascii_lowercase()));
+        let is_first = |one: &&str| begins(&start, &one.to_ascii_lowercase());
+        let text = TEXTS.iter().find(|(any, ..)| any.iter().any(is_first));
         text.map(|&(_, what, remedy)| Refusal { what, remedy })
     }
 }
@@ -267,6 +257,10 @@ mod tests {
         assert_eq!(what(locust), Some("Locust's statistics, which are totals"));
         let json = b"[\n    {\n        \"name\": \"/x, y\",\n        \"method\": \"GET\",\n        \"last_request_timestamp\": 1.5";
         assert_eq!(what(json), Some("Locust's JSON, which has totals"));
+        let cloudwatch = b"{\n  \"messageType\": \"DATA_MESSAGE\",\n  \"logEvents\": [";
+        assert_eq!(what(cloudwatch), Some("events of CloudWatch"));
+        let wrk = b"Running 5s test @ http://localhost:80/\n";
+        assert_eq!(what(wrk), Some("a summary of wrk"));
         let old = b"\"Method\",\"Name\",\"# requests\",\"# failures\"";
         assert_eq!(what(old), Some("Locust's statistics, which are totals"));
         for other in [&b""[..], b"{\"level\":1}", b"a b c", b"[{\"name\":\"a\"}]"] {

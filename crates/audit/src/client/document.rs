@@ -10,6 +10,10 @@ use crate::read_buffer::ReadBuffer;
 use crate::{devtools, har, mitmproxy};
 use std::fmt;
 
+/// Caveat for entries that are damaged.
+const UNREAD: &str =
+    "entries have no time or no URL: the requests that they record are not counted";
+
 /// How the requests of a client are detected and read.
 pub struct DocumentFormat {
     /// The name that users see.
@@ -59,8 +63,10 @@ pub(crate) struct Recording {
     pub(crate) entries: Entries,
     /// Number of all requests.
     pub(crate) seen: u64,
-    /// Number of requests without network: from a cache, blocked, data URLs, or without a time.
+    /// Number of requests without network: from a cache, blocked, data URLs, or unread.
     pub(crate) skipped: u64,
+    /// Of these, requests that cannot be read.
+    pub(crate) unread: u64,
 }
 
 impl Recording {
@@ -100,7 +106,8 @@ pub(crate) fn read(
         "entries beyond the first {} were not read",
         recording.seen - left_out
     );
-    writer.incompletes(&prefix, &[(left_out, "input-too-long", &words)]);
+    let unread = (recording.unread, "entries-not-read", UNREAD);
+    writer.incompletes(&prefix, &[(left_out, "input-too-long", &words), unread]);
     let source = Source {
         entries: &recording.entries,
         program: &recording.program,

@@ -291,6 +291,8 @@ mod tests {
         assert_eq!(counts(text), [one("be/s1", 3, 9)]);
         let text = "# HELP x\nhaproxy_backend_connection_attempts_total{proxy=\"be\"} 3\nhaproxy_backend_connection_reuses_total{proxy=\"be\"} 6\nhaproxy_server_connection_attempts_total{proxy=\"be\",server=\"s1\"} 3\nhaproxy_server_connection_reuses_total{proxy=\"be\",server=\"s1\"} 6\n";
         assert_eq!(counts(text), [one("be/s1", 3, 9)]);
+        let without_help = text.replace("# HELP x", "# of any words");
+        assert_eq!(counts(&without_help), [one("be/s1", 3, 9)]);
         // an older version does not count reuse: unknown, not zero
         let text = "# pxname,svname,qcur,stot,\nbe,s1,0,9,\n";
         assert_eq!(counts(text), []);

@@ -34,8 +34,13 @@ pub(super) fn is_first(syntax: CounterSyntax, text: &str) -> bool {
         CounterSyntax::Prometheus => {
             let is_comment = first.starts_with("# HELP ") || first.starts_with("# TYPE ");
             let known = ["envoy_cluster_", "haproxy_", "nginx_", "container_net_tcp_"];
-            let is_known = known.iter().any(|name| first.starts_with(name));
-            is_comment || (is_known && first.contains(['{', ' ']))
+            // a comment of any words may come first
+            let mut samples = text
+                .lines()
+                .filter(|line| !line.is_empty() && !line.starts_with('#'));
+            let sample = samples.next().unwrap_or_default();
+            let is_known = known.iter().any(|name| sample.starts_with(name));
+            is_comment || (is_known && sample.contains(['{', ' ']))
         }
         CounterSyntax::HaproxyCsv => first.starts_with("# pxname,svname,"),
         CounterSyntax::StubStatus => first.starts_with("Active connections: "),

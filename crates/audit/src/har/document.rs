@@ -109,6 +109,7 @@ impl Document {
                 self.with_socket.insert(self.recording.entries.len());
             }
         }
+        self.recording.unread += u64::from(entry.is_none() && raw.is_damaged());
         self.recording.take(entry);
         Ok(())
     }

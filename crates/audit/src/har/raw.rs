@@ -245,6 +245,20 @@ impl RawEntry {
         Some(entry)
     }
 
+    /// Whether the entry lacks the time or the URL that every request has. An entry with a URL of
+    /// another scheme is no request.
+    pub(super) fn is_damaged(&self) -> bool {
+        let url = self.request.url.text().unwrap_or_default();
+        let scheme = url.split_once(':').map(|(scheme, _)| scheme);
+        let is_other = |scheme: &str| {
+            let known = ["http", "https", "ws", "wss"];
+            !scheme.contains('/') && !known.iter().any(|one| one.eq_ignore_ascii_case(scheme))
+        };
+        let start = self.started_date_time.text();
+        let has_start = start.is_some_and(|start| timestamp::nanos(&start).is_some());
+        !scheme.is_some_and(is_other) && (!has_start || split(&url).is_none())
+    }
+
     /// The outcome of a request; `None` if the browser blocked it, or if it was cancelled before it
     /// went anywhere.
     fn outcome(&self, entry: &Entry) -> Option<Outcome> {

@@ -105,10 +105,11 @@ impl Columns {
     /// The columns of a head; `None` for another line.
     fn of(line: &str) -> Option<Columns> {
         let separator = *line.strip_prefix("timeStamp")?.as_bytes().first()?;
-        let is_head = b",;\t|".contains(&separator) && line.contains("elapsed");
-        let names = || cells_between(separator, line);
-        (is_head && line.contains("responseCode")).then(|| Columns {
-            names: names(),
+        let has = |name| line.contains(name);
+        let has_outcome = has("responseCode") || has("success");
+        let is_head = b",;\t|".contains(&separator) && has("elapsed") && has_outcome;
+        is_head.then(|| Columns {
+            names: cells_between(separator, line),
             separator,
         })
     }
@@ -178,7 +179,15 @@ impl Document {
 impl Rows for Document {
     fn take(&mut self, line: &str) -> Result<Option<Entry>, NotARow> {
         let line = line.trim();
-        if line.starts_with("<httpSample") || line.starts_with("<sample") {
+        let is_tag = line.starts_with("<httpSample") || line.starts_with("<sample");
+        // a text has no quote and no bracket, because JMeter escapes both
+        let is_inside = !line.starts_with('<') && !line.contains("</");
+        let is_rest = is_inside && line.contains(['"', '>']);
+        let is_rest = is_rest || (!is_tag && line.contains(" rc=\""));
+        if is_rest || (!line.is_empty() && "<httpSample".starts_with(line)) {
+            return Err(NotARow::default());
+        }
+        if is_tag {
             // the sample around it is a sum
             self.open = None;
             if !line.ends_with('>') {
@@ -211,6 +220,9 @@ fn sample(tag: &str, url: &str) -> Result<Option<Entry>, NotARow> {
         rest.split('"').next().unwrap_or_default()
     };
     let (label, url) = (value("lb"), url.replace("&amp;", "&"));
+    if label.is_empty() && url.is_empty() {
+        return Err(NotARow::default());
+    }
     Sample {
         at: value("ts"),
         elapsed: value("t"),

@@ -131,7 +131,13 @@ impl K6 {
             return Ok(done);
         }
         let Some(open) = &mut self.open else {
-            return Ok(None);
+            // the first sample of the request is missing
+            let is_orphan = metric.starts_with("http_req_");
+            return if is_orphan {
+                Err(NotARow::default())
+            } else {
+                Ok(None)
+            };
         };
         if let Some(phase) = PHASES.iter().position(|name| *name == metric) {
             open.phases[phase] = value;

@@ -132,7 +132,10 @@ fn elastic<'a>(words: &mut Words<'a>) -> Option<(Line<'a>, Timestamp)> {
     line.set(Field::Status, Cow::Borrowed(words.next()?));
     words.next()?;
     words.next()?;
-    line.set(Field::Sent, Cow::Borrowed(words.next()?));
+    let sent = words.next()?;
+    // without a word, another value is in its place
+    sent.parse::<u64>().ok()?;
+    line.set(Field::Sent, Cow::Borrowed(sent));
     let request = words.next()?;
     line.set(Field::Request, Cow::Borrowed(request));
     let authority = request

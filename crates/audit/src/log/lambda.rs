@@ -20,6 +20,9 @@ pub(super) fn report(text: &str) -> Option<Line<'_>> {
         return object(text);
     }
     let (before, report) = text.split_once(REPORT)?;
+    if report.contains(REPORT) {
+        return None;
+    }
     // a tab separates the values; JSON escapes it
     let (_, after) = report.split_once("Duration: ")?;
     let (duration, after) = after.split_once(" ms")?;
@@ -31,7 +34,9 @@ pub(super) fn report(text: &str) -> Option<Line<'_>> {
 
 /// Whether a line is no report: messages of the function and of the platform.
 pub(super) fn is_other(text: &str) -> bool {
-    !text.contains(REPORT.trim_end()) && !text.contains(OBJECT)
+    ![REPORT.trim_end(), OBJECT, "Billed Duration"]
+        .iter()
+        .any(|mark| text.contains(mark))
 }
 
 /// A report in the JSON format of Lambda's system logs.

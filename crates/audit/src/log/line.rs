@@ -1,5 +1,6 @@
 //! One line of an access log as values, and the names that logs use for them.
 
+use crate::failure_words::in_words;
 use crate::fields::{protocol, status, tls_version, whole};
 use crate::timestamp::{self, Timestamp};
 use intact_ledger::{Failure, Protocol, TlsVersion};
@@ -51,6 +52,8 @@ pub(super) enum Field {
     /// Any value that only a request over TLS has.
     Secure,
     Resumed,
+    /// What a client reports of a request that got no response.
+    Error,
     /// A value that is not used.
     Other,
 }
@@ -209,6 +212,12 @@ impl<'a> Line<'a> {
             Field::Cipher | Field::Secure => self.secure = Some(true),
             Field::Resumed => self.resumed = Some(matches!(&*value, "r" | "true" | "Resumed")),
             Field::Agent => self.agent = Some(value),
+            Field::Error => {
+                self.failure = Some(LogFailure {
+                    kind: in_words(&value),
+                    detail: "the client reported an error".into(),
+                });
+            }
             Field::Other => {}
         }
     }

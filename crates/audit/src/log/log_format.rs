@@ -39,6 +39,11 @@ const MANAGED: [&str; 3] = [
     r#"[$time_local] $host $remote_addr $request_time "$request" $status $body_bytes_sent $request_length $http_referer $http_user_agent"#,
 ];
 
+/// The formats of nginx and Apache, in the order in which they are tried.
+const USUAL_PATTERNS: [&str; 9] = [
+    INGRESS, COMBINED, COMMON, WITH_HOST, OVH, GANDI, MANAGED[0], MANAGED[1], MANAGED[2],
+];
+
 /// uWSGI, whose time is that of the request.
 const UWSGI: &str = "[pid: $pid|app: $app|req: $nth/$all] $remote_addr ($remote_user) {$vars vars in $length bytes} [$start] $method $uri => generated $body_bytes_sent bytes in $took ($protocol $status) $headers";
 
@@ -46,11 +51,14 @@ const UWSGI: &str = "[pid: $pid|app: $app|req: $nth/$all] $remote_addr ($remote_
 pub(crate) struct LineFormat {
     /// The name that users see.
     pub(super) name: &'static str,
-    /// The reader of a log that begins with these lines; `None` if they show another format.
-    reader: fn(&str) -> Option<Reader>,
+    /// The readers of a log that begins with these lines, in the order in which they are tried; none
+    /// if the lines show another format.
+    readers: fn(&str) -> Vec<Reader>,
     /// Whether a line that cannot be read is known to be no request. The logs of services hold
     /// nothing else; servers also write messages.
     is_other: fn(&str) -> bool,
+    /// Text that shows the format also in lines that are no requests; empty if nothing does.
+    mark: &'static str,
     /// The remedy for lines that do not match, as the end of a sentence.
     pub(super) remedy: &'static str,
     /// The fields that name the connection of a request, as the end of a sentence; empty if the
@@ -74,8 +82,9 @@ const ADD_NTH: &str =
 /// The log of a service, which holds requests only.
 const SERVICE: LineFormat = LineFormat {
     name: "",
-    reader: |_| None,
+    readers: |_| Vec::new(),
     is_other: |_| false,
+    mark: "",
     remedy: "",
     connection_fields: "",
     position_field: ["", ""],
@@ -113,25 +122,26 @@ static GIVEN: LineFormat = LineFormat {
 const ANY_FIELDS: &str = ". Add $connection and $connection_requests (nginx), %{remote}p and %k (Apache) or %CONNECTION_ID% (Envoy)";
 
 /// The formats, in the order in which they are tried.
-static FORMATS: [LineFormat; 25] = [
+static FORMATS: [LineFormat; 17] = [
     LineFormat {
         name: "in the W3C extended format",
-        reader: |text| Columns::find(text).map(Reader::Columns),
+        readers: |text| Vec::from_iter(Columns::find(text).map(Reader::Columns)),
         connection_fields: ". Add the custom field `c-port` for REMOTE_PORT (IIS)",
         advice: &[IIS],
         ..SERVICE
     },
     LineFormat {
         name: "reports of AWS Lambda: each invocation is a request to the function",
-        reader: |_| Some(Reader::Each(lambda::report)),
+        readers: |_| vec![Reader::Each(lambda::report)],
         is_other: lambda::is_other,
         connection_fields: ". The log of a function does not have them: `intact lambda` shows which connections an invocation opens",
         ..SERVICE
     },
     LineFormat {
         name: "EVE of Suricata",
-        reader: |_| Some(Reader::Each(json::suricata)),
+        readers: |_| vec![Reader::Each(json::suricata)],
         is_other: json::is_other_event,
+        mark: "\"flow_id\":",
         vantage: Vantage::OnPath,
         missing: Some(
             "EVE has no requests over TLS, and their connections are not counted: a capture with keys shows them",
@@ -140,7 +150,7 @@ static FORMATS: [LineFormat; 25] = [
     },
     LineFormat {
         name: "in JSON",
-        reader: |_| Some(Reader::Each(json::read)),
+        readers: |_| vec![Reader::Each(json::read)],
         remedy: OTHER_FORMAT,
         connection_fields: ANY_FIELDS,
         position_field: ["", ". Add $connection_requests, if it is nginx's"],
@@ -149,82 +159,50 @@ static FORMATS: [LineFormat; 25] = [
     },
     LineFormat {
         name: "in the format of AWS's ALB",
-        reader: |_| Some(Reader::Each(balancer::alb)),
+        readers: |_| vec![Reader::Each(balancer::alb)],
         ..SERVICE
     },
     LineFormat {
         name: "in the format of AWS's classic load balancer",
-        reader: |_| Some(Reader::Each(balancer::elb)),
+        readers: |_| vec![Reader::Each(balancer::elb)],
         is_other: balancer::is_elb_of_tcp,
         ..SERVICE
     },
     LineFormat {
         name: "connections of AWS's ALB, without their requests",
-        reader: |_| Some(Reader::Each(balancer::alb_connection)),
+        readers: |_| vec![Reader::Each(balancer::alb_connection)],
         ..SERVICE
     },
     LineFormat {
         name: "in HAProxy's format",
-        reader: |_| Some(Reader::Each(balancer::haproxy)),
+        readers: |_| vec![Reader::Each(balancer::haproxy)],
         ..SERVER
     },
     LineFormat {
-        reader: |_| Some(Reader::Pattern(Pattern::known(INGRESS))),
-        ..USUAL
-    },
-    LineFormat {
-        reader: |_| Some(Reader::Pattern(Pattern::known(COMBINED))),
-        ..USUAL
-    },
-    LineFormat {
-        reader: |_| Some(Reader::Pattern(Pattern::known(COMMON))),
-        ..USUAL
-    },
-    LineFormat {
-        reader: |_| Some(Reader::Pattern(Pattern::known(WITH_HOST))),
-        ..USUAL
-    },
-    LineFormat {
-        reader: |_| Some(Reader::Pattern(Pattern::known(OVH))),
-        ..USUAL
-    },
-    LineFormat {
-        reader: |_| Some(Reader::Pattern(Pattern::known(GANDI))),
-        ..USUAL
-    },
-    LineFormat {
-        reader: |_| Some(Reader::Pattern(Pattern::known(MANAGED[0]))),
-        ..USUAL
-    },
-    LineFormat {
-        reader: |_| Some(Reader::Pattern(Pattern::known(MANAGED[1]))),
-        ..USUAL
-    },
-    LineFormat {
-        reader: |_| Some(Reader::Pattern(Pattern::known(MANAGED[2]))),
+        readers: |_| USUAL_PATTERNS.map(pattern).into(),
         ..USUAL
     },
     LineFormat {
         name: "in uWSGI's format",
-        reader: |_| Some(Reader::Pattern(Pattern::known(UWSGI))),
+        readers: |_| vec![pattern(UWSGI)],
         connection_fields: ". uWSGI does not log them: audit the log of the server in front of it",
         ..SERVER
     },
     LineFormat {
         name: "in the format of AWS's S3",
-        reader: |_| Some(Reader::Pattern(Pattern::known(S3))),
+        readers: |_| vec![pattern(S3)],
         ..SERVICE
     },
     LineFormat {
         name: "in LTSV",
-        reader: |_| Some(Reader::Each(ltsv::read)),
+        readers: |_| vec![Reader::Each(ltsv::read)],
         connection_fields: ". Add `conn:$connection` and `reqs:$connection_requests`, separated by tabs, to nginx's log_format",
         position_field: ["", ". Add `reqs:$connection_requests`, if it is nginx's"],
         ..SERVER
     },
     LineFormat {
         name: "in Envoy's format",
-        reader: |_| Some(Reader::Pattern(Pattern::known(ENVOY))),
+        readers: |_| vec![pattern(ENVOY)],
         remedy: OTHER_FORMAT,
         connection_fields: ". Add `conn=%CONNECTION_ID%` to the format",
         advice: &[ENVOY_DIRECTIVE],
@@ -232,25 +210,25 @@ static FORMATS: [LineFormat; 25] = [
     },
     LineFormat {
         name: "in uvicorn's format",
-        reader: |_| Some(Reader::Pattern(Pattern::known(UVICORN))),
+        readers: |_| vec![pattern(UVICORN)],
         ..SERVER
     },
     LineFormat {
         name: "in Django's format",
-        reader: |_| Some(Reader::Pattern(Pattern::known(DJANGO))),
+        readers: |_| vec![pattern(DJANGO)],
         connection_fields: ". Django does not log them: audit the log of the server in front of it",
         ..SERVER
     },
     LineFormat {
         name: "in pairs of keys and values",
-        reader: |_| Some(Reader::Each(pairs::read)),
+        readers: |_| vec![Reader::Each(pairs::read)],
         is_other: |text| (SERVER.is_other)(text) && !pairs::has_request(text),
         connection_fields: ANY_FIELDS,
         ..SERVER
     },
     LineFormat {
         name: "a table of times and durations",
-        reader: |text| Columns::of_table(text).map(Reader::Columns),
+        readers: |text| Vec::from_iter(Columns::of_table(text).map(Reader::Columns)),
         connection_fields: ". Add a column `connection`, if the program knows its connections",
         ..SERVICE
     },
@@ -262,6 +240,11 @@ enum Reader {
     Pattern(Pattern),
     Columns(Columns),
     Each(for<'a> fn(&'a str) -> Option<Line<'a>>),
+}
+
+/// A reader of lines in a format that is known here.
+fn pattern(known: &'static str) -> Reader {
+    Reader::Pattern(Pattern::known(known))
 }
 
 impl Reader {
@@ -313,9 +296,9 @@ impl LogFormat {
         let later = lines.iter().any(|line| syslog::read(line).is_some());
         let heads = [first.then_some(true), Some(false), later.then_some(true)];
         let candidates = heads.into_iter().flatten().flat_map(|has_heads| {
-            FORMATS.iter().filter_map(move |format| {
-                let reader = (format.reader)(whole)?;
-                Some(LogFormat {
+            FORMATS.iter().flat_map(move |format| {
+                let readers = (format.readers)(whole).into_iter();
+                readers.map(move |reader| LogFormat {
                     format,
                     reader,
                     has_heads,
@@ -351,10 +334,13 @@ impl LogFormat {
         !is_whole && words(text).is_none_or(|words| words < self.fewest_words)
     }
 
-    /// Whether it is the format of at least half of the first lines.
+    /// Whether it is the format of at least half of the first lines. The lines before the first
+    /// request may show it, too.
     fn fits(&self, lines: &[&str]) -> bool {
         let (read, all) = self.count_read(lines, LOOKED_AT);
-        read > 0 && read * 2 >= all
+        let mark = self.format.mark;
+        let is_marked = || !mark.is_empty() && lines.iter().any(|line| line.contains(mark));
+        (read > 0 && read * 2 >= all) || (all == 0 && is_marked())
     }
 
     /// Number of lines that are read, among the first `limit` lines that may be requests, and the

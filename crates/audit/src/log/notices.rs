@@ -1,7 +1,7 @@
 //! Messages that servers and their containers write between the lines of an access log: lines that
 //! are known to be no requests. Must not accept a line that may be a cut request.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Levels of messages, as programs write them.
 const LEVELS: [&str; 22] = [
@@ -57,14 +57,45 @@ const HAPROXY: [&str; 22] = [
 
 /// Whether a line is a message and no request.
 pub(super) fn is_notice(text: &str) -> bool {
-    // the next line of a message, such as a stack; or a title
-    [" ", "\t", "*** ", "-- "]
-        .iter()
-        .any(|start| text.starts_with(start))
-        || is_message_of_haproxy(text)
-        || is_error_line(text)
-        || is_pairs(text)
-        || is_prose(text)
+    let is_named = is_message_of_haproxy(text) || is_of_nginx(text) || is_pairs(text);
+    let is_like_one = || is_next_or_title(text) || is_error_line(text) || is_prose(text);
+    is_named || !may_be_request(text.trim_start()) && is_like_one()
+}
+
+/// Whether a text has what no message has, but a request that was cut at either end: a protocol, an
+/// object, an address as its first or second word, or a status behind a quote.
+fn may_be_request(text: &str) -> bool {
+    let is_address =
+        |word: &str| word.parse::<IpAddr>().is_ok() || word.parse::<SocketAddr>().is_ok();
+    let is_status = |after: &str| {
+        let status = after.split(' ').next().unwrap_or_default();
+        status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    text.contains("HTTP/")
+        || text.starts_with('{')
+        || text.split(' ').take(2).any(is_address)
+        || text.split("\" ").skip(1).any(is_status)
+}
+
+/// The next line of a message, such as a stack; or a title.
+fn is_next_or_title(text: &str) -> bool {
+    let rest = text.trim();
+    let is_record = rest.contains('\t') || rest.starts_with('[') || after_process(rest).is_some();
+    let is_next = text.starts_with([' ', '\t']) && !is_record;
+    is_next || text.starts_with("*** ") || text.starts_with("-- ")
+}
+
+/// A message of nginx's error log, which may name a request: `2026/11/21 08:00:00 [error] 7#7: `.
+fn is_of_nginx(text: &str) -> bool {
+    let level = text.split_once(" [").and_then(|(time, rest)| {
+        let is_time = time.len() == 19 && time.bytes().all(|byte| b"0123456789/: ".contains(&byte));
+        is_time.then(|| rest.split_once("] ")).flatten()
+    });
+    level.is_some_and(|(level, rest)| {
+        let process = rest.split_once(": ").map(|(process, _)| process);
+        let is_process = |process: &str| process.bytes().all(|b| b.is_ascii_digit() || b == b'#');
+        LEVELS.contains(&level) && process.is_some_and(is_process)
+    })
 }
 
 /// A message of HAProxy, or a session that failed before a request: those have no request in
@@ -114,7 +145,7 @@ fn is_error_line(text: &str) -> bool {
     let begins_with_time = text
         .trim_start_matches('[')
         .starts_with(|first: char| first.is_ascii_digit() || first.is_ascii_uppercase());
-    has_level && begins_with_time && !text.contains("HTTP/")
+    has_level && begins_with_time
 }
 
 /// `key=value` pairs with a level, as many programs in Go write.
@@ -139,7 +170,6 @@ fn is_prose(text: &str) -> bool {
     let first = text.split(' ').next().unwrap_or_default();
     let is_label = first.ends_with(':')
         && first.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c.is_ascii_digit())
-        && first.parse::<std::net::IpAddr>().is_err()
         && first.bytes().any(|byte| byte.is_ascii_alphabetic());
     let is_word =
         |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -150,9 +180,8 @@ fn is_prose(text: &str) -> bool {
         && words
             .next()
             .is_some_and(|word| is_word(word) || !has_numbers)
-        && !text.contains(['"', '[', '{', '\t'])
-        && !text.contains("HTTP/");
-    is_label && !text.contains("HTTP/") || is_plain
+        && !text.contains(['"', '[', '{', '\t']);
+    is_label || is_plain
 }
 
 #[cfg(test)]
@@ -169,6 +198,9 @@ mod tests {
             "192.0.2.1:34550 [15/Oct/2012:08:31:57.130] fe/1: SSL handshake failure",
             "Feb  6 12:12:09 localhost sshd[14385]: Accepted publickey for root",
             "2026/11/21 08:00:00 [error] 7#7: *1 connect() failed (111: Connection refused)",
+            "2026/11/21 08:00:00 [error] 7#7: *1 open() \"/a\" failed, client: 192.0.2.1, request: \"GET /a HTTP/1.1\", host: \"a\"",
+            "  File \"/app/x.py\", line 3, in f",
+            "\tat a.example.Client.send(Client.java:10)",
             "[Sat Nov 21 08:00:00.123456 2026] [mpm_event:notice] [pid 1:tid 1] AH00489: Apache configured",
             "[2026-11-21 08:00:00.123][1][info][main] [source/server/server.cc:381] initializing epoch 0",
             "time=\"2026-11-21T08:00:00Z\" level=info msg=\"Configuration loaded\"",
@@ -200,6 +232,10 @@ mod tests {
             "{\"status\":200",
             "a.example:80 192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200",
             "[2016-04-15T20:17:00.310Z] \"POST /api HTTP/2\" 204 -",
+            " {\"log\":\"192.0.2.1 - -",
+            "  192.0.2.1 - - [10/Oct/2000:13:55:36",
+            " 1\" 200 5 \"-\" \"curl/8\"",
+            "\treferer:-\tua:curl/8\treqtime:0.000",
             "\0\0\0\0",
             "7f 00 01",
             "GET / HTTP/1.1",

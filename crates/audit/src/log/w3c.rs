@@ -88,6 +88,7 @@ impl Column {
             ("ms" | "millis" | "milliseconds", _) => Field::Millis,
             ("seconds", _) => Field::Seconds,
             ("duration", _) => Field::Other,
+            ("error" | "exception", _) => Field::Error,
             (name, _) => Field::named(name),
         })
     }
@@ -179,6 +180,8 @@ impl Columns {
                 line.set(*field, value);
             }
         }
+        // a client also reports a response that it does not like
+        line.failure = line.failure.filter(|_| line.has_no_status);
         line.took.map(|_| line)
     }
 

@@ -11,8 +11,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::net::SocketAddr;
 
-/// First line of every file with columns.
-const HEAD: &str = "#separator \\x09";
+/// First line of every file with columns; tools of others write the tab as `\t`.
+const HEADS: [&str; 2] = ["#separator \\x09", "#separator \\t"];
 /// Bytes of a target that are kept.
 const MAX_TARGET: usize = 8 << 10;
 /// Bytes of any other value that are kept; a DNS name has at most 253.
@@ -164,7 +164,7 @@ impl RecordLayout {
     /// Detects the log and its layout by the first lines.
     pub(super) fn detect(prefix: &[u8]) -> Option<(Log, RecordLayout)> {
         let text = String::from_utf8_lossy(prefix);
-        if !text.starts_with(HEAD) {
+        if !has_head(&text) {
             // JSON omits unset values: the first request may be one without a host
             let log = text
                 .lines()
@@ -183,7 +183,7 @@ impl RecordLayout {
         let names = text
             .lines()
             .find_map(|line| line.strip_prefix("#fields\t"))?;
-        let columns: Vec<Option<Field>> = names.split('\t').map(Field::named).collect();
+        let columns: Vec<Option<Field>> = names.split('\t').map(field).collect();
         if !has_columns_of(log, |field| columns.contains(&Some(field))) {
             return None;
         }
@@ -203,19 +203,33 @@ impl RecordLayout {
                 record.set(*field, Cow::Borrowed(value));
             }
         }
-        values.next().is_none().then_some(record)
+        // tools of others end a line with a tab
+        values.next().is_none_or(str::is_empty).then_some(record)
     }
 }
 
 /// The name of a log of Zeek that does not describe connections, so that it is not read.
 pub(crate) fn other_log(prefix: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(prefix);
-    if !text.starts_with(HEAD) {
+    if !has_head(&text) {
         return None;
     }
     let path = path(&text)?;
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     (path.len() < 64 && path.bytes().all(is_name)).then(|| path.to_owned())
+}
+
+/// Whether the file has columns, which its first line announces.
+fn has_head(text: &str) -> bool {
+    HEADS.iter().any(|head| text.starts_with(head))
+}
+
+/// The field of a column. `Log::default_scope_sep` is often set to `_`, for databases.
+fn field(name: &str) -> Option<Field> {
+    match name.strip_prefix("id_") {
+        Some(end) => Field::named(&format!("id.{end}")),
+        None => Field::named(name),
+    }
 }
 
 /// The name of the log in a header.
@@ -243,7 +257,7 @@ impl<'de> Visitor<'de> for Object {
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
         let mut record = Record::default();
         while let Some(Name(name)) = object.next_key()? {
-            let Some(field) = Field::named(&name) else {
+            let Some(field) = field(&name) else {
                 object.next_value::<IgnoredAny>()?;
                 continue;
             };
@@ -275,6 +289,14 @@ mod tests {
         let (log, layout) = RecordLayout::detect(object.as_bytes()).unwrap();
         assert_eq!((log, &layout), (Log::Connections, &RecordLayout::Objects));
         assert_eq!(layout.read(&object), Some(record));
+        // another separator in names
+        let other = RecordLayout::detect(object.replace("id.", "id_").as_bytes());
+        assert_eq!(other, Some((Log::Connections, RecordLayout::Objects)));
+        let other = columns.replace("id.", "id_").replace("\\x09", "\\t");
+        assert_eq!(
+            RecordLayout::detect(other.as_bytes()),
+            RecordLayout::detect(columns.as_bytes())
+        );
     }
 
     #[test]
@@ -338,6 +360,8 @@ mod tests {
     fn a_truncated_line_is_none() {
         let columns = RecordLayout::Columns(vec![Some(Field::Start), None, Some(Field::Uid)]);
         assert_eq!(columns.read("1.5\tx"), None);
+        assert_eq!(columns.read("1.5\tx\ty\tz"), None);
+        assert_eq!(columns.read("1.5\tx\ty\t"), columns.read("1.5\tx\ty"));
         assert_eq!(columns.read("1.5\tx\t-").unwrap().text(Field::Uid), None);
     }
 }

@@ -348,6 +348,24 @@ fn a_capture_of_snoop_gives_the_same_rows_as_one_of_tcpdump() {
 }
 
 #[test]
+fn a_capture_whose_packets_name_their_interface_gives_the_same_rows() {
+    let pcap = std::fs::read(reading::fixture("captures/pipelined-requests.pcap")).unwrap();
+    let mut long = [&[0x34, 0xcd, 0xb2, 0xa1], &pcap[4..24]].concat();
+    let mut at = 24;
+    while at < pcap.len() {
+        let captured = u32::from_le_bytes(pcap[at + 8..at + 12].try_into().unwrap());
+        let (head, rest) = pcap[at..].split_at(16);
+        long.extend([head, &[0; 8], &rest[..captured as usize]].concat());
+        at += 16 + captured as usize;
+    }
+    let rows = |content: &[u8]| {
+        let outcome = reading::bytes(content, KeyLog::default()).unwrap();
+        format!("{:?}", outcome.rows)
+    };
+    assert_eq!(rows(&long), rows(&pcap));
+}
+
+#[test]
 fn a_connection_from_before_the_capture_does_not_count_as_opened() {
     let outcome = reading::file("captures/get_nosyn.pcap", KeyLog::default());
     let connections = outcome.connections();

@@ -197,3 +197,29 @@ fn a_request_that_the_recording_cut_off_has_no_known_outcome() {
     // pushed, and no page asked for it
     assert_eq!(outcomes(SENT, r#","_was_pushed":1"#), []);
 }
+
+#[test]
+fn an_entry_without_a_time_or_a_url_is_counted_as_unread() {
+    let first = entry(0, 200, "", SENT, r#","connection":"7""#);
+    let second = entry(1, 200, "", SENT, "");
+    let unread = |text: String| {
+        let outcome = audited("any", &[first.clone(), text]);
+        assert_eq!(outcome.exchanges().count(), 1);
+        let caveat = outcome.caveat("entries-not-read");
+        caveat.is_some_and(|caveat| caveat.incomplete)
+    };
+    for (part, other) in [
+        ("2026-11-21T08", "yesterday T08"),
+        ("https://a.example", ""),
+        ("https://a.example", "https://a.example:99999"),
+        ("\"request\"", "\"response_of\""),
+    ] {
+        assert!(unread(second.replace(part, other)), "{other}");
+    }
+    for other in ["data:text/plain,", "chrome-extension://a"] {
+        assert!(
+            !unread(second.replace("https://a.example", other)),
+            "{other}"
+        );
+    }
+}
