@@ -224,6 +224,11 @@ fn with_remedy(mut error: clap::Error) -> clap::Error {
         Some(ContextValue::Strings(all)) => all.iter().any(|one| one.contains(name)),
         _ => false,
     };
+    if error.kind() == ErrorKind::NoEquals && has(error.get(ContextKind::InvalidArg), "--json") {
+        let remedy = "standard output belongs to the program: --json=FILE writes a file";
+        let tip = ContextValue::StyledStrs(vec![remedy.into()]);
+        error.insert(ContextKind::Suggested, tip);
+    }
     let names = [ContextKind::InvalidArg, ContextKind::PriorArg];
     if error.kind() == ErrorKind::ArgumentConflict
         && names.iter().any(|kind| has(error.get(*kind), "[DIR]"))

@@ -43,7 +43,7 @@ impl Plan {
             )
         } else {
             format!(
-                "the function was frozen {by}, but not its kernel, which took a FIN and sent keep-alive probes, nor its clock. In a frozen virtual machine nothing of this may happen"
+                "only the function was frozen ({by}): its clock ran on, and the kernel received FINs and sent keep-alive probes. In a frozen virtual machine none of this may happen"
             )
         };
         let rests = self.idle.iter().any(|idle| !idle.is_zero());

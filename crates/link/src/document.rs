@@ -72,7 +72,7 @@ pub fn beginning(link: &Link, environment: &[(&str, String)]) -> String {
         .collect();
     if !urls.is_empty() {
         text += &format!(
-            "\nserver: {}; localhost is the client side's own",
+            "\nserver: {} (INTACT_URL); 127.0.0.1 is inside of the link, without a server",
             urls.join(" ")
         );
     }
@@ -105,6 +105,10 @@ pub fn sentence(link: &Link) -> String {
 pub fn end(link: &Link, account: &LinkStats, server: Option<&Served>) -> String {
     let mut text = server.map_or(String::new(), |served| served.words() + "\n");
     text += &format!("link: {} delivered", counted(account.delivered(), "packet"));
+    if account.delivered() == 0 {
+        text +=
+            ": the command sent nothing to $INTACT_URL; --server CMD runs a server of yours there";
+    }
     if let Some(lateness) = account.lateness {
         let p99 = lateness
             .p99_us

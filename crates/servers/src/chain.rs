@@ -468,7 +468,7 @@ fn claims(facts: &ChainFacts) -> Claims {
                 .collect();
             let hops = if all == 1 { "hop" } else { "hops" };
             let text = format!(
-                "On {races} of {all} {hops} the client's idle limit is not clearly the shorter one: {}.",
+                "On {races} of {all} {hops} the server may close first, because the client's idle limit is not clearly shorter: {}.",
                 named.join(", ")
             );
             Claim::new(ClaimKind::Warned, races as f64 / all as f64, text)

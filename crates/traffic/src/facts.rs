@@ -16,7 +16,7 @@ use intact_document::finding::Finding;
 use intact_document::first_calls::{CallNoun, FirstCallTiers};
 use intact_document::traffic_readings::TrafficReadings;
 use intact_document::unobserved::Unobserved;
-use intact_ledger::{Caveat, Handshake, TlsVersion};
+use intact_ledger::{Caveat, Handshake, Run, TlsVersion};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -183,9 +183,13 @@ impl ObservedFacts {
         };
         facts.verdict = verdict::claims(tracker, judged, &facts);
         let run = tracker.run();
-        let is_near = is_local(&facts) && run.link.is_none();
-        facts.next = next_steps(run, &facts.findings, is_near);
+        facts.next = next_steps(run, &facts.findings, facts.is_near(run));
         facts
+    }
+
+    /// Whether its destinations cost next to nothing to reach: what a setup costs is no argument.
+    pub fn is_near(&self, run: &Run) -> bool {
+        is_local(self) && run.link.is_none()
     }
 
     /// Adds what is missing of all destinations.

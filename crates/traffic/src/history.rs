@@ -9,6 +9,7 @@ use foldhash::HashMap;
 use intact_ledger::{
     Caveat, Connection, ConnectionId, Evidence, Nanos, Run, Span, StackId, Vantage,
 };
+use intact_units::number::count;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -271,8 +272,9 @@ impl History {
     pub(super) fn caveat(&self) -> Option<Caveat> {
         (self.forgotten > 0).then(|| {
             let message = format!(
-                "causes are judged by the last {LIVES} connections; {} earlier ones are counted only",
-                self.forgotten
+                "causes are those of the last {} connections; {} earlier ones are only counted",
+                count(LIVES as u64),
+                count(self.forgotten)
             );
             Caveat::new("causes-of-part", message)
         })

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct NextStep {
     /// What it is for.
     pub purpose: &'static str,
-    /// The command; `FIXED` stands for the program with the fix.
+    /// The command; `FIXED` stands for a program with the fix.
     pub command: String,
 }
 
@@ -36,7 +36,7 @@ pub fn next_steps(run: &Run, findings: &[Finding], is_near: bool) -> Vec<NextSte
     match (&run.producer, end, program) {
         (Producer::Watch, _, Some(program)) if !program.is_empty() => {
             let prove = step(
-                "prove the fix",
+                "prove the fix: FIXED is the program with it",
                 format!("intact compare -- {program} -- FIXED"),
             );
             let far = is_near.then(|| {
@@ -45,27 +45,27 @@ pub fn next_steps(run: &Run, findings: &[Finding], is_near: bool) -> Vec<NextSte
                     format!("intact watch --rtt 30ms -- {program}"),
                 )
             });
-            let keep = step("keep it", format!("intact watch {requirement} -- FIXED"));
+            let keep = step(
+                "keep it",
+                format!("intact watch {requirement} -- {program}"),
+            );
             [Some(prove), far, Some(keep)]
                 .into_iter()
                 .flatten()
                 .collect()
         }
-        // a process that ran already is another one after the fix
-        (Producer::Watch, None, _) => vec![step(
-            "keep it, with the process that has the fix",
-            format!(
-                "intact {} {requirement}",
-                joined(run.argv.get(1..).unwrap_or_default())
-            ),
-        )],
         // the freezes are among its options
-        (Producer::Lambda, Some(end), _) if run.variants.len() == 1 => vec![step(
+        (Producer::Lambda, Some(end), Some(program)) if run.variants.len() == 1 => vec![step(
             "keep it",
             format!(
-                "intact {} {requirement} -- FIXED",
+                "intact {} {requirement} -- {program}",
                 joined(&run.argv[1..end])
             ),
+        )],
+        // a service that runs; a ledger from elsewhere may lack the command line
+        (Producer::Watch, None, _) if run.argv.len() > 2 => vec![step(
+            "after the fix, with the new process id",
+            format!("intact {} {requirement}", joined(&run.argv[1..])),
         )],
         (Producer::Audit, ..) => vec![step("keep it", format!("intact audit {requirement} FILE"))],
         _ => Vec::new(),

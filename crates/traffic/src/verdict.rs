@@ -4,7 +4,7 @@ use super::distributions::server_limit;
 use super::facts::{Destination, ObservedFacts};
 use super::figures::Figures;
 use super::loss::{Loss, NOTEWORTHY};
-use super::next_steps::{is_local, program_at};
+use super::next_steps::program_at;
 use super::open_connection::UPGRADE;
 use super::open_reason::OpenReason;
 use super::tracker::{Judged, Tracker};
@@ -50,7 +50,8 @@ pub(super) fn claims(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) 
         claims.extend(failed_requests(totals));
         claims.extend(undecided_requests(totals));
         claims.extend(left_streams(totals));
-        claims.extend(needed_setup(tracker, judged, totals));
+        let is_near = facts.is_near(tracker.run());
+        claims.extend(needed_setup(tracker, judged, totals).filter(|_| !is_near));
         // what would wait for a connection that a service accepted is another program
         let is_accepting = tracker.run().producer == Producer::Watch && all.pids.is_empty();
         if !is_accepting {
@@ -190,7 +191,7 @@ fn main(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) -> Claim {
     // the setup of connections that cannot be read is no part of the time of requests
     let (with_opaque, lost_ms) = match totals.opaque {
         0 => ("", None),
-        _ => (" (with those that cannot be read)", counted.wasted_ms),
+        _ => (" (including those that cannot be read)", counted.wasted_ms),
     };
     let fact = format!("{connections} opened where {would_do}{with_opaque}; {reuse}");
     let (Some(share), Some(all)) = (totals.counted_wasted_share(), totals.time_ms) else {
@@ -203,19 +204,19 @@ fn main(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) -> Claim {
     };
     let lost = time(lost_ms.unwrap_or(share * all));
     // where a round trip takes no time, what setups cost is no argument
-    if is_local(facts) && tracker.run().link.is_none() {
+    if facts.is_near(tracker.run()) {
         let far = time(counted.spared() as f64 * round_trips(tracker) * FAR_MS);
         let option = match (&tracker.run().producer, program_at(tracker.run())) {
             (Producer::Watch, Some(_)) => " (`--rtt 30ms`)",
             _ => "",
         };
         let text = format!(
-            "{fact}. On this machine the setup in vain took {lost}{why}; at a round trip of {FAR_MS} ms it takes about {far}{option}"
+            "{fact}. Setting up the avoidable ones took {lost} on this machine{why}; at a round trip of {FAR_MS} ms it would take about {far}{option}"
         );
         return claim(ClaimKind::Opened, text);
     }
     let text = format!(
-        "{fact}. {lost} of setup was in vain{why}: {} of {whose}",
+        "{fact}. Setting up the avoidable ones took {lost}{why}: {} of {whose}",
         whole_percent(share)
     );
     Claim::new(ClaimKind::Time, share, text)
@@ -393,18 +394,13 @@ fn has_queue(facts: &ObservedFacts) -> bool {
 /// every loop of one request after the other looks like that.
 fn hidden_queue(facts: &ObservedFacts) -> Option<Claim> {
     let totals = &facts.totals;
-    let (reuses, share) = (totals.back_to_back?, totals.back_to_back_share?);
     let decides = totals.counted.avoidable == 0
         && totals.counted.unobserved.missing().is_none()
         && may_have_queued(totals)
         && is_otherwise_without_gain(facts);
     decides.then(|| {
-        let text = format!(
-            "{} ({}) followed the last response on the connection within 5 ms. Whether they waited in the program for a free connection cannot be seen: compare with a larger pool",
-            counted(reuses, "reuse"),
-            whole_percent(share)
-        );
-        Claim::new(ClaimKind::Note, 0.0, text)
+        let text = "Whether requests waited in the program for a free connection cannot be seen";
+        Claim::new(ClaimKind::Note, 0.0, text.to_owned())
     })
 }
 
@@ -484,7 +480,7 @@ fn needed_setup(tracker: &Tracker, judged: &Judged, totals: &Figures) -> Option<
             false => "",
         };
         let text = format!(
-            "{} of {} ({}) was setup of needed connections that requests waited for. To remove it, open them before the requests{also}",
+            "Requests waited {} of {} ({}) for the setup of connections that were needed. To avoid that, open them before the requests{also}",
             time(needed),
             time(all),
             whole_percent(needed / all)
@@ -575,8 +571,17 @@ fn nothing(facts: &ObservedFacts, unseen: u64) -> Claim {
         },
         (failed, _) => {
             let attempts = counted(failed, "attempt");
-            let kinds = kinds(failures);
-            format!("No connection could be opened: {attempts} failed ({kinds})")
+            let only = failures.keys().next().filter(|_| failures.len() == 1);
+            match only.and_then(|kind| kind.parse::<Failure>().ok()) {
+                Some(kind) => {
+                    let why = kind.words();
+                    format!("No connection could be opened: {attempts} failed, because {why}")
+                }
+                None => {
+                    let kinds = kinds(failures);
+                    format!("No connection could be opened: {attempts} failed ({kinds})")
+                }
+            }
         }
     };
     Claim::new(kind, 1.0, text)

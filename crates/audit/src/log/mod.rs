@@ -179,8 +179,9 @@ fn describe(
         writer.caveat(
             "log-without-connections",
             format!(
-                "{prefix}no connection id in {} of {requests} requests: the number of their connections and their reuse are unknown{remedy}",
-                evidence.none
+                "{prefix}no connection id in {} of {} requests: the number of their connections and their reuse are unknown{remedy}",
+                count(evidence.none),
+                count(requests)
             ),
         );
     }

@@ -57,7 +57,7 @@ const RULES: [Rule; 16] = [
             (share > LATE && at_once > 1)
                 .then(|| format!("client delay {} of the latency", whole_percent(share)))
         },
-        "responses waited in the client after their arrival. Latency leaves this out; requests/s may be higher with --threads, a smaller -c or --coalesce off",
+        "the client read responses late. Latency leaves this out, but requests/s may be higher with --threads, a smaller -c or --coalesce off",
     ),
     (
         "slow-warm-up",
@@ -69,7 +69,7 @@ const RULES: [Rule; 16] = [
             let is_slow = first > SLOW_WARMUP * later && first - later > SLOW_WARMUP_MS;
             is_slow.then(|| format!("{} instead of {}", time(first), time(later)))
         },
-        "the first request on a connection takes longer, setup not included. At the start of a round it is warm-up, which is in no latency",
+        "the first request on a connection takes longer, even without the setup. The first one in a round is warm-up, which no latency includes",
     ),
     (
         "few-requests",
@@ -92,7 +92,7 @@ const RULES: [Rule; 16] = [
             open.client_is_late()
                 .then(|| format!("{} late at p99; {percentiles}", time(late)))
         },
-        "requests started late although a connection was free: these percentiles have the client's lateness in their upper end, and not in their lower one (--threads, a lower --rate, or a less busy machine)",
+        "the client itself started requests late: these percentiles are ranges, from without its lateness to with it (--threads, a lower --rate, or a less busy machine)",
     ),
     (
         "client-behind-schedule",

@@ -218,7 +218,7 @@ fn uncompared(variant: &VariantFacts) -> Option<String> {
     let due = due.and_then(|open| open.requested_per_s);
     let due = due.map_or_else(String::new, |due| format!(" of {}", per_second(due)));
     let late = variant.may_be_late();
-    let late = late.then(|| "our client was late, so which it is cannot be known".to_owned());
+    let late = late.then(|| "the client was late, so the exact value is unknown".to_owned());
     let side = variant.saturation.map(|side| side.words().to_owned());
     let who = late.into_iter().chain(side).map(|who| format!("; {who}"));
     let who: String = who.collect();

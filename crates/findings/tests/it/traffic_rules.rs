@@ -649,7 +649,7 @@ fn a_page_with_a_warning_ends_with_the_next_commands() {
         [
             "intact compare -- node 'my app.js' -- FIXED",
             "intact watch --rtt 30ms -- node 'my app.js'",
-            "intact watch --require 'findings.new-connection-per-request == 0' -- FIXED",
+            "intact watch --require 'findings.new-connection-per-request == 0' -- node 'my app.js'",
         ]
     );
     assert!(

@@ -235,11 +235,11 @@ fn announce(budget: &Budget, config: &intact_check::Config) {
         ));
     }
     let mut line = format!(
-        "at most {most}: profile {}, request limit {}",
+        "sending at most {most}: {} for a profile, {} for the request limit",
         budget.profile, budget.cap
     );
     if config.idle {
-        line.push_str(&format!(", idle limits {}", budget.idle));
+        line.push_str(&format!(", {} for idle limits", budget.idle));
     }
     if !config.is_local() {
         line.push_str(&format!(

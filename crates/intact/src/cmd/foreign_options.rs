@@ -16,7 +16,7 @@ const FOREIGN_OPTIONS: [ForeignOption; 19] = [
     row(
         &["-t"],
         &["bench"],
-        "--threads N sets the threads of the client [default: by the load], --timeout TIME how long a request may take",
+        "--threads N sets the client's threads, --timeout TIME limits a request",
     ),
     row(
         &["--duration", "--time"],
@@ -36,7 +36,7 @@ const FOREIGN_OPTIONS: [ForeignOption; 19] = [
     row(
         &["--connections", "--concurrency", "--clients", "--vus", "-u"],
         &["bench"],
-        "-c N sets how many connections there are. Credentials are a header field: -H 'Authorization: ...'",
+        "-c N sets the connections; for credentials use -H 'Authorization: ...'",
     ),
     row(&["-u", "--user"], &["check", ""], CREDENTIALS),
     row(&["--user", "-A"], &["bench"], CREDENTIALS),

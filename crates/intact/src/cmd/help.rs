@@ -30,6 +30,8 @@ pub(crate) const SCHEMA: &str = "intact.help/1";
   intact help econnreset
   # what an error is about
   intact help socket hang up
+  # a file that a page of the guide names
+  intact help calls.js > calls.js
   intact help --json | jq -r '.rules[].id'
   intact help --json | jq '.commands[] | select(.name == \"watch\")'")]
 pub(crate) struct Args {
@@ -55,6 +57,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     }
     if let Some(option) = args.command.iter().find(|word| word.starts_with('-')) {
         refuse!("{option} is no command");
+    }
+    if let [name] = &args.command[..]
+        && let Some(text) = guide::file(name)
+    {
+        console::print_written(text);
+        return Ok(ExitCode::from(exit::FINE));
     }
     if let [topic] = &args.command[..]
         && let Some(page) = guide::page(topic)

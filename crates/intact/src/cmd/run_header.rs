@@ -30,6 +30,14 @@ pub(crate) fn words() -> Vec<String> {
         .collect()
 }
 
+/// The words with dashes before the command, which are the last `count` of them: it begins there.
+pub(crate) fn with_dashes(words: &[String], count: usize) -> Vec<String> {
+    let (options, command) = words.split_at(words.len().saturating_sub(count));
+    let options = options.iter().filter(|word| *word != "--").cloned();
+    let dashes = (count > 0).then(|| "--".to_owned());
+    options.chain(dashes).chain(command.to_vec()).collect()
+}
+
 /// A new run's id.
 pub(crate) fn id() -> u128 {
     (u128::from(random()) << 64) | u128::from(random())

@@ -214,7 +214,8 @@ fn opened_nothing() -> Caveat {
 
 fn head(config: &Config<Args>) -> Run {
     let args = &config.options;
-    let mut head = run_header::head(Producer::Watch, Vantage::OnPath, &config.words);
+    let words = run_header::with_dashes(&config.words, args.command.len());
+    let mut head = run_header::head(Producer::Watch, Vantage::OnPath, &words);
     head.rows = Rows::All;
     head.subject = Some(subject(args));
     head.link = args

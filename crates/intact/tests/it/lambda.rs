@@ -524,7 +524,7 @@ fn the_printed_gate_passes_on_the_printed_remedy_for_a_freeze() {
         "{page}"
     );
     assert!(
-        page.contains(&format!("{} '{}' -- FIXED", gate[0], gate[1])),
+        page.contains(&format!("{} '{}' -- python3", gate[0], gate[1])),
         "{page}"
     );
     let fixed = lambda(&[&options[..], &program, &["again"]].concat());

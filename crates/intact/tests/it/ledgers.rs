@@ -455,6 +455,7 @@ fn a_used_ledger_folder_and_options_without_effect_are_usage_errors() {
         "2",
         "--keepalive",
         "on",
+        "--full",
         "--ledger",
         ledger,
     ]);

@@ -84,7 +84,7 @@ fn a_page_that_cannot_be_written_is_refused_before_anything_is_sent() {
 fn what_was_audited_has_a_page_and_so_does_its_ledger() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let entries: Vec<serde_json::Value> = (0..6)
+    let entries: Vec<serde_json::Value> = (0..8)
         .map(|nth| {
             serde_json::json!({
                 "startedDateTime": format!("2026-01-01T00:00:0{nth}.000Z"),
@@ -97,10 +97,10 @@ fn what_was_audited_has_a_page_and_so_does_its_ledger() {
         })
         .collect();
     let har = serde_json::json!({"log": {"version": "1.2", "creator": {"name": "made up"}, "entries": entries}});
-    std::fs::write(at("six.har"), har.to_string()).unwrap();
+    std::fs::write(at("eight.har"), har.to_string()).unwrap();
     let out = intact(&[
         "audit",
-        &at("six.har"),
+        &at("eight.har"),
         "--ledger",
         &at("ledger"),
         "--report",
@@ -120,5 +120,5 @@ fn what_was_audited_has_a_page_and_so_does_its_ledger() {
         assert!(html.contains(">https://api.example</th>"), "{page}");
     }
     let html = std::fs::read_to_string(at("audit.html")).unwrap();
-    assert!(html.contains("six.har (HAR): 6 entries"), "{html}");
+    assert!(html.contains("eight.har (HAR): 8 entries"), "{html}");
 }

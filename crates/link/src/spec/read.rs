@@ -30,7 +30,7 @@ pub enum SpecError {
     #[error("a link needs at least a round trip: rtt=30ms")]
     Empty,
     /// A part is no `key=value`.
-    #[error("{part:?} is no key=value; parts are separated by commas: rtt=30ms,loss=0.1%")]
+    #[error("{part:?} is no key=value, as in rtt=30ms,loss=0.1%")]
     NotAPair {
         /// The part.
         part: String,

@@ -29,14 +29,17 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a BenchFacts, charts: &'a Charts) 
     let mut page = start(run, facts, || "the built-in server".to_owned());
     page.headline = headline(facts);
     page.facts(totals(facts));
-    page.intro = vec![text!("seed {}", seed(run))];
     page.section(services(&facts.services));
     page.section(findings(&facts.findings, ""));
     page.section(effects(facts));
     if facts.counted.requests.total > 0 {
         page.section(
             Section::new("variants", "Variants: latency, connection setup included")
-                .summary(latencies(&facts.variants))
+                .summary(latencies(&facts.variants)),
+        );
+        page.section(
+            Section::new("costs", "Connections and what they cost")
+                .weighing(Weight::Detail)
                 .summary(connections(&facts.variants)),
         );
         page.section(targets(run, &facts.variants));
@@ -233,8 +236,8 @@ fn schedule(variants: &[VariantFacts]) -> Section {
             "open" => "opened another connection, and waited once there were -c of them",
             _ => "waited",
         };
-        let words = "Requests were due by a schedule ({} arrivals), and latency counts from then. A request that was due while every connection was busy {}. What was \
-                     not over within the time limit of a request failed, sent or not; percentiles count it as longer than all others.";
+        let words = "Requests were due by a schedule ({} arrivals), and latency counts from then. A request that was due while every connection was busy {}. A \
+                     request without a response within its time limit failed, and percentiles count it as longer than all others.";
         note(text!(words, open.arrivals, busy))
     });
     let table = Rows::of(&rows)
@@ -331,7 +334,6 @@ fn connections(variants: &[VariantFacts]) -> Table {
         .about("bytes of the header sections of request and response")
         .ranked(7, "ended by", |one| by_kind(&one.counted.connections.ended_by))
         .table()
-        .caption("Connections and what they cost")
 }
 
 /// Distributions of new and reused, and the means of the variants.
@@ -410,6 +412,7 @@ fn phases(facts: &BenchFacts, charts: &Charts) -> Section {
     );
     let words = "Mean time that each phase adds to a request. A request is new if it waited for any part of its connection's setup.";
     Section::new("phases", "Phases: mean over the requests that had them")
+        .weighing(Weight::Detail)
         .summary(table)
         .full(
             populations::waterfall(bars.collect(), words).notes(first_of(
@@ -469,7 +472,7 @@ fn settings(facts: &BenchFacts) -> Section {
         .summary(table)
         .summary(line(
             EffectResult::NotShown,
-            "No difference that the rounds could show",
+            "The rounds show no difference",
         ))
         .summary(line(
             EffectResult::NothingActed,
@@ -510,7 +513,7 @@ fn remedies(facts: &BenchFacts) -> Section {
             true => Cell::default(),
             false => saved_share(one),
         })
-        .column("what acted", acted)
+        .ranked(2, "what acted", acted)
         .table();
     let baselines = facts.effects_baseline.iter().map(|name| {
         let mut variants = facts.variants.iter();
@@ -640,6 +643,7 @@ fn sockets(facts: &BenchFacts) -> Section {
     let limit = facts.ports.filter(|_| opens_each);
     let limit = limit.map(|limit| note(ports_run_out(&limit)));
     Section::new("sockets", "Outside the figures")
+        .weighing(Weight::Detail)
         .summary(sockets)
         .summary(limit)
         .summary(warmup)

@@ -197,7 +197,12 @@ fn names(facts: &CheckFacts) -> Option<Section> {
             }
         })
         .ranked(1, "by way of", |one| one.aliases.join(", "));
-    Some(Section::new("names", text!("Name {}", &names.name)).summary(table.table()))
+    let weight = match rows.iter().any(|one| one.error.is_some()) {
+        true => Weight::Usual,
+        false => Weight::Detail,
+    };
+    let section = Section::new("names", text!("Name {}", &names.name));
+    Some(section.weighing(weight).summary(table.table()))
 }
 
 fn state(facts: &CheckFacts) -> Option<Section> {
@@ -228,7 +233,9 @@ fn skipped(facts: &CheckFacts) -> Section {
     let lines = reasons
         .iter()
         .map(|(why, probes)| note(sentence(&format!("{}: {why}", probes.join(", ")))));
-    Section::new("skipped", "Not probed").summary(lines.collect::<Vec<Block>>())
+    Section::new("skipped", "Not probed")
+        .weighing(Weight::Detail)
+        .summary(lines.collect::<Vec<Block>>())
 }
 
 fn how(facts: &CheckFacts) -> Vec<Text> {

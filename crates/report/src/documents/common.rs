@@ -118,6 +118,14 @@ pub(super) fn findings(findings: &[Finding], own: &str) -> Section {
     stand_out(FindingGroup::all(findings, own))
 }
 
+/// The same without costs.
+pub(super) fn findings_without_costs(findings: &[Finding]) -> Section {
+    let mut groups = FindingGroup::all(findings, "");
+    let cases = groups.iter_mut().flat_map(|group| &mut group.cases);
+    cases.for_each(|case| case.cost = None);
+    stand_out(groups)
+}
+
 /// The same, with evidence and remedy of every finding on every page.
 pub(super) fn findings_in_full(findings: &[Finding], own: &str) -> Section {
     let mut groups = FindingGroup::all(findings, own);

@@ -453,8 +453,19 @@ fn changes(facts: &CompareFacts, state: FindingState, section: Section) -> Secti
         .full(notes)
 }
 
+/// The programs in a chart: the first is grey, so that no program with a fix has the colour of
+/// what is bad.
+fn programs_in_chart(facts: &CompareFacts) -> impl Iterator<Item = (Tone, &ProgramFacts)> {
+    let tone = |tone| match tone {
+        Tone::Series(0) => Tone::Plain,
+        Tone::Series(nth) => Tone::Series(nth - 1),
+        other => other,
+    };
+    in_chart(&facts.variants).map(move |(own, program)| (tone(own), program))
+}
+
 fn charts(facts: &CompareFacts) -> Section {
-    let bars = in_chart(&facts.variants).filter_map(|(tone, program)| {
+    let bars = programs_in_chart(facts).filter_map(|(tone, program)| {
         let wall = program.wall_ms?;
         let [mean, min, max] = [wall.mean, wall.min, wall.max].map(Time);
         let words = format!("{mean} ({min} to {max})");
@@ -486,7 +497,7 @@ fn over_rounds(
     title: &str,
     of: fn(&RoundFigures) -> Option<f64>,
 ) -> Chart {
-    let lines = in_chart(&facts.variants).map(|(tone, program)| {
+    let lines = programs_in_chart(facts).map(|(tone, program)| {
         let rounds = program.rounds.iter();
         let rounds = rounds.filter_map(|round| Some((round.round, of(round)?)));
         round_line(tone, &program.name, rounds)

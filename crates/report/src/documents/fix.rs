@@ -628,7 +628,7 @@ fn advice(
     });
     let mut section = Section::new("advice", "What to set");
     for (advice, versions) in all {
-        let versions = (!is_for_all).then(|| text!("With {}:", versions.join("; with ")));
+        let versions = (!is_for_all).then(|| text!("With {}:", versions.join(", or with ")));
         let (words, snippet) = one_advice(client, &advice);
         section = section
             .summary(versions)

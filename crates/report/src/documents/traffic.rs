@@ -10,7 +10,9 @@ mod requests;
 pub use inputs::{LadderFacts, ladder};
 pub use requests::answers;
 
-use super::common::{caveats_beyond, findings, method, page as start, program};
+use super::common::{
+    caveats_beyond, findings, findings_without_costs, method, page as start, program,
+};
 use super::populations;
 use crate::page::*;
 use destinations::{connections, destinations};
@@ -40,7 +42,11 @@ pub(super) fn page<'a>(run: &'a Run, parts: &'a ObservedParts) -> Page<'a> {
     let shift = shift.filter(|_| run.producer != Producer::Watch);
     page.headline = shift.map_or_else(|| headline(facts), since);
     page.facts(totals(run, facts));
-    page.section(findings(&facts.findings, ""));
+    page.section(match facts.is_near(run) {
+        // what a setup costs on one machine is no argument
+        true => findings_without_costs(&facts.findings),
+        false => findings(&facts.findings, ""),
+    });
     page.section(next(&facts.next));
     let counted = audit.as_ref().and_then(|audit| upstreams(&audit.inputs));
     page.section(counted);
@@ -179,12 +185,15 @@ fn totals(run: &Run, facts: &ObservedFacts) -> Vec<Fact> {
         Fact::counted(facts.destinations.len() as u64, noun),
         Fact {
             value: inferred(Cell::count(&requests.total)),
-            ..Fact::read(&requests.total, "request", "")
+            ..Fact::read(&requests.total, "request", "").repeated_if(requests.total.is_known())
         },
-        Fact::read(&connections.opened, "connection", "opened"),
+        Fact::read(&connections.opened, "connection", "opened")
+            .repeated_if(connections.opened.is_known()),
         Fact::new("open before", open_before),
-        Fact::new("needed", inferred(Cell::count(&connections.needed))),
-        Fact::new("reused", inferred(populations::reuse(&traffic.reuse))),
+        Fact::new("needed", inferred(Cell::count(&connections.needed)))
+            .repeated_if(connections.needed.is_known()),
+        Fact::new("reused", inferred(populations::reuse(&traffic.reuse)))
+            .repeated_if(traffic.reuse.is_known()),
         Fact::new("waiting for responses", waiting.map(Time)),
         Fact::new(plural::of(lookups.seen, "lookup"), looked_up),
         Fact::failures(&requests.failures, "request"),
@@ -200,7 +209,10 @@ pub(super) fn next(steps: &[NextStep]) -> Section {
         .map(|one| format!("# {}\n{}\n", one.purpose, one.command))
         .collect();
     let lines = text.lines().map(str::to_owned);
-    Section::new("next", "Next").summary(Block::Code(lines.collect()))
+    let commands = Block::Code(lines.collect());
+    Section::new("next", "Next")
+        .weighing(Weight::Asked)
+        .summary(commands)
 }
 
 fn how(vantage: Vantage) -> [Text; 3] {

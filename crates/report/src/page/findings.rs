@@ -3,7 +3,7 @@
 
 use super::{Text, sentence, text};
 use intact_document::{Finding, Place, Severity};
-use intact_units::Quantity::{Count, Share, Time};
+use intact_units::Quantity::{Count, RoundShare, Time};
 use intact_units::plural::counted;
 
 /// Cases of one rule and severity from which on they are one group, whatever their remedies.
@@ -128,7 +128,7 @@ impl Case {
             claim: sentence(&finding.claim),
             evidence: sentence(&finding.evidence),
             cost: cost.map(|cost| match finding.cost_share {
-                Some(share) => text!("{} ({} of the time)", Time(cost), Share(share)),
+                Some(share) => text!("{} ({} of the time)", Time(cost), RoundShare(share)),
                 None => Time(cost).into(),
             }),
             places: finding.places.clone(),

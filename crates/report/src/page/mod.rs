@@ -96,12 +96,25 @@ pub enum Depth {
     Full,
 }
 
+/// How much a section matters on a terminal that shows a part of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// An option asked for it: it has room in any case.
+    Asked,
+    /// It has the room that is left.
+    Usual,
+    /// It explains figures of others: the short page names it.
+    Detail,
+}
+
 /// A part of a page with a title.
 pub struct Section {
     /// A name for links, unique within the page.
     pub id: &'static str,
     /// The title.
     pub title: Text,
+    /// How much it matters.
+    pub weight: Weight,
     /// The content.
     pub blocks: Vec<(Depth, Block)>,
 }
@@ -112,8 +125,15 @@ impl Section {
         Section {
             id,
             title: title.into(),
+            weight: Weight::Usual,
             blocks: Vec::new(),
         }
+    }
+
+    /// With this weight.
+    #[must_use]
+    pub fn weighing(self, weight: Weight) -> Section {
+        Section { weight, ..self }
     }
 
     /// Adds what every page shows.
@@ -351,6 +371,8 @@ pub struct Fact {
     pub name: String,
     /// The figure.
     pub value: Cell,
+    /// Whether the first sentence or a table has it, so that a terminal need not repeat it.
+    pub is_repeated: bool,
 }
 
 impl Fact {
@@ -359,6 +381,16 @@ impl Fact {
         Fact {
             name: name.into(),
             value: value.into(),
+            is_repeated: false,
+        }
+    }
+
+    /// The same figure; if `is_known`, the first sentence or a table has it.
+    #[must_use]
+    pub fn repeated_if(self, is_known: bool) -> Fact {
+        Fact {
+            is_repeated: is_known,
+            ..self
         }
     }
 

@@ -11,7 +11,7 @@ mod table;
 
 pub use requirements::requirements;
 
-use super::page::{Block, Case, Depth, Emphasis, FindingGroup, Page, Section, Text};
+use super::page::{Block, Case, Depth, Emphasis, FindingGroup, Page, Section, Text, Weight};
 use super::sequence;
 use crate::escape::glue_units;
 use crate::painted::{ALARM, FAINT, PLAIN, Painted, STRONG, Style, shorten};
@@ -165,10 +165,10 @@ fn within(
     if !page.verdict.is_empty() {
         out.blank_line();
     }
-    out.body(page);
+    let left_out = out.body(page);
     match options.length.exceeded_by(&out.text) {
         Some(most) => screen::shortened(page, options, title, most.saturating_sub(footer)),
-        None => (out.text, LeftOut::default()),
+        None => (out.text, left_out),
     }
 }
 
@@ -188,10 +188,7 @@ fn lines(text: &str) -> usize {
 
 /// What follows on a page whose first part was written earlier: no title.
 pub fn write_rest(page: &Page<'_>, options: TerminalOptions, first: &FirstPart) -> String {
-    let mut out = Output::new(options);
-    out.blank_line();
-    out.facts(page);
-    let (mut text, left_out) = within(page, options, out.text, screen::FOOTER);
+    let (mut text, left_out) = within(page, options, String::new(), screen::FOOTER);
     let left_out = left_out.after(&first.left_out);
     text.push_str(&screen::footer(&left_out, options));
     let is_longer = |height| lines(&first.text) + lines(&text) >= height;
@@ -243,7 +240,8 @@ impl Output {
 
     /// The figures at a glance.
     fn facts(&mut self, page: &Page<'_>) {
-        let facts = page.facts.iter().filter_map(|fact| {
+        let facts = page.facts.iter().filter(|fact| !fact.is_repeated);
+        let facts = facts.filter_map(|fact| {
             let value = fact.value.text()?;
             // a line ends between two figures
             Some(escape(&format!("{value} {}", fact.name)).replace(' ', "\u{a0}"))
@@ -252,12 +250,18 @@ impl Output {
         self.wrapped(FAINT, &facts.join(", "), "");
     }
 
-    fn body(&mut self, page: &Page<'_>) {
+    /// All but the details of a page that has to be short, which are returned.
+    fn body(&mut self, page: &Page<'_>) -> LeftOut {
+        let mut left_out = LeftOut::default();
+        let is_short = self.options.length != Length::Full;
         for (nth, sentence) in page.verdict.iter().enumerate() {
             self.sentence(nth, sentence);
         }
         for section in &page.sections {
-            self.section(section);
+            match is_short && section.weight == Weight::Detail {
+                true => left_out.section(section),
+                false => self.section(section),
+            }
         }
         if !page.caveats.is_empty() {
             self.blank_line();
@@ -265,6 +269,7 @@ impl Output {
         for caveat in &page.caveats {
             self.caveat(caveat);
         }
+        left_out
     }
 
     /// A sentence of the verdict.

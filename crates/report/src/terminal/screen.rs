@@ -2,11 +2,11 @@
 //! named. Must not know a document.
 //!
 //! Findings give their evidence and risks up, and all remedies but the first are cut to a sentence.
-//! Of a section without room its first tables are written, or nothing. Only the first section is
-//! cut elsewhere.
+//! Of a section without room its first tables are written, or nothing. Only the first section and
+//! those that an option asked for are cut elsewhere.
 
 use super::{Output, TerminalOptions, lines};
-use crate::page::{Block, Depth, FindingGroup, Page, Section, Text};
+use crate::page::{Block, Depth, FindingGroup, Page, Section, Text, Weight};
 use crate::painted::FAINT;
 use intact_units::foreign_text::escape;
 use intact_units::plural::counted;
@@ -50,14 +50,27 @@ pub(super) fn shortened(
     for section in verdict {
         screen.figures(section, true, kept, &mut left_out);
     }
-    let first = rest.iter().find(|section| is_figures(section));
-    let mut reserve = first.map_or(0, |section| lines(&screen.section(section)).min(FIGURES));
-    for section in rest {
-        if is_figures(section) {
-            screen.figures(section, reserve > 0, kept, &mut left_out);
-            reserve = 0;
+    let is_shown = |section: &Section| section.weight != Weight::Detail && is_figures(section);
+    let first = rest.iter().position(is_shown);
+    let reserved = |nth: usize, section: &Section, screen: &Screen| {
+        let is_kept = first == Some(nth) || section.weight == Weight::Asked;
+        let needed = lines(&screen.section(section)).min(FIGURES);
+        if is_kept { needed } else { 0 }
+    };
+    let parts = rest.iter().enumerate();
+    let mut kept = kept
+        + parts
+            .map(|(nth, section)| reserved(nth, section, &screen))
+            .sum::<usize>();
+    for (nth, section) in rest.iter().enumerate() {
+        if section.weight == Weight::Detail {
+            left_out.section(section);
+        } else if is_figures(section) {
+            let own = reserved(nth, section, &screen);
+            kept -= own;
+            screen.figures(section, own > 0, kept, &mut left_out);
         } else {
-            screen.findings(section, kept + reserve, &mut left_out);
+            screen.findings(section, kept, &mut left_out);
         }
     }
     screen.text.push_str(&caveats);
@@ -97,6 +110,15 @@ pub(super) struct LeftOut {
 }
 
 impl LeftOut {
+    /// Adds a section with all that a terminal has of it.
+    pub(super) fn section(&mut self, section: &Section) {
+        let is_empty = section.of(Depth::Summary).next().is_none();
+        let title = section.title.to_string();
+        if !is_empty && !self.sections.contains(&title) {
+            self.sections.push(title);
+        }
+    }
+
     /// What two parts of a page have no room for.
     pub(super) fn after(self, first: &LeftOut) -> LeftOut {
         LeftOut {
@@ -176,6 +198,11 @@ impl Screen {
         out.section_title(section);
         let groups = groups(section);
         for (nth, group) in groups.iter().enumerate() {
+            // what is only worth knowing gives way to what is wrong
+            if group.is_note && !groups[0].is_note {
+                left_out.findings += (groups.len() - nth) as u64;
+                break;
+            }
             let before = out.text.len();
             out.claim(group);
             out.places(&group.cases[0], super::SHORT_PLACES, 0);
@@ -238,7 +265,7 @@ impl Screen {
             None if is_first && room >= LEAST => {
                 text.split_inclusive('\n').take(room - 1).collect()
             }
-            None => return left_out.sections.push(section.title.to_string()),
+            None => return left_out.section(section),
         };
         self.text.push_str(&shown);
         let mut out = Output::new(self.options);

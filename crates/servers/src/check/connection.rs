@@ -84,20 +84,31 @@ fn of_connections(facts: &CheckFacts) -> Vec<Claim> {
     claims
 }
 
+/// A TCP handshake that takes less, in milliseconds, is within one machine or network.
+const NEAR_MS: f64 = 1.0;
+
 /// How long a first request takes, and the next ones on its connection.
 fn time_of_requests(facts: &CheckFacts) -> Option<Claim> {
     let fall = &facts.phases_ms;
     let cold = fall.cold("total")?;
+    // where a round trip takes no time, what a setup costs is no argument
+    let connect = fall.cold("connect");
+    let is_near = connect.is_some_and(|one| one.median < NEAR_MS);
     let text = match fall.warm("total") {
+        Some(warm) if warm.median < cold.median && is_near => format!(
+            "A first request takes {}, each next one on its connection {}.",
+            time(cold.median),
+            time(warm.median)
+        ),
         Some(warm) if warm.median < cold.median => format!(
-            "A first request takes {}, each next one on the same connection {}: a new connection costs {}, {} of the time.",
+            "A first request takes {}, each next one on its connection {}: reuse saves {}, {} of the time.",
             time(cold.median),
             time(warm.median),
             time(cold.median - warm.median),
             whole_percent(fall.saved_share().unwrap_or_default())
         ),
         Some(warm) => format!(
-            "A first request takes {}, each next one on the same connection {}: reuse saves no time here.",
+            "A first request takes {}, each next one on its connection {}: reuse saves no time here.",
             time(cold.median),
             time(warm.median)
         ),

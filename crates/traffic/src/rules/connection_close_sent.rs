@@ -76,9 +76,9 @@ impl ConnectionCloseSent {
             let whys = [OpenReason::ServerLimit, OpenReason::ServerAnnouncedAtOnce];
             let one = attribution.claim_at(destination, &whys, SEVERAL)?;
             let said = statement!(
-                "the server ends connections with its responses to {answered}: {announcements} led to a new connection",
+                "the server ends connections with its responses to {answered}, so {openings} had to be opened",
                 answered = answered.value(),
-                announcements = Value::Count(one.openings, "announcement")
+                openings = Value::Count(one.openings, "new connection")
             );
             let evidence = one.claim.statement().and("no other response announced the end");
             let mut finding = one.finding(&RULE.doc, said, evidence);
@@ -95,8 +95,8 @@ fn after_errors(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     let claims = attribution.claim_by(OpenReason::AfterError, 1);
     let found = claims.iter().map(|one| {
         let said = statement!(
-            "the server ends connections with error responses: {announcements} led to a new connection",
-            announcements = Value::Count(one.openings, "announcement")
+            "the server ends connections with error responses, so {openings} had to be opened",
+            openings = Value::Count(one.openings, "new connection")
         );
         let mut finding = one.finding(&RULE.doc, said, one.claim.statement());
         finding.fix = OF_ERRORS.into();
@@ -113,15 +113,15 @@ fn announced(attribution: &mut Attribution<'_>) -> Vec<Finding> {
     let found = sides.into_iter().flat_map(|(why, side)| {
         let claims = attribution.claim_by(why, 1).into_iter();
         claims.map(move |one| {
-            let announcements = Value::Count(one.openings, "announcement");
+            let openings = Value::Count(one.openings, "new connection");
             let said = match side {
                 "server" => statement!(
-                    "the server ends connections after one request: {announcements} (`Connection: close`, HTTP/1.0, or a response without a length) led to a new connection",
-                    announcements = announcements
+                    "the server ends connections after one request (`Connection: close`, HTTP/1.0, or a response without a length), so {openings} had to be opened",
+                    openings = openings
                 ),
                 _ => statement!(
-                    "the client asks for the end of connections: {announcements} (`Connection: close` or HTTP/1.0) led to a new connection",
-                    announcements = announcements
+                    "the client ends connections by `Connection: close` or HTTP/1.0, so {openings} had to be opened",
+                    openings = openings
                 ),
             };
             let mut finding = one.finding(&RULE.doc, said, one.claim.statement());

@@ -73,8 +73,8 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
             unseen_ends(counts, needed)
         } else if left < counts.opened - needed {
             statement!(
-                "{further} more of {opened} connections were avoidable, for {requests}",
-                further = Value::Number(left),
+                "beyond other findings, {others} of {opened} connections for {requests} were avoidable",
+                others = Value::Number(left),
                 opened = Value::Number(counts.opened),
                 requests = requests(counts.requests)
             )

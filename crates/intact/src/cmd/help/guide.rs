@@ -28,6 +28,41 @@ const PAGES: [(&str, &str); 15] = pages![
     "which-timeout-where",
 ];
 
+/// The files that the pages name, as `[(name, text)]`.
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        [
+            ("access.log", include_str!("../../../../../fixtures/logs/nginx-intact.log")),
+            $(($name, include_str!(concat!("../../../../../docs/guide/programs/", $name)))),*
+        ]
+    };
+}
+
+/// The files that the pages name.
+const FILES: [(&str, &str); 16] = files![
+    "bare.conf",
+    "calls.js",
+    "calls.py",
+    "complete.conf",
+    "default.caddy",
+    "function.js",
+    "idle.js",
+    "keepalive-alone.conf",
+    "off.caddy",
+    "proxypass.conf",
+    "reuse.cfg",
+    "rewrite.conf",
+    "server-close.cfg",
+    "service.js",
+    "through.sh",
+];
+
+/// The text of a file that a page names.
+pub(super) fn file(name: &str) -> Option<&'static str> {
+    let file = FILES.iter().find(|(own, _)| *own == name);
+    file.map(|(_, text)| *text)
+}
+
 /// The list of pages.
 const INDEX: &str = include_str!("../../../../../docs/guide/README.md");
 
@@ -176,7 +211,8 @@ fn without_stars(words: &str) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// Markdown without the targets of its links: `[text](target)` becomes `text`.
+/// Markdown without the targets of its links: `[text](target)` becomes `text`. A file is followed
+/// by the command that writes it.
 fn without_targets(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -188,6 +224,9 @@ fn without_targets(text: &str) -> String {
                 if !label.contains('[') && !label.contains("\n\n") && target.contains(')') =>
             {
                 out.push_str(label);
+                if file(label).is_some() {
+                    out.push_str(&format!(" (`intact help {label} > {label}`)"));
+                }
                 rest = target.split_once(')').map_or("", |(_, rest)| rest);
             }
             _ => out.push('['),
@@ -202,6 +241,18 @@ mod tests {
     use super::*;
     use intact_report::terminal::{TerminalOptions, write_sections};
     use std::path::Path;
+
+    #[test]
+    fn every_file_that_a_page_names_can_be_printed() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/programs");
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(file(&name).is_some(), "{name}");
+        }
+        let words = without_targets("[idle.js](programs/idle.js) sends, [gates](gates.md) do not.");
+        let printed = "idle.js (`intact help idle.js > idle.js`) sends, gates do not.";
+        assert_eq!(words, printed);
+    }
 
     #[test]
     fn every_page_of_the_guide_is_a_topic() {

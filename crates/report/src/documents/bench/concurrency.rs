@@ -43,7 +43,9 @@ pub(super) fn section(charts: &Charts) -> Section {
             "ephemeral ports of this machine that no socket used, before and after the first round",
         )
         .table();
-    let mut section = Section::new("sweep", "Over concurrency").summary(table);
+    let mut section = Section::new("sweep", "Over concurrency")
+        .weighing(Weight::Asked)
+        .summary(table);
     for (id, title, value, axis, words) in OVER_CONCURRENCY {
         let chart = over_concurrency(sweeps, (id, title, value, axis, words));
         // a terminal shows the two that the others follow from

@@ -63,6 +63,7 @@ pub(super) fn section(variants: &[VariantFacts]) -> Section {
     )
     .notes(first_of(GROUPS, called.len(), "variants"));
     Section::new("first-calls", "First calls, in order")
+        .weighing(Weight::Detail)
         .summary(if called.len() > 1 {
             chart.wide()
         } else {

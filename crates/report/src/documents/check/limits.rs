@@ -2,6 +2,7 @@
 //! happens to a request that is sent around the idle limit.
 
 use crate::page::*;
+use intact_document::Severity;
 use intact_reading::Reading;
 use intact_servers::check::{CheckFacts, CloseFacts, Http3Facts, RaceAttempt, RaceFacts};
 use intact_units::Quantity::{Count, Time, Timer};
@@ -100,7 +101,14 @@ pub(super) fn limits(facts: &CheckFacts) -> Section {
             .map(|group| equal_attempts(race, group))
             .collect::<Vec<Block>>()
     });
+    let mut findings = facts.findings.iter();
+    let weight = match findings.any(|one| one.severity > Severity::Info) {
+        true => Weight::Usual,
+        // the verdict has them
+        false => Weight::Detail,
+    };
     Section::new("limits", "Limits of a connection")
+        .weighing(weight)
         .summary(table)
         .summary(race)
 }

@@ -60,6 +60,7 @@ pub(super) fn waterfall(facts: &CheckFacts) -> Section {
         ),
     };
     Section::new("waterfall", title)
+        .weighing(Weight::Detail)
         .summary(table.table())
         .summary(waterfall_of(bars.collect(), words))
         .full(handshakes(facts))
@@ -126,6 +127,7 @@ pub(super) fn tls(facts: &CheckFacts) -> Section {
         ))
     });
     Section::new("tls", "TLS")
+        .weighing(Weight::Detail)
         .summary(table)
         .summary(certificates.collect::<Vec<Block>>())
 }
@@ -158,6 +160,7 @@ pub(super) fn http2(http2: &Http2Facts) -> Section {
         .about("bytes of the header block")
         .table();
     Section::new("http2", "HTTP/2")
+        .weighing(Weight::Detail)
         .summary(settings)
         .summary(table)
 }
@@ -188,5 +191,6 @@ pub(super) fn http3(seen: &Http3Facts) -> Option<Section> {
         })
         .about("from our first packet to the first bytes of the server")
         .table();
-    Some(Section::new("http3", "HTTP/3").summary(table))
+    let section = Section::new("http3", "HTTP/3").weighing(Weight::Detail);
+    Some(section.summary(table))
 }

@@ -18,6 +18,11 @@ fn joined<'a>(
     (!all.is_empty()).then(|| all.join(", "))
 }
 
+/// Whether a connection was not kept that the version keeps by default.
+fn is_closed(one: &VersionFacts) -> bool {
+    one.reused == Some(false) && one.http != "1.0"
+}
+
 /// HTTP and TLS versions, and whether a connection survives other methods.
 pub(super) fn versions(facts: &CheckFacts) -> Section {
     // a TLS version that the server refuses takes one line, not one for each version of HTTP
@@ -35,8 +40,7 @@ pub(super) fn versions(facts: &CheckFacts) -> Section {
         .column("HTTP", |(_, all)| all[0].name())
         .column("TLS", |(_, all)| joined(all, |one| one.tls))
         .column("reused", |(_, all)| {
-            let is_closed = all[0].reused == Some(false) && all[0].http != "1.0";
-            Cell::from(reused(all[0])).alarm_if(is_closed)
+            Cell::from(reused(all[0])).alarm_if(is_closed(all[0]))
         })
         .about("the server responded to a second request on the same connection")
         .ranked(1, "curl says", |(_, all)| all[0].curl)
@@ -77,13 +81,20 @@ pub(super) fn versions(facts: &CheckFacts) -> Section {
         })
         .table()
         .caption("After other methods and statuses");
+    let mut closed = facts.versions.iter().map(is_closed);
+    let is_odd = closed.any(|one| one) || !others.is_empty();
+    let weight = match is_odd {
+        true => Weight::Usual,
+        // as the verdict says
+        false => Weight::Detail,
+    };
     Section::new(
         "versions",
         "Versions: does a second request reuse the connection?",
     )
-    // before the table, behind which a short page is cut
-    .summary(over_quic.map(alt_svc))
+    .weighing(weight)
     .summary(table)
+    .summary(over_quic.map(alt_svc))
     .summary(refused.chain(older).chain(kept).collect::<Vec<Block>>())
     .summary(survives)
 }

@@ -29,13 +29,15 @@ pub(super) fn over_time(run: &Run, charts: &Charts, observed: bool) -> Section {
         y,
     };
     let periods = || charts.periods.iter().map(|one| (one.from_s * 1e3, one));
+    // a clock that is too coarse shows no time
+    let is_timed = charts.periods.iter().any(|one| one.mean_ms > Some(0.0));
     let latency = Line {
         // an idle time of a few periods interrupts the line
         reach: Some(charts.period_s * 3.5e3),
         ..line(
             "mean latency",
             Tone::Reused,
-            periods().filter_map(|(at, one)| Some((at, one.mean_ms?))),
+            periods().filter_map(|(at, one)| Some((at, one.mean_ms.filter(|_| is_timed)?))),
         )
     };
     let period = long_time(Duration::from_secs_f64(charts.period_s));
@@ -59,7 +61,12 @@ pub(super) fn over_time(run: &Run, charts: &Charts, observed: bool) -> Section {
             &period
         ),
     ));
-    if !observed {
+    // single events apart from each other make no curve
+    let most = charts
+        .periods
+        .iter()
+        .map(|one| one.requests.max(one.opened));
+    if !observed || most.max() <= Some(1) {
         return section;
     }
     section.full(Chart::new(

@@ -14,7 +14,9 @@ pub(super) fn processor_time(cpu: Option<&CpuFacts>) -> Section {
         cpu_use(&who, &one.took)
     });
     let lines = std::iter::once(cpu_use("", &cpu.program)).chain(others);
-    Section::new("cpu", "Processor time").summary(lines.map(Block::from).collect::<Vec<Block>>())
+    Section::new("cpu", "Processor time")
+        .weighing(Weight::Asked)
+        .summary(lines.map(Block::from).collect::<Vec<Block>>())
 }
 
 fn cpu_use(who: &str, took: &CpuUse) -> Text {

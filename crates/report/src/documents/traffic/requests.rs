@@ -31,6 +31,7 @@ pub(super) fn fresh_and_reused(totals: &Figures, charts: &Charts) -> Section {
     let bars = populations::bars("", &charts.latency);
     let phase = "Mean time that each phase adds to a request. A request is new if it waited for any part of its connection's setup.";
     Section::new("latency", "Phases: mean over the requests that had them")
+        .weighing(Weight::Detail)
         .summary(phases)
         .full(Chart::new(
             "latency",
@@ -87,7 +88,12 @@ pub(super) fn idle_times(totals: &Figures, charts: &Charts) -> Section {
         ),
         false => heights,
     };
+    let weight = match danger.is_some() {
+        true => Weight::Usual,
+        false => Weight::Detail,
+    };
     Section::new("idle", "Idle time before a connection was used again")
+        .weighing(weight)
         .summary(Chart::new(
             "gaps",
             "Idle time before reuse",

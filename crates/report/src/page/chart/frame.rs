@@ -128,7 +128,8 @@ pub(super) fn legend(
             canvas.path(&format!("curve {}", tone.class()), &ends, false);
         }
         let words_at = (x + sample_width + 5.0, y + 11.0);
-        canvas.text("label", words_at, Anchor::Start, words);
+        let words = fit(words, canvas.width() - words_at.0);
+        canvas.text("label", words_at, Anchor::Start, &words);
         x += wide;
     }
     y + LINE + 4.0

@@ -69,9 +69,14 @@ pub struct Band {
     pub words: String,
 }
 
+/// Values above 0 that show a distribution; fewer are points.
+const FEWEST: u64 = 8;
+
 impl ChartKind for Histogram {
     fn is_empty(&self) -> bool {
-        self.populations().next().is_none()
+        let buckets = self.populations().flat_map(|(_, one)| &one.buckets);
+        let counts = buckets.filter(|bucket| bucket.1 > 0.0);
+        counts.map(|bucket| bucket.2).sum::<u64>() < FEWEST
     }
 
     fn svg(&self, width: f64, title: &str, description: &str) -> Svg {

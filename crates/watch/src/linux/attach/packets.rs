@@ -258,7 +258,7 @@ impl ServicePackets {
         };
         self.table.finish(&mut writer);
         let words = format!(
-            "Observed by packets of TCP, in a ring of {} MiB: nothing of the process was changed. Lookups and HTTP/3 are not read",
+            "Observed from its TCP packets (buffer: {} MiB), without a change to the process. Lookups and HTTP/3 are not seen",
             self.buffer >> 20
         );
         writer.caveat("observed-by-packets", words);

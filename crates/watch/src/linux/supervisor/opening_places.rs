@@ -149,7 +149,7 @@ impl OpeningPlaces {
             caveats.push(Caveat::new(
                 Caveat::PLACES_SAMPLED,
                 format!(
-                    "the place in the code was not read of {} connections: after the first {ALL_OF} to a destination, of one in {ONE_IN}; of Java, where dumps take 1 % of the time or 200 µs for each",
+                    "the line in the code was not read for {} connections: after the first {ALL_OF} to a destination, it is read for one in {ONE_IN}, and for Java while that takes at most 1 % of the time",
                     self.left_out
                 ),
             ));
