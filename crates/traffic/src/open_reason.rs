@@ -82,7 +82,7 @@ impl OpenReason {
             .announced_by
             .or(last.and_then(|last| last.close_sent_by));
         // a client's GOAWAY says no more than the close that follows it (RFC 9113 section 6.8),
-        // whoever closes first then
+        // which may be the server's
         let is_asked = announced == Some(Side::Client) && live.multiplexes();
         let announced = announced.filter(|_| !is_asked);
         let by = match is_asked {

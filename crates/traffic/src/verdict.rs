@@ -399,7 +399,7 @@ fn hidden_queue(facts: &ObservedFacts) -> Option<Claim> {
         && may_have_queued(totals)
         && is_otherwise_without_gain(facts);
     decides.then(|| {
-        let text = "Whether requests waited in the program for a free connection cannot be seen";
+        let text = "Whether requests waited in the program for a free connection cannot be seen: compare with a larger pool";
         Claim::new(ClaimKind::Note, 0.0, text.to_owned())
     })
 }

@@ -51,8 +51,8 @@ const UWSGI: &str = "[pid: $pid|app: $app|req: $nth/$all] $remote_addr ($remote_
 pub(crate) struct LineFormat {
     /// The name that users see.
     pub(super) name: &'static str,
-    /// The readers of a log that begins with these lines, in the order in which they are tried; none
-    /// if the lines show another format.
+    /// The readers of a log that begins with these lines, in the order in which they are tried;
+    /// none if the lines show another format.
     readers: fn(&str) -> Vec<Reader>,
     /// Whether a line that cannot be read is known to be no request. The logs of services hold
     /// nothing else; servers also write messages.

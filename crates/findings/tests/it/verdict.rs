@@ -94,7 +94,7 @@ fn a_connection_that_was_always_ready_gains_nothing_from_more_reuse() {
 fn a_full_pool_is_no_all_clear() {
     // each request follows the last response at once, as from a queue in the client
     let facts = facts(Protocol::Http11, 1, &in_turn(20, 0));
-    let queue = "Whether requests waited in the program for a free connection cannot be seen";
+    let queue = "Whether requests waited in the program for a free connection cannot be seen: compare with a larger pool";
     assert_eq!(&*facts.verdict[1], queue, "{:?}", facts.verdict);
     assert!(!facts.has_evidence_of_no_gain());
     assert_eq!(facts.totals.back_to_back, Some(19));

@@ -81,7 +81,7 @@ fn check_reports_whether_announced_http3_works() {
         let url = format!("https://localhost:{}/", server.tls_port());
         let words = ["--cacert", ca.to_str().unwrap(), "--no-idle", &url];
         let document = check(&words).1;
-        let mut page = vec!["check"];
+        let mut page = vec!["check", "--full"];
         page.extend(words);
         let page = String::from_utf8(intact(&page).stdout).unwrap();
         (document["http3"].clone(), page)

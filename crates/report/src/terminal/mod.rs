@@ -387,7 +387,10 @@ impl Output {
 
     fn finding(&mut self, group: &FindingGroup) {
         self.claim(group);
-        self.places(&group.cases[0], PLACES, CALLS);
+        match self.options.length {
+            Length::Full => self.places(&group.cases[0], PLACES, CALLS),
+            _ => self.places(&group.cases[0], SHORT_PLACES, 0),
+        }
         self.prose(PLAIN, &group.cases[0].evidence, "  ");
         self.further_cases(group, CASES);
         if !group.fix.is_empty() {

@@ -191,6 +191,6 @@ pub(super) fn http3(seen: &Http3Facts) -> Option<Section> {
         })
         .about("from our first packet to the first bytes of the server")
         .table();
-    let section = Section::new("http3", "HTTP/3").weighing(Weight::Detail);
+    let section = Section::new("http3", "HTTP/3").weighing(Weight::Asked);
     Some(section.summary(table))
 }

@@ -326,10 +326,7 @@ mod tests {
                 "{ fault = 'stal' }",
                 "there is no fault \"stal\"; there are stall,",
             ),
-            (
-                "{ close = 'softly' }",
-                "there is no way to close \"softly\"",
-            ),
+            ("{ close = 'softly' }", "one of goaway, fin,"),
             ("{ idle-timeout = 'soon' }", "is no time"),
             ("{ announce = \"a\\nb\" }", "one line"),
         ] {
