@@ -121,8 +121,8 @@ impl OpenReason {
             _ if last.is_some_and(Last::is_upgrade) => OpenReason::Upgraded,
             _ if close.moment == Some(ClosePoint::AfterExcess) => OpenReason::ExcessBytes,
             (Some(Side::Client), None | Some(Side::Client)) if undrained => OpenReason::Undrained,
-            (Some(Side::Server), Some(side)) => live.announced(side, carried, idle),
-            // a client may close long after the server's GOAWAY
+            // a GOAWAY is part of no response
+            (_, Some(side)) if live.multiplexes() => live.announced(side, carried, idle),
             (_, Some(side)) => live.announced(side, carried, 0),
             (Some(Side::Client), _) if is_cut => OpenReason::GaveUp,
             // a side that is missing from the recording may have closed in good order

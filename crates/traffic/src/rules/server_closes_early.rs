@@ -111,6 +111,8 @@ pub(super) struct Ends {
     pub(super) requests: Extent,
     /// Nanoseconds since their last exchanges.
     pub(super) idle: Extent,
+    /// The same for those that the server made.
+    idle_at_server: Option<Extent>,
     /// Nanoseconds since the connections were opened; absent where that was not observed of each.
     age: Option<Extent>,
     /// Those that followed an error response.
@@ -122,12 +124,17 @@ pub(super) struct Ends {
 impl Ends {
     /// Adds an end of a connection of a destination.
     pub(super) fn add(ends: &mut BTreeMap<usize, Ends>, live: &OpenConnection, at: Nanos) {
-        let idle = live.last.as_ref().map_or(0, |last| at.since(last.end));
-        Ends::add_after(ends, live, at, idle);
+        Ends::add_by(ends, live, at, Some(Side::Server));
     }
 
-    /// Adds an end after `idle` nanoseconds.
-    fn add_after(ends: &mut BTreeMap<usize, Ends>, live: &OpenConnection, at: Nanos, idle: u64) {
+    /// Adds an end that this side made. A client may make it long after the announcement.
+    fn add_by(
+        ends: &mut BTreeMap<usize, Ends>,
+        live: &OpenConnection,
+        at: Nanos,
+        by: Option<Side>,
+    ) {
+        let idle = live.last.as_ref().map_or(0, |last| at.since(last.end));
         let connection = &live.connection;
         let one = Ends {
             peer: connection.peer,
@@ -137,6 +144,7 @@ impl Ends {
             opened: connection.at,
             requests: Extent::of(live.exchanges),
             idle: Extent::of(idle),
+            idle_at_server: (by == Some(Side::Server)).then(|| Extent::of(idle)),
             age: (connection.setup.ready()).map(|_| Extent::of(at.since(connection.at))),
             errors: u64::from(live.last.as_ref().is_some_and(Last::is_error)),
         };
@@ -155,6 +163,10 @@ impl Ends {
             opened: self.opened.max(other.opened),
             requests: self.requests.and(other.requests),
             idle: self.idle.and(other.idle),
+            idle_at_server: match (self.idle_at_server, other.idle_at_server) {
+                (Some(idle), Some(other)) => Some(idle.and(other)),
+                (idle, other) => idle.or(other),
+            },
             age: self.age.zip(other.age).map(|(age, other)| age.and(other)),
             errors: self.errors + other.errors,
         }
@@ -208,8 +220,9 @@ impl Ends {
     /// of requests ends a connection with a response.
     fn limit(self) -> Limit {
         let requests = self.requests.spread();
-        if self.idle.least >= AT_ONCE {
-            return match self.requests.most == 1 || self.idle.spread() <= EQUAL_IDLE {
+        let idle = self.idle_at_server.filter(|idle| idle.least >= AT_ONCE);
+        if let Some(idle) = idle {
+            return match self.requests.most == 1 || idle.spread() <= EQUAL_IDLE {
                 true if self.requests.most > 1 && self.are_of_usual_age() => Limit::Unknown,
                 true => Limit::Idle,
                 false if self.are_of_one_age() => Limit::Age,
@@ -281,12 +294,8 @@ impl Fold for ServerClosesEarly {
                     && (live.exchanges > 1 || live.multiplexes())
                     && (live.multiplexes() || !live.is_retiring()) =>
             {
-                let at = closed.close.at;
-                match closed.close.by {
-                    Some(Side::Server) => Ends::add(&mut self.announced, live, at),
-                    // it may have closed long after the announcement
-                    _ => Ends::add_after(&mut self.announced, live, at, 0),
-                }
+                let (at, by) = (closed.close.at, closed.close.by);
+                Ends::add_by(&mut self.announced, live, at, by);
             }
             Event::Closed(closed) if closed.close.by == Some(Side::Server) => {
                 let (at, moment) = (closed.close.at, closed.close.moment);
@@ -451,7 +460,7 @@ fn announced(ends: Ends, limit: Limit) -> Statement {
     match (limit, ends.age) {
         (Limit::Idle, _) => after.and(statement!(
             "{idle} after the last response",
-            idle = timer_nanos(ends.idle.least)
+            idle = timer_nanos(ends.idle_at_server.unwrap_or(ends.idle).least)
         )),
         (Limit::Age | Limit::Unknown, Some(age)) => after.and(how_old(age)),
         _ => after,
