@@ -13,6 +13,7 @@ extern crate intact_schema;
 #[macro_use]
 extern crate schemars;
 
+mod answered;
 mod batches;
 mod caveats;
 mod charts;

@@ -206,13 +206,16 @@ impl OpenConnection {
     }
 
     /// What an announced end means for the connection that is opened in the place of this one.
-    /// `idle` is how long nothing was in flight before it, in nanoseconds.
+    /// `idle` is how long nothing was in flight before it, in nanoseconds: a GOAWAY is part of no
+    /// response.
     pub(super) fn announced(&self, by: Side, carried: u64, idle: u64) -> OpenReason {
         let last = self.last.as_ref();
         match by {
             Side::Client => OpenReason::ClientAnnounced,
             Side::Server if last.is_some_and(Last::announces_after_error) => OpenReason::AfterError,
-            Side::Server if carried > 1 || idle >= AT_ONCE => OpenReason::ServerLimit,
+            Side::Server if carried > 1 || (self.multiplexes() && idle >= AT_ONCE) => {
+                OpenReason::ServerLimit
+            }
             Side::Server => OpenReason::ServerAnnouncedAtOnce,
         }
     }

@@ -121,9 +121,7 @@ impl OpenReason {
             _ if last.is_some_and(Last::is_upgrade) => OpenReason::Upgraded,
             _ if close.moment == Some(ClosePoint::AfterExcess) => OpenReason::ExcessBytes,
             (Some(Side::Client), None | Some(Side::Client)) if undrained => OpenReason::Undrained,
-            // a GOAWAY is part of no response
-            (_, Some(side)) if live.multiplexes() => live.announced(side, carried, idle),
-            (_, Some(side)) => live.announced(side, carried, 0),
+            (_, Some(side)) => live.announced(side, carried, idle),
             (Some(Side::Client), _) if is_cut => OpenReason::GaveUp,
             // a side that is missing from the recording may have closed in good order
             _ if is_cut && (by.is_some() || last.is_some_and(|last| !last.ok)) => {

@@ -6,7 +6,6 @@
 //! avoidable setup is claimed once, by the most specific rule, because rules are asked in the order
 //! of [`all`]. docs/reference/rules.md is made from the [`RuleDoc`]s.
 
-mod answered;
 mod attribution;
 mod body_not_drained;
 mod channel_per_call;

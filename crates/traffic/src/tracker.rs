@@ -2,6 +2,7 @@
 //! pools, lookups. One pass over the events, each to the components that it concerns. Must not
 //! conclude.
 
+use super::answered::AnsweredEnds;
 use super::caveats::Caveats;
 use super::destination::{Carrier, Sign, occupied};
 use super::destinations::Destinations;
@@ -117,6 +118,7 @@ pub struct Tracker {
     caveats: Caveats,
     open: OpenConnections,
     pub(super) history: History,
+    pub(super) answered: AnsweredEnds,
     /// The last failed dials with their destinations, the newest first: a request that waited for
     /// a dial belongs there.
     failed_dials: VecDeque<(ConnectionId, usize)>,
@@ -134,6 +136,7 @@ impl Tracker {
             caveats: Caveats::default(),
             open: OpenConnections::default(),
             history: History::default(),
+            answered: AnsweredEnds::default(),
             failed_dials: VecDeque::new(),
         }
     }
@@ -286,6 +289,7 @@ impl Tracker {
         let gap = gap.filter(|_| self.run.time_step_ns.is_none());
         let (one, sent) = (used(exchange), sent(exchange));
         self.history.carry(id, one, sent);
+        self.answered.add(destination, exchange);
         if let (Some(side), false) = (announced_by(exchange), retired) {
             // of concurrent streams, those that the server refused end first
             let position = exchange.ordinal.map_or(0, u64::from);

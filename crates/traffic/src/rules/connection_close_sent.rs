@@ -1,6 +1,5 @@
 //! `connection-close-sent`: one side says with each exchange that the connection will end.
 
-use super::answered::AnsweredEnds;
 use super::server_closes_early::Ends;
 use super::{Attribution, Fold, Remedy, RuleRow, ServerLimit, for_client};
 use crate::open_connection::is_error;
@@ -40,7 +39,6 @@ pub const OF_ERRORS: &str = "Remove the errors first. nginx closes after 400, 41
 struct ConnectionCloseSent {
     /// Announcements of the server, but those of error responses.
     ends: BTreeMap<usize, Ends>,
-    answered: AnsweredEnds,
 }
 
 impl Fold for ConnectionCloseSent {
@@ -51,11 +49,9 @@ impl Fold for ConnectionCloseSent {
         if exchange.status.is_none_or(is_error) {
             return;
         }
-        let is_end = exchange.close_sent_by == Some(Side::Server);
-        if is_end {
+        if exchange.close_sent_by == Some(Side::Server) {
             Ends::add(&mut self.ends, live, exchange.end);
         }
-        self.answered.add(live.destination, exchange, is_end);
     }
 
     fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
@@ -72,7 +68,8 @@ impl ConnectionCloseSent {
         let varying = self.ends.iter();
         let varying = varying.filter(|(_, ends)| ends.requests.spread() > 0.0);
         let found = varying.filter_map(|(&destination, ends)| {
-            let answered = self.answered.alone(destination, ends)?;
+            let answered = &attribution.tracker().answered;
+            let answered = answered.alone(destination, ends.count)?;
             let whys = [OpenReason::ServerLimit, OpenReason::ServerAnnouncedAtOnce];
             let one = attribution.claim_at(destination, &whys, SEVERAL)?;
             let said = statement!(

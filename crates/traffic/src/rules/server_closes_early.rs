@@ -1,7 +1,6 @@
 //! `server-closes-early`: the server's cap on requests, its maximum age or its idle limit ends
 //! connections that are still wanted.
 
-use super::answered::AnsweredEnds;
 use super::attribution::ClaimedOpenings;
 use super::connection_close_sent::OF_ANSWERED;
 use super::{Attribution, Fold, KEPT, RuleRow, ServerLimit};
@@ -255,8 +254,6 @@ impl Ends {
 struct ServerClosesEarly {
     /// Announced ends, by the exchanges on the connection.
     announced: BTreeMap<usize, Ends>,
-    /// What these ends answered.
-    answered: AnsweredEnds,
     /// Ends of idle connections, by their idle time in nanoseconds.
     idle: BTreeMap<usize, Ends>,
     /// All ends without an announcement after a complete response.
@@ -275,10 +272,6 @@ impl Fold for ServerClosesEarly {
             self.refused.insert(peer, dial.at);
         }
         let Some(live) = context.live else { return };
-        if let Event::Exchange(exchange) = event {
-            let is_end = exchange.close_sent_by == Some(Side::Server);
-            self.answered.add(live.destination, exchange, is_end);
-        }
         match event {
             Event::Exchange(exchange)
                 // an end with an error response is no limit
@@ -356,7 +349,8 @@ impl ServerClosesEarly {
             }
             let is_once = ends.is_some_and(|ends| ends.count == 1);
             let limit = ends.map_or(Limit::Requests, Ends::limit);
-            let alone = ends.and_then(|ends| self.answered.alone(one.destination, &ends));
+            let answered = &attribution.tracker().answered;
+            let alone = ends.and_then(|ends| answered.alone(one.destination, ends.count));
             let alone = alone.filter(|_| limit == Limit::Requests);
             let said = match limit {
                 Limit::Requests if !is_once => {

@@ -1,11 +1,13 @@
 //! Responses with which a server ends connections: those to one path, or to one method.
 
-use super::KEPT;
-use super::server_closes_early::Ends;
-use crate::open_reason::SEVERAL;
+use super::open_connection::is_error;
+use super::open_reason::SEVERAL;
 use intact_document::statement::Value;
-use intact_ledger::{Exchange, Method, Target};
+use intact_ledger::{Exchange, Method, Side, Target};
 use std::collections::BTreeMap;
+
+/// Paths and methods that are kept, of all destinations.
+const KEPT: usize = 4096;
 
 /// What the requests of responses have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,14 +25,16 @@ impl Answered {
     }
 }
 
-/// How many responses announced the end, and how many did not, by destination.
-#[derive(Default)]
+/// How many responses announced the end, and how many did not, by destination. Error responses are
+/// left out: they end connections for a reason of their own.
+#[derive(Clone, Debug, Default)]
 pub(super) struct AnsweredEnds(BTreeMap<(usize, Answered), (u64, u64)>);
 
 impl AnsweredEnds {
     /// Adds a response, from the first announcement on.
-    pub(super) fn add(&mut self, destination: usize, exchange: &Exchange, is_end: bool) {
-        if !is_end && self.0.is_empty() {
+    pub(super) fn add(&mut self, destination: usize, exchange: &Exchange) {
+        let is_end = exchange.close_sent_by == Some(Side::Server);
+        if exchange.status.is_none_or(is_error) || (!is_end && self.0.is_empty()) {
             return;
         }
         let path = exchange.target.clone().map(Answered::Path);
@@ -45,11 +49,12 @@ impl AnsweredEnds {
         }
     }
 
-    /// What all these ends of a destination answered, and no response that kept its connection.
-    pub(super) fn alone(&self, destination: usize, ends: &Ends) -> Option<&Answered> {
+    /// What all of this number of ends at a destination answered, and no response that kept its
+    /// connection.
+    pub(super) fn alone(&self, destination: usize, ends: u64) -> Option<&Answered> {
         let mut all = self.0.iter();
         let found = all.find(|((of, _), (ended, kept))| {
-            *of == destination && *kept == 0 && *ended == ends.count && *ended >= SEVERAL
+            *of == destination && *kept == 0 && *ended == ends && *ended >= SEVERAL
         });
         found.map(|((_, answered), _)| answered)
     }
