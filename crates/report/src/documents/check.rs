@@ -197,12 +197,9 @@ fn names(facts: &CheckFacts) -> Option<Section> {
             }
         })
         .ranked(1, "by way of", |one| one.aliases.join(", "));
-    let weight = match rows.iter().any(|one| one.error.is_some()) {
-        true => Weight::Usual,
-        false => Weight::Detail,
-    };
     let section = Section::new("names", text!("Name {}", &names.name));
-    Some(section.weighing(weight).summary(table.table()))
+    let is_found = rows.iter().all(|one| one.error.is_none());
+    Some(section.detail_if(is_found).summary(table.table()))
 }
 
 fn state(facts: &CheckFacts) -> Option<Section> {

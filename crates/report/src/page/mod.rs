@@ -136,6 +136,15 @@ impl Section {
         Section { weight, ..self }
     }
 
+    /// The same; if `is_detail`, the short page only names it.
+    #[must_use]
+    pub fn detail_if(self, is_detail: bool) -> Section {
+        match is_detail {
+            true => self.weighing(Weight::Detail),
+            false => self,
+        }
+    }
+
     /// Adds what every page shows.
     pub fn summary(self, content: impl Content) -> Section {
         self.with(Depth::Summary, content)

@@ -52,21 +52,20 @@ pub(super) fn shortened(
     }
     let is_shown = |section: &Section| section.weight != Weight::Detail && is_figures(section);
     let first = rest.iter().position(is_shown);
-    let reserved = |nth: usize, section: &Section, screen: &Screen| {
-        let is_kept = first == Some(nth) || section.weight == Weight::Asked;
-        let needed = lines(&screen.section(section)).min(FIGURES);
-        if is_kept { needed } else { 0 }
-    };
     let parts = rest.iter().enumerate();
-    let mut kept = kept
-        + parts
-            .map(|(nth, section)| reserved(nth, section, &screen))
-            .sum::<usize>();
-    for (nth, section) in rest.iter().enumerate() {
+    let reserved =
+        parts.map(
+            |(nth, section)| match first == Some(nth) || section.weight == Weight::Asked {
+                true => lines(&screen.section(section)).min(FIGURES),
+                false => 0,
+            },
+        );
+    let reserved: Vec<usize> = reserved.collect();
+    let mut kept = kept + reserved.iter().sum::<usize>();
+    for (section, own) in rest.iter().zip(reserved) {
         if section.weight == Weight::Detail {
             left_out.section(section);
         } else if is_figures(section) {
-            let own = reserved(nth, section, &screen);
             kept -= own;
             screen.figures(section, own > 0, kept, &mut left_out);
         } else {

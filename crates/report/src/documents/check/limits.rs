@@ -102,13 +102,10 @@ pub(super) fn limits(facts: &CheckFacts) -> Section {
             .collect::<Vec<Block>>()
     });
     let mut findings = facts.findings.iter();
-    let weight = match findings.any(|one| one.severity > Severity::Info) {
-        true => Weight::Usual,
-        // the verdict has them
-        false => Weight::Detail,
-    };
+    let has_warning = findings.any(|one| one.severity > Severity::Info);
     Section::new("limits", "Limits of a connection")
-        .weighing(weight)
+        // the verdict has them
+        .detail_if(!has_warning)
         .summary(table)
         .summary(race)
 }

@@ -83,16 +83,12 @@ pub(super) fn versions(facts: &CheckFacts) -> Section {
         .caption("After other methods and statuses");
     let mut closed = facts.versions.iter().map(is_closed);
     let is_odd = closed.any(|one| one) || !others.is_empty();
-    let weight = match is_odd {
-        true => Weight::Usual,
-        // as the verdict says
-        false => Weight::Detail,
-    };
     Section::new(
         "versions",
         "Versions: does a second request reuse the connection?",
     )
-    .weighing(weight)
+    // as the verdict says
+    .detail_if(!is_odd)
     .summary(table)
     .summary(over_quic.map(alt_svc))
     .summary(refused.chain(older).chain(kept).collect::<Vec<Block>>())

@@ -88,12 +88,8 @@ pub(super) fn idle_times(totals: &Figures, charts: &Charts) -> Section {
         ),
         false => heights,
     };
-    let weight = match danger.is_some() {
-        true => Weight::Usual,
-        false => Weight::Detail,
-    };
     Section::new("idle", "Idle time before a connection was used again")
-        .weighing(weight)
+        .detail_if(danger.is_none())
         .summary(Chart::new(
             "gaps",
             "Idle time before reuse",
