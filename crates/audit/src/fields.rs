@@ -23,14 +23,19 @@ pub(crate) fn nanos_of_seconds(seconds: f64) -> Option<u64> {
     (seconds >= 0.0).then(|| nanos_of_ms(seconds * 1e3))
 }
 
+/// The scheme of a URL; `None` for one that needs no network.
+pub(crate) fn scheme(name: &str) -> Option<Scheme> {
+    match name.to_ascii_lowercase().as_str() {
+        "http" | "ws" => Some(Scheme::Http),
+        "https" | "wss" => Some(Scheme::Https),
+        _ => None,
+    }
+}
+
 /// Splits a URL into the origin and the rest; `None` for a scheme that needs no network.
 pub(crate) fn split(url: &str) -> Option<(Origin, String)> {
-    let (scheme, rest) = url.split_once("://")?;
-    let scheme = match scheme.to_ascii_lowercase().as_str() {
-        "http" | "ws" => Scheme::Http,
-        "https" | "wss" => Scheme::Https,
-        _ => return None,
-    };
+    let (name, rest) = url.split_once("://")?;
+    let scheme = scheme(name)?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     let authority = authority.rsplit('@').next().unwrap_or(authority);

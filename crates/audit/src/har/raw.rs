@@ -1,7 +1,7 @@
 //! One entry of a HAR file as it is stored, and its conversion.
 
 use crate::client::{Entry, Timings};
-use crate::fields::{HarError, add_terms, closes, har_error, nanos_of_ms, protocol, split};
+use crate::fields::{HarError, add_terms, closes, har_error, nanos_of_ms, protocol, scheme, split};
 use crate::lenient::{Lenient, LenientText};
 use crate::timestamp;
 use intact_ledger::{Failure, Outcome};
@@ -249,14 +249,11 @@ impl RawEntry {
     /// another scheme is no request.
     pub(super) fn is_damaged(&self) -> bool {
         let url = self.request.url.text().unwrap_or_default();
-        let scheme = url.split_once(':').map(|(scheme, _)| scheme);
-        let is_other = |scheme: &str| {
-            let known = ["http", "https", "ws", "wss"];
-            !scheme.contains('/') && !known.iter().any(|one| one.eq_ignore_ascii_case(scheme))
-        };
+        let name = url.split_once(':').map(|(name, _)| name);
+        let is_other = |name: &str| !name.contains('/') && scheme(name).is_none();
         let start = self.started_date_time.text();
         let has_start = start.is_some_and(|start| timestamp::nanos(&start).is_some());
-        !scheme.is_some_and(is_other) && (!has_start || split(&url).is_none())
+        !name.is_some_and(is_other) && (!has_start || split(&url).is_none())
     }
 
     /// The outcome of a request; `None` if the browser blocked it, or if it was cancelled before it
