@@ -536,8 +536,8 @@ impl ObservedConnection {
         let is_silent = self.carried.bytes == ConnectionBytes::default();
         let protocol = self.rows.connection.row.protocol;
         let is_readable = self.rows.is_readable;
-        let mut sealed = self.tls.as_ref();
-        sealed = sealed.filter(|tls| !is_readable || tls.hides_early_data());
+        let tls = self.tls.as_deref();
+        let sealed = tls.filter(|tls| !is_readable || tls.hides_early_data());
         if is_silent || self.rows.is_read() {
             None
         } else if let Some(tls) = sealed {
