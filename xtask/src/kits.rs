@@ -3,6 +3,7 @@
 //! manager writes into the tree.
 
 use crate::clients::{self, Server};
+use crate::tally::Tally;
 use crate::tool;
 use std::fs;
 use std::path::Path;
@@ -58,29 +59,34 @@ pub(crate) struct Args {
     names: Vec<String>,
 }
 
-/// Runs the tests of all kits; how many passed and failed.
-pub(crate) fn run_all() -> anyhow::Result<[u64; 2]> {
+/// Runs the tests of all kits.
+pub(crate) fn run_all() -> anyhow::Result<Tally> {
     run(&Args { names: Vec::new() })
 }
 
-/// Runs the tests of the kits and prints what fails; how many passed and failed.
-pub(crate) fn run(args: &Args) -> anyhow::Result<[u64; 2]> {
+/// Runs the tests of the kits and prints what fails.
+pub(crate) fn run(args: &Args) -> anyhow::Result<Tally> {
     let intact = clients::build()?;
     let folder = Path::new(ROOT).join("target/kits");
     fs::create_dir_all(&folder)?;
     let folder = folder.canonicalize()?;
-    let mut counts = [0; 2];
+    let mut tally = Tally::default();
     let wanted =
         |kit: &Kit| args.names.is_empty() || args.names.iter().any(|name| name == kit.name);
     for kit in KITS.iter().filter(|kit| wanted(kit)) {
         let ran = kit.run(&intact, &folder);
-        match &ran {
-            Ok(()) => println!("kits/{}: passed", kit.name),
-            Err(error) => println!("kits/{}: FAILED: {error:#}", kit.name),
+        match ran {
+            Ok(()) => {
+                tally.passed += 1;
+                println!("kits/{}: passed", kit.name);
+            }
+            Err(error) => {
+                tally.failed.push(format!("kits/{}", kit.name));
+                println!("kits/{}: FAILED: {error:#}", kit.name);
+            }
         }
-        counts[usize::from(ran.is_err())] += 1;
     }
-    Ok(counts)
+    Ok(tally)
 }
 
 impl Kit {

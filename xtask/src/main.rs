@@ -14,6 +14,7 @@ mod dist;
 mod kits;
 mod metadata;
 mod peers;
+mod tally;
 mod test;
 mod tool;
 mod words;
@@ -71,9 +72,9 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Task::Test { install, all } => test::run(install, all),
-        Task::Clients(args) => clients::run(&args).map(|done| done.failed == 0),
+        Task::Clients(args) => clients::run(&args).map(|done| done.failed.is_empty()),
         Task::CataloguePage { file } => catalogue_page::write(&file).map(|()| true),
-        Task::Kits(args) => kits::run(&args).map(|[_, failed]| failed == 0),
+        Task::Kits(args) => kits::run(&args).map(|done| done.failed.is_empty()),
         Task::Namespace(args) => clients::run_in_namespace(&args).map(|()| true),
         Task::Dependencies => dependencies::check(),
         Task::Words { count } => words::check(count),

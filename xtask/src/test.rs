@@ -1,5 +1,6 @@
 //! Runs the tests and prints a summary, with the skipped tests.
 
+use crate::tally::Tally;
 use crate::{clients, kits, peers, tool};
 use anyhow::{Context, bail};
 use serde::Deserialize;
@@ -45,25 +46,23 @@ pub(crate) fn run(install: bool, all: bool) -> anyhow::Result<bool> {
     }
     let skipped_log = std::env::temp_dir().join(format!("intact-skipped-{}", std::process::id()));
     let tests = build()?;
-    let [mut passed, mut failed] = run_all(tests, &skipped_log, all);
+    let mut tally = run_all(tests, &skipped_log, all);
     if all {
         // the crates have no example that runs; one that comes is not lost
         let status = tool::cargo()
             .args(["test", "--doc", "--workspace"])
             .status();
-        failed += u64::from(!status.context("cargo test --doc")?.success());
+        if !status.context("cargo test --doc")?.success() {
+            tally.failed.push("cargo test --doc".to_owned());
+        }
     }
     if install || ci || all {
         for (what, args) in clients::Args::checks(all) {
             println!("{what}");
-            let done = clients::run(&args)?;
-            passed += done.fine;
-            failed += done.failed;
+            tally = tally.and(clients::run(&args)?);
         }
         println!("the tests of the kits:");
-        let [kits_passed, kits_failed] = kits::run_all()?;
-        passed += kits_passed;
-        failed += kits_failed;
+        tally = tally.and(kits::run_all()?);
     } else {
         println!(
             "not run here: the catalogue of clients (cargo xtask clients --check --quick, --watched --quick and --loop --quick) and the test kits (cargo xtask kits)"
@@ -73,12 +72,17 @@ pub(crate) fn run(install: bool, all: bool) -> anyhow::Result<bool> {
     for line in &skipped {
         println!("SKIPPED {line}");
     }
+    for name in &tally.failed {
+        println!("FAILED {name}");
+    }
     println!(
-        "{passed} passed, {failed} failed, {} skipped",
+        "{} passed, {} failed, {} skipped",
+        tally.passed,
+        tally.failed.len(),
         skipped.len()
     );
     let all_ran = skipped.is_empty() || !ci;
-    Ok(failed == 0 && all_ran)
+    Ok(tally.failed.is_empty() && all_ran)
 }
 
 /// A line of cargo about what it built.
@@ -161,26 +165,30 @@ fn build() -> anyhow::Result<Vec<TestProgram>> {
     Ok(tests)
 }
 
-/// Runs the programs, as many at a time as there are processors: how many tests passed and failed.
-fn run_all(tests: Vec<TestProgram>, skipped_log: &Path, all: bool) -> [u64; 2] {
+/// Runs the programs, as many at a time as there are processors.
+fn run_all(tests: Vec<TestProgram>, skipped_log: &Path, all: bool) -> Tally {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let (alone, others): (Vec<_>, Vec<_>) = tests.into_iter().partition(|test| test.name == ALONE);
-    let sums = Mutex::new([0; 2]);
+    let sum = Mutex::new(Tally::default());
     let run = |program: &TestProgram, threads: usize, words: &[&str]| {
         let started = Instant::now();
         let done = program.run(threads, words, skipped_log, all);
-        let [passed, failed] = done.unwrap_or_else(|error| {
+        let tally = done.unwrap_or_else(|error| {
             println!("{}: FAILED: {error:#}", program.name);
-            [0, 1]
+            Tally {
+                passed: 0,
+                failed: vec![program.name.clone()],
+            }
         });
-        let seconds = started.elapsed().as_secs();
         println!(
-            "{}: {passed} passed, {failed} failed, {seconds} s",
-            program.name
+            "{}: {} passed, {} failed, {} s",
+            program.name,
+            tally.passed,
+            tally.failed.len(),
+            started.elapsed().as_secs()
         );
-        let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
-        sums[0] += passed;
-        sums[1] += failed;
+        let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+        *sum = std::mem::take(&mut *sum).and(tally);
     };
     for program in &alone {
         run(program, 2 * processors, &["--skip", AT_A_RATE]);
@@ -200,18 +208,18 @@ fn run_all(tests: Vec<TestProgram>, skipped_log: &Path, all: bool) -> [u64; 2] {
             });
         }
     });
-    sums.into_inner().unwrap_or_else(PoisonError::into_inner)
+    sum.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl TestProgram {
-    /// Runs the tests and prints their lines: how many passed and failed.
+    /// Runs the tests and prints their lines.
     fn run(
         &self,
         threads: usize,
         words: &[&str],
         skipped_log: &Path,
         all: bool,
-    ) -> anyhow::Result<[u64; 2]> {
+    ) -> anyhow::Result<Tally> {
         let mut command = Command::new(&self.path);
         command.args(words);
         command.current_dir(&self.crate_folder);
@@ -225,7 +233,8 @@ impl TestProgram {
             command.env(ALL, "1");
         }
         let mut running = command.stdout(Stdio::piped()).spawn()?;
-        let mut counts = None;
+        let mut passed = None;
+        let mut failed = Vec::new();
         let out = running.stdout.take().context("its output")?;
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || {
@@ -242,17 +251,25 @@ impl TestProgram {
                 }
             };
             match line.strip_prefix("test result: ") {
-                Some(result) => counts = Some([count(result, "passed"), count(result, "failed")]),
+                Some(result) => passed = Some(count(result, "passed")),
                 None if line.is_empty() => {}
                 None => println!("{}: {line}", self.name),
             }
+            failed.extend(failed_test(&line).map(|test| format!("{}: {test}", self.name)));
         }
         let status = running.wait()?;
-        match counts {
-            Some([_, 0]) | None if !status.success() => bail!("ended with {status}"),
-            counts => counts.context("no result"),
+        if failed.is_empty() && !status.success() {
+            bail!("ended with {status}");
         }
+        let passed = passed.context("no result")?;
+        Ok(Tally { passed, failed })
     }
+}
+
+/// The test that failed, of its line. Other lines may stand before it: a test prints as it likes.
+fn failed_test(line: &str) -> Option<&str> {
+    let before = line.strip_suffix(" ... FAILED")?;
+    before.rsplit("test ").next()
 }
 
 /// The number before a word in the summary of a test program.
@@ -287,5 +304,12 @@ mod tests {
         let line =
             "ok. 26 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.04s";
         assert_eq!((count(line, "passed"), count(line, "failed")), (26, 3));
+    }
+
+    #[test]
+    fn a_failed_test_is_named() {
+        assert_eq!(failed_test("test a::fails ... FAILED"), Some("a::fails"));
+        assert_eq!(failed_test("test a::holds ... ok"), None);
+        assert_eq!(failed_test("FAILED: nothing"), None);
     }
 }

@@ -3,6 +3,7 @@
 use super::closed_loop::Loop;
 use super::watch_counts::{Counts, Order, Watched};
 use super::{Args, Job, check, environment, lock};
+use crate::tally::Tally;
 use anyhow::{Context, bail};
 use intact_fix::{Catalogue, Client, Measurement, Variant};
 use serde::Serialize;
@@ -10,33 +11,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// The result of all of them.
-#[derive(Default)]
-pub(crate) struct MeasuredClient {
-    /// Variants that were measured, or that agree with the catalogue.
-    pub(crate) fine: u64,
-    /// Variants that differ, or could not be measured.
-    pub(crate) failed: u64,
-    /// The names of the latter.
-    pub(crate) names: Vec<String>,
-}
-
-impl MeasuredClient {
+/// Of variants: one passes if it was measured, or agrees with the catalogue.
+impl Tally {
     fn fail(&mut self, job: &Job<'_>) {
-        self.fail_named(job.plain_name());
-    }
-
-    /// Both together.
-    pub(super) fn and(mut self, other: MeasuredClient) -> MeasuredClient {
-        self.fine += other.fine;
-        self.failed += other.failed;
-        self.names.extend(other.names);
-        self
-    }
-
-    pub(super) fn fail_named(&mut self, name: String) {
-        self.failed += 1;
-        self.names.push(name);
+        self.failed.push(job.plain_name());
     }
 
     /// What a variant gave. One that could not be run is taken in as a failure, and its error
@@ -65,7 +43,7 @@ impl MeasuredClient {
             let connections = one.connections;
             println!("| {name} | {order} | {connections} | {rules} | {gates} | {closes} |");
             match one.broken.is_empty() {
-                true => self.fine += 1,
+                true => self.passed += 1,
                 false => self.fail(job),
             }
         }
@@ -114,7 +92,7 @@ impl MeasuredClient {
             }
         }
         if rows.iter().all(Watched::holds) {
-            self.fine += 1;
+            self.passed += 1;
         } else {
             self.fail(job);
         }
@@ -124,7 +102,7 @@ impl MeasuredClient {
 /// What has been found so far.
 pub(super) struct CatalogueRun {
     pub(super) catalogue: Catalogue,
-    pub(super) done: MeasuredClient,
+    pub(super) done: Tally,
 }
 
 impl CatalogueRun {
@@ -161,7 +139,7 @@ impl CatalogueRun {
         };
         let name = job.name();
         if differences.is_empty() {
-            self.done.fine += 1;
+            self.done.passed += 1;
             println!("{name}: {}", if args.check { "holds" } else { "measured" });
         } else {
             self.done.fail(job);
@@ -263,10 +241,10 @@ fn marked(text: &str) -> Vec<String> {
 
 /// Copies the snippets of the programs into the measured part, without measuring. For programs in
 /// which only the marks have moved; `--check` verifies others.
-pub(super) fn refresh_snippets() -> anyhow::Result<MeasuredClient> {
+pub(super) fn refresh_snippets() -> anyhow::Result<Tally> {
     let _alone = lock::take(lock::MEASURED)?;
     let mut catalogue = read()?;
-    let mut done = MeasuredClient::default();
+    let mut done = Tally::default();
     let mut measured = std::mem::take(&mut catalogue.measured);
     for one in &mut measured {
         let of = |client: &&Client| client.id == one.client;
@@ -281,7 +259,7 @@ pub(super) fn refresh_snippets() -> anyhow::Result<MeasuredClient> {
         if lines != one.snippet {
             println!("{}/{}: lines taken over", one.client, one.variant);
             one.snippet = lines;
-            done.fine += 1;
+            done.passed += 1;
         }
     }
     catalogue.measured = measured;

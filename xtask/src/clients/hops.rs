@@ -8,8 +8,9 @@ use super::measure::{SMALL, fate, idle_of, shortest};
 use super::peer::{End, Peer, RACE, Script};
 use super::program::{Outcome, SLOW};
 use super::server::Server;
-use super::{Args, MeasuredClient, environment, for_each, lock};
+use super::{Args, environment, for_each, lock};
 use crate::peers;
+use crate::tally::Tally;
 use crate::tool;
 use anyhow::{Context, bail};
 use intact_fix::{
@@ -60,7 +61,7 @@ pub(super) fn is_hop(name: &str) -> anyhow::Result<bool> {
 }
 
 /// Measures the hops of these names, or all of them without one.
-pub(super) fn run(intact: &Path, names: &[String], args: &Args) -> anyhow::Result<MeasuredClient> {
+pub(super) fn run(intact: &Path, names: &[String], args: &Args) -> anyhow::Result<Tally> {
     let hops = read()?;
     let mut jobs = Vec::new();
     for hop in &hops.hops {
@@ -111,30 +112,24 @@ pub(super) fn run(intact: &Path, names: &[String], args: &Args) -> anyhow::Resul
             })
         })
     };
-    let note = |done: &mut MeasuredClient, job: &HopJob<'_>, measured: anyhow::Result<_>| {
+    let note = |done: &mut Tally, job: &HopJob<'_>, measured: anyhow::Result<_>| {
         let name = job.name();
         match measured.and_then(|measured| take(measured, args)) {
             Ok(lines) if lines.is_empty() => {
-                done.fine += 1;
+                done.passed += 1;
                 println!("{name}: {}", if args.check { "holds" } else { "measured" });
             }
             Ok(lines) => {
                 lines.iter().for_each(|line| println!("{name}: {line}"));
-                done.fail_named(name);
+                done.failed.push(name);
             }
             Err(error) => {
                 println!("{name}: FAILED: {error:#}");
-                done.fail_named(name);
+                done.failed.push(name);
             }
         }
     };
-    Ok(for_each(
-        &jobs,
-        args.jobs,
-        MeasuredClient::default(),
-        measure,
-        note,
-    ))
+    Ok(for_each(&jobs, args.jobs, Tally::default(), measure, note))
 }
 
 /// Compares, shows or writes one measurement; gives what does not hold.

@@ -20,7 +20,7 @@ mod server;
 mod under_faults;
 mod watch_counts;
 
-pub(crate) use catalogue_run::MeasuredClient;
+use crate::tally::Tally;
 pub(crate) use environment::install_runtimes;
 pub(crate) use namespace::{Args as NamespaceArgs, run as run_in_namespace};
 pub(crate) use server::Server;
@@ -208,19 +208,19 @@ impl<'a> Job<'a> {
 
 /// Limit of differing claims that are measured again. If more differ, the machine's speed is not
 /// the cause.
-const MOST_AGAIN: u64 = 8;
+const MOST_AGAIN: usize = 8;
 
 /// Measures all variants, several concurrently. Many results depend on timing, so differing
 /// variants are measured again, one at a time. A variant fails only if it differs twice.
-pub(crate) fn run(args: &Args) -> anyhow::Result<MeasuredClient> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<Tally> {
     let first = run_once(args)?;
     if !(args.check || args.watched || args.closes)
-        || first.failed == 0
-        || first.failed > MOST_AGAIN
+        || first.failed.is_empty()
+        || first.failed.len() > MOST_AGAIN
     {
         return Ok(first);
     }
-    let mut names = first.names;
+    let mut names = first.failed;
     names.sort_unstable();
     names.dedup();
     println!("again, one at a time: {}", names.join(", "));
@@ -229,13 +229,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<MeasuredClient> {
         jobs: 1,
         ..args.clone()
     })?;
-    Ok(MeasuredClient {
-        fine: first.fine + second.fine,
+    Ok(Tally {
+        passed: first.passed + second.passed,
         ..second
     })
 }
 
-fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
+fn run_once(args: &Args) -> anyhow::Result<Tally> {
     if args.snippets {
         return refresh_snippets();
     }
@@ -269,14 +269,8 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
             let watched = watch_counts::hold(&intact, &launch_of(job, None)?)?;
             Ok(move || Ok(watched))
         };
-        let done = MeasuredClient::default();
-        return Ok(for_each(
-            &jobs,
-            args.jobs,
-            done,
-            hold,
-            MeasuredClient::note_watched,
-        ));
+        let done = Tally::default();
+        return Ok(for_each(&jobs, args.jobs, done, hold, Tally::note_watched));
     }
     if args.closes {
         println!("| client | requests | connections | findings | printed gate | loop |");
@@ -289,14 +283,8 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
             let loops = closed_loop::close(&intact, &launch, remedy.transpose()?.as_ref())?;
             Ok(move || Ok(loops))
         };
-        let done = MeasuredClient::default();
-        return Ok(for_each(
-            &jobs,
-            args.jobs,
-            done,
-            close,
-            MeasuredClient::note_loops,
-        ));
+        let done = Tally::default();
+        return Ok(for_each(&jobs, args.jobs, done, close, Tally::note_loops));
     }
     let watching = Watching {
         how_long: args.idle_for(),
@@ -316,7 +304,7 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
     };
     let catalogue_run = CatalogueRun {
         catalogue: catalogue.clone(),
-        done: MeasuredClient::default(),
+        done: Tally::default(),
     };
     let note = |run: &mut CatalogueRun, job: &Job<'_>, measured| run.note(job, measured, args);
     let done = for_each(&jobs, args.jobs, catalogue_run, measure, note).done;
@@ -327,24 +315,20 @@ fn run_once(args: &Args) -> anyhow::Result<MeasuredClient> {
 }
 
 /// Installs and builds each program, and prints how it is started.
-fn print_commands(jobs: &[Job<'_>]) -> anyhow::Result<MeasuredClient> {
+fn print_commands(jobs: &[Job<'_>]) -> anyhow::Result<Tally> {
     for job in jobs {
         let launch = launch_of(job, None)?;
         let mut line = serde_json::to_value(launch)?;
         line["name"] = job.name().into();
         println!("{line}");
     }
-    Ok(MeasuredClient::default())
+    Ok(Tally::default())
 }
 
 /// Prints for each variant how many of a hundred requests it lost. Limits are set as `intact fix
 /// --server-idle` says.
-fn survive_all(
-    jobs: &[Job<'_>],
-    intact: &Path,
-    server_idle: Duration,
-) -> anyhow::Result<MeasuredClient> {
-    let mut done = MeasuredClient::default();
+fn survive_all(jobs: &[Job<'_>], intact: &Path, server_idle: Duration) -> anyhow::Result<Tally> {
+    let mut done = Tally::default();
     for job in jobs {
         let idle = intact_fix::client_idle(server_idle).as_millis() as u64;
         let launch = launch_of(job, Some(idle))?;
@@ -362,9 +346,9 @@ fn survive_all(
                 .map_or(String::new(), |error| format!("; lost to {error}")),
         );
         if lost == 0 || job.variant.role != Role::Limit {
-            done.fine += 1;
+            done.passed += 1;
         } else {
-            done.failed += 1;
+            done.failed.push(job.plain_name());
         }
     }
     Ok(done)

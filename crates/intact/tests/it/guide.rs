@@ -1,17 +1,16 @@
 //! The transcripts in `docs/guide` are what the programs print, except for their figures.
 //!
 //! Each page is one script: the lines that begin with `$ ` in its blocks marked `console`, in one
-//! shell. Ports are replaced by free ones. A command that ends in ` &` is `intact serve`: the
-//! script waits until its port accepts connections. A page with `serve --dns=` runs in a network
-//! namespace of its own. The output of the others is compared: each line that the page shows must
-//! be printed, in order. `INTACT_UPDATE=1` writes today's figures, and the whole output of a
-//! command that has none.
+//! shell, in a network namespace of its own: the ports of the page are free there, and no other
+//! program takes one between two commands. A command that ends in ` &` is `intact serve`: the
+//! script waits until its port accepts connections. The output of the others is compared: each line
+//! that the page shows must be printed, in order. `INTACT_UPDATE=1` writes today's figures, and the
+//! whole output of a command that has none.
 
 use crate::peers::{is_root, program, skip};
 use crate::transcript::find;
 use std::fmt::Write as _;
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -23,8 +22,6 @@ const AT_ONCE: usize = 3;
 const COLUMNS: &str = "76";
 /// Precedes the output of a command; its number follows.
 const MARK: &str = "@@guide ";
-/// The default ports of `intact serve`, and that of a proxy in front of it.
-const PORTS: [&str; 3] = ["8080", "8443", "8081"];
 /// Proxies that a page starts.
 const PROXIES: [&str; 4] = ["nginx", "haproxy", "apache2", "caddy"];
 
@@ -83,52 +80,36 @@ fn script<'a>(commands: impl Iterator<Item = &'a Shown>) -> String {
         let _ = writeln!(script, "mark '{MARK}{number}'");
         let _ = match command.strip_suffix(" &") {
             None => writeln!(script, "{command}"),
-            Some(server) => writeln!(
-                script,
-                "{server} --listen 127.0.0.1:8080 --tls-listen 127.0.0.1:8443 > /dev/null 2>&1 &\nlistens 8080"
-            ),
+            Some(server) => writeln!(script, "{server} > /dev/null 2>&1 &\nlistens 8080"),
         };
     }
     script
 }
 
-/// Runs a script in a folder with the programs of the guide. Returns what it printed, with the
-/// ports of the page.
+/// Runs a script in a folder with the programs of the guide. Returns what it printed.
 fn run(script: &str, folder: &Path) -> String {
-    let listeners = PORTS.map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
-    let free = listeners.map(|one| one.local_addr().unwrap().port().to_string());
-    let with_free_ports = |text: &str| {
-        let ports = PORTS.iter().zip(&free);
-        ports.fold(text.to_owned(), |text, (page, free)| {
-            text.replace(page, free)
-        })
-    };
     for entry in fs::read_dir(Path::new(GUIDE).join("programs")).unwrap() {
         let path = entry.unwrap().path();
-        let text = fs::read_to_string(&path).unwrap();
-        fs::write(
-            folder.join(path.file_name().unwrap()),
-            with_free_ports(&text),
-        )
-        .unwrap();
+        fs::copy(&path, folder.join(path.file_name().unwrap())).unwrap();
     }
     let log = Path::new(GUIDE).join("../../fixtures/logs/nginx-intact.log");
     fs::copy(log, folder.join("access.log")).unwrap();
-    let mut with_ports = with_free_ports(script);
-    // port 53 and the addresses of loopback belong to the page
-    let room: &[&str] = match script.contains("--dns=") {
-        true => &["unshare", "--user", "--map-root-user", "--net"],
-        false => &["env"],
+    let namespace: &[&str] = match is_root() {
+        true => &["unshare", "--net"],
+        false => &[
+            "unshare",
+            "--user",
+            "--map-current-user",
+            "--keep-caps",
+            "--net",
+        ],
     };
-    if room.len() > 1 {
-        with_ports.insert_str(0, "ip link set lo up\n");
-    }
     let binary = Path::new(env!("CARGO_BIN_EXE_intact")).parent().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     let out = Command::new("timeout")
         .args(["-k", "5", "240"])
-        .args(room)
-        .args(["bash", "-c", &with_ports])
+        .args(namespace)
+        .args(["bash", "-c", &format!("ip link set lo up\n{script}")])
         .current_dir(folder)
         .env("PATH", format!("{}:{path}", binary.display()))
         .env("NO_COLOR", "1")
@@ -137,11 +118,7 @@ fn run(script: &str, folder: &Path) -> String {
         .stderr(Stdio::piped())
         .output()
         .unwrap();
-    let mut text = String::from_utf8(out.stdout).unwrap();
-    for (page, free) in PORTS.iter().zip(&free) {
-        text = text.replace(free.as_str(), page);
-    }
-    text
+    String::from_utf8(out.stdout).unwrap()
 }
 
 /// Runs a page and compares its transcripts. Returns the differences.
