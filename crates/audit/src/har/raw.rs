@@ -277,10 +277,14 @@ impl RawEntry {
             // the browser did not ask for it
             (None, None) if self.was_pushed.number() == Some(1.0) => None,
             (None, None) if is_open => entry.timings.has_progress().then_some(Outcome::Unknown),
-            (None, None) => entry
-                .timings
-                .has_progress()
-                .then_some(Outcome::Failed(Failure::UnknownKind)),
+            (None, None) if entry.timings.has_progress() => {
+                Some(Outcome::Failed(Failure::UnknownKind))
+            }
+            // mitmproxy: it had a connection when the recording ended
+            (None, None) => {
+                let has_connection = entry.address.is_some() || entry.id.is_some();
+                has_connection.then_some(Outcome::Unknown)
+            }
         }
     }
 
@@ -432,5 +436,19 @@ mod tests {
         assert!(with("http://a/", 0, "").is_none());
         assert!(with("data:text/plain,x", 1, "").is_none());
         assert!(with("http://a/", 1, r#","_fromCache":"disk""#).is_none());
+    }
+
+    #[test]
+    fn a_request_on_a_connection_without_a_response_is_not_lost() {
+        let with = |rest: &str| {
+            entry(&format!(
+                r#"{{"startedDateTime":"2024-01-01T00:00:00Z","time":0,"request":{{"method":"GET",
+                "url":"http://a/"}},"response":{{"status":0}},"timings":{{"send":0,"wait":0}}{rest}}}"#
+            ))
+        };
+        let one = with(r#","serverIPAddress":"192.0.2.1""#).unwrap();
+        assert_eq!(one.outcome, Outcome::Unknown);
+        // the browser blocked it
+        assert!(with("").is_none());
     }
 }
