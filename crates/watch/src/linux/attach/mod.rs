@@ -32,7 +32,7 @@ use intact_sys::timer::Timer;
 use look::{CheckedSocket, Cookies};
 use mio::{Events, Poll, Token};
 use ownership::Ownership;
-use packets::ServicePackets;
+use packets::{ServicePackets, wall};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::net::SocketAddr;
@@ -356,6 +356,9 @@ impl Follower {
 
     /// Takes what is known of the last moments, and states what limits it.
     fn complete(&mut self, observer: &mut dyn WatchSink) -> Vec<Caveat> {
+        if let Ok(packets) = &mut self.packets {
+            packets.ownership().end_run(wall());
+        }
         // a socket is known to be another program's once two looks have seen it
         for _ in 0..2 {
             let began = Instant::now();

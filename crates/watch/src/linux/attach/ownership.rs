@@ -46,6 +46,8 @@ pub(super) struct Ownership {
     local: HashSet<IpAddr>,
     /// When the last two looks at all sockets began, in nanoseconds since 1970.
     looks: [u64; 2],
+    /// When the run, or a part of it, ended.
+    ended: Option<u64>,
 }
 
 impl Ownership {
@@ -68,6 +70,11 @@ impl Ownership {
     pub(super) fn open(&mut self, ends: Ends, owner: Owner) {
         self.others.remove(&ends);
         self.opened.insert(ends, owner);
+    }
+
+    /// The run ends: what is opened from now on waits for no look.
+    pub(super) fn end_run(&mut self, now: u64) {
+        self.ended = Some(now);
     }
 
     /// This connection has ended.
@@ -217,7 +224,8 @@ impl Selection for Ownership {
             let as_server = self.sides.has_server() && self.is_local(server.ip());
             as_client || as_server && is_new
         });
-        if may_be_ours && self.looks[0] <= segment.at {
+        let is_after_run = self.ended.is_some_and(|ended| segment.at > ended);
+        if may_be_ours && self.looks[0] <= segment.at && !is_after_run {
             return Choice::Later;
         }
         // two whole looks have not shown that it is ours
@@ -340,6 +348,10 @@ mod tests {
         ownership.look(9, std::iter::empty(), &HashSet::new());
         assert_eq!(ownership.choose(ends.0, ends.1, &syn(5)), Choice::Skip);
         assert_eq!(ownership.choose(ends.0, ends.1, &syn(8)), Choice::Later);
+        // the run has ended, and no look follows
+        ownership.end_run(10);
+        assert_eq!(ownership.choose(ends.0, ends.1, &syn(9)), Choice::Later);
+        assert_eq!(ownership.choose(ends.0, ends.1, &syn(11)), Choice::Skip);
         // what another machine opens is not a client's
         assert_eq!(ownership.choose(remote(4), at(80), &syn(8)), Choice::Skip);
     }
