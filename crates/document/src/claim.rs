@@ -85,6 +85,13 @@ impl Claims {
         Claims::ranked(self.0.into_iter().chain(further))
     }
 
+    /// The same without those of one kind.
+    #[must_use]
+    pub fn without(mut self, kind: ClaimKind) -> Claims {
+        self.0.retain(|claim| claim.kind != kind);
+        self
+    }
+
     /// The sentences, without the full stop of the last: a page ends a sentence.
     pub fn sentences(&self) -> impl Iterator<Item = &str> {
         let sentences = self.0.iter().map(|claim| &*claim.statement);

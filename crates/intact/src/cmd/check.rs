@@ -24,6 +24,7 @@ use intact_check::{
 };
 use intact_client::Clock;
 use intact_client::tls::Verify;
+use intact_document::ClaimKind;
 use intact_document::requirement::DocumentKind;
 use intact_findings::{Document, Parts};
 use intact_ledger::{Method, Producer, Protocol, Vantage, private_file};
@@ -49,6 +50,10 @@ pub(crate) struct Args {
     /// URL to probe
     #[arg(required_unless_present_any = ["require", "chain"])]
     url: Option<String>,
+
+    /// Whether a bench follows, which measures times better.
+    #[arg(skip)]
+    pub(super) is_next_to_bench: bool,
 
     /// Leave out the wait for the server to end idle connections
     #[arg(long)]
@@ -176,6 +181,7 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     let output = args.output.clone();
     let files = OutputFiles::of(args.ledger.clone(), None);
     let (capture, wanted) = capture(&args)?;
+    let is_next_to_bench = args.is_next_to_bench;
     let (config, drain) = check_config(args)?;
     let check = Check::new(config).map_err(Failed::usage)?;
     let server = drain.start(check.config())?;
@@ -183,7 +189,8 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     let mut head = run_header::head(Producer::Check, Vantage::Client, &words);
     head.subject = Some(check.config().url());
     head.add_evidence(intact_client::EVIDENCE);
-    let early = (!output.is_json()).then(|| Early {
+    // without a wait, one page is soon there
+    let early = (!output.is_json() && check.config().idle).then(|| Early {
         run: head.clone(),
         next: next(check.budget(), check.config()),
         printed: None,
@@ -208,6 +215,9 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     } = watching.finish(&profile);
     let mut facts = CheckFacts::new(&profile, &rows);
     facts.add_caveats(caveats);
+    if is_next_to_bench {
+        facts.verdict = facts.verdict.without(ClaimKind::Note);
+    }
     let document = Document::new(head, Parts::Check(Box::new(facts)));
     let print = |page: &Page<'_>, length: Length| {
         console::print_written(&match (&printed, &document.parts) {

@@ -44,6 +44,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     );
     let mut options = check::Args::of_url(args.url.clone());
     options.no_idle = true;
+    options.is_next_to_bench = true;
     options.headers.clone_from(&args.headers);
     options.expect = args.expect;
     options.reach = args.reach.clone();
