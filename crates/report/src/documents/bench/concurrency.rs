@@ -6,7 +6,7 @@ use crate::documents::common::{GROUPS, each_part, first_of};
 use crate::page::*;
 use intact_experiments::bench::{Charts, Sweep, SweepPoint};
 use intact_statistics::Interval;
-use intact_units::Quantity::{Count, Rate, Time};
+use intact_units::Quantity::{self, Count, Mean, Rate, Time};
 
 /// Total time, throughput, latency and CPU over concurrency, if that was varied.
 pub(super) fn section(charts: &Charts) -> Section {
@@ -19,6 +19,8 @@ pub(super) fn section(charts: &Charts) -> Section {
         .about("connections at once")
         .column("1,000 requests", |row| Time(row.1.seconds * 1e3))
         .about("total time; the mean over rounds")
+        .column("factor", |row| factor(sweeps, row.1))
+        .about("total time over that of the fastest variant at the same -c")
         .column("req/s", |row| Rate(row.1.rate_per_s))
         .column("typical", |row| row.1.typical_ms.map(Time))
         .ranked(2, "p99", |row| row.1.p99_ms.map(Time))
@@ -55,6 +57,15 @@ pub(super) fn section(charts: &Charts) -> Section {
         };
     }
     section
+}
+
+/// How many times as long as the fastest at the same concurrency; absent where it is alone.
+fn factor(sweeps: &[Sweep], point: &SweepPoint) -> Option<Quantity> {
+    let points = sweeps.iter().flat_map(|sweep| &sweep.points);
+    let alike = points.filter(|one| one.concurrency == point.concurrency);
+    let seconds: Vec<f64> = alike.map(|one| one.seconds).collect();
+    let fastest = seconds.iter().copied().reduce(f64::min)?;
+    (seconds.len() > 1).then(|| Mean(point.seconds / fastest))
 }
 
 fn before_after(before: u64, after: u64) -> String {
