@@ -6,6 +6,19 @@
 //! avoidable setup is claimed once, by the most specific rule, because rules are asked in the order
 //! of [`all`]. docs/reference/rules.md is made from the [`RuleDoc`]s.
 
+/// The threshold of a rule about connections opened in vain, with its own words before and after.
+/// [`attribution::Claim::severity`] judges by it.
+macro_rules! many {
+    ($least:literal $(, $rest:literal)?) => {
+        concat!(
+            $least,
+            " A warning from 3 on, or from 2 on that are half of the connections. Where four are \
+             needed, a third. Informational where there were a hundred requests for each.",
+            $(" ", $rest)?
+        )
+    };
+}
+
 mod attribution;
 mod body_not_drained;
 mod channel_per_call;
@@ -44,7 +57,7 @@ mod tls_never_resumed;
 mod unbalanced_by_reuse;
 mod waiting_for_pool;
 
-pub use attribution::{Attribution, Claim, cost_ms};
+pub use attribution::{Attribution, Claim, are_rare, cost_ms};
 pub use connection_close_sent::OF_ERRORS;
 pub use server_closes_early::{AGE_LIMIT, WHY_RESET};
 

@@ -13,7 +13,7 @@ use intact_document::statement::{
 };
 use intact_document::{Claim, ClaimKind};
 use intact_ledger::{Cell, EndedBy, Exchange, Failure, Protocol, Reuse, Run, Tally};
-use intact_traffic::rules::{OF_ERRORS, WHY_RESET};
+use intact_traffic::rules::{OF_ERRORS, WHY_RESET, are_rare};
 use intact_units::number::{count, whole_percent};
 use intact_units::plural::counted;
 use std::collections::BTreeMap;
@@ -175,7 +175,10 @@ fn server_closes_early(variant: &VariantFacts) -> Option<Finding> {
             with_setting(NO_REQUEST_LIMIT, ServerLimit::Age),
         ),
         (None, None, None) => (
-            Severity::Warning,
+            Severity::Warning.unless(
+                are_rare(closed, variant.counted.requests.total),
+                Severity::Info,
+            ),
             statement!(
                 "the server closes connections after {carried}",
                 carried = carried

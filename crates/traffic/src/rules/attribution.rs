@@ -26,6 +26,8 @@ const PAIR: u64 = 2;
 /// Connections that are needed at the same time from which on how many were busy depends on the
 /// moment: a claim is more than a note only if it is a third of the connections.
 const MANY: u64 = 4;
+/// Requests per connection opened in vain from which on that is no more than a note.
+const RARE: u64 = 100;
 /// The share of a destination's time from which on lost time is more than a note.
 const DEAR: f64 = 0.05;
 
@@ -36,6 +38,8 @@ pub struct Claim {
     pub connections: u64,
     /// The connections that were opened to the destination.
     pub opened: u64,
+    /// The requests made there.
+    pub requests: u64,
     /// The connections that would do there if the server ended none.
     pub needed: u64,
     /// Their setup in milliseconds (the mean of that destination for each); absent where setup was
@@ -47,12 +51,13 @@ pub struct Claim {
 
 impl Claim {
     /// A warning from 3 connections on, or from 2 on that are half of those that were opened. Where
-    /// four or more are needed at the same time, they must be a third. What setups cost does not
-    /// decide: it changes from run to run. A claim of lost time is a warning from 5 % of the
-    /// destination's time on.
+    /// four or more are needed at the same time, they must be a third. One per hundred requests is
+    /// a note. What setups cost does not decide: it changes from run to run. A claim of lost time
+    /// is a warning from 5 % of the destination's time on.
     pub(crate) fn severity(&self) -> Severity {
         let is_warning = match self.connections {
             0 => self.share.is_some_and(|share| share >= DEAR),
+            claimed if are_rare(claimed, self.requests) => false,
             claimed if self.needed >= MANY => claimed >= SEVERAL && 3 * claimed >= self.opened,
             claimed => claimed >= SEVERAL || claimed >= PAIR && 2 * claimed >= self.opened,
         };
@@ -74,6 +79,11 @@ impl Claim {
             statement!("{setup_each} of setup each", setup_each = each),
         )
     }
+}
+
+/// Whether connections opened in vain were few for these requests: each costs next to nothing.
+pub fn are_rare(in_vain: u64, requests: u64) -> bool {
+    in_vain * RARE <= requests
 }
 
 /// The openings at one destination that a rule has claimed.
@@ -373,10 +383,20 @@ impl<'a> Attribution<'a> {
         let cost_ms = cost_ms(counts, connections).filter(|_| connections > 0);
         Claim {
             connections,
-            opened: counts.opened,
-            needed: self.needed(destination),
             cost_ms,
             share: share(counts, cost_ms),
+            ..self.unclaimed(destination)
+        }
+    }
+
+    /// A claim of nothing.
+    fn unclaimed(&self, destination: usize) -> Claim {
+        let counts = self.counts(destination);
+        Claim {
+            opened: counts.opened,
+            requests: counts.requests,
+            needed: self.needed(destination),
+            ..Claim::default()
         }
     }
 
@@ -397,11 +417,9 @@ impl<'a> Attribution<'a> {
     fn claimed(&self, destination: usize, nanos: u64) -> Claim {
         let cost_ms = (nanos > 0).then(|| nanos as f64 / NANOS_PER_MS);
         Claim {
-            connections: 0,
-            opened: self.counts(destination).opened,
-            needed: self.needed(destination),
             cost_ms,
             share: share(self.counts(destination), cost_ms),
+            ..self.unclaimed(destination)
         }
     }
 }

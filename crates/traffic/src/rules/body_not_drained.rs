@@ -14,7 +14,10 @@ pub(super) static RULE: RuleRow = RuleRow {
         id: "body-not-drained",
         what: "The client did not read a response to its end. The unread rest blocks the connection: the library closes it, or holds it for ever, and the next request pays for a new one. A pool with a maximum size stands still when all of its connections hold unread responses. A streamed response (`text/event-stream`, chunked) has an end, too: a client that leaves it after the last event loses the connection.",
         evidence: "The client closed the connection right after it read fewer bytes than `Content-Length` announced. A FIN 100 ms or more after the response began (of a streamed one: after its last bytes) is another case. Or it sent a RST after a complete response of more than 1 kB, as a close with unread bytes does (RFC 2525 section 2.17). Or unread bytes of it were in the program's socket until the program closed it (Recv-Q, once a second).",
-        threshold: "One opening in vain whose predecessor ended so, or was held so at that moment. A warning from 3 on, or from 2 on that are half of the connections. Where four are needed, a third. Also a warning where connections held unread responses and nothing was sent for 1 s or longer, until the program closed all of them.",
+        threshold: many!(
+            "One opening in vain whose predecessor ended so, or was held so at that moment.",
+            "Also a warning where connections held unread responses and nothing was sent for 1 s or longer, until the program closed all of them."
+        ),
         false_positives: "A download that a person cancelled; a client that resets on purpose (SO_LINGER 0). A stream without an end, which has to be left. A client that closes on purpose rather than read a large body: this is right where the rest is more expensive than a new connection.",
         fix: "Read every response to its end, even if only its status matters",
         risk: "A large or endless body costs more to read than a new connection: set a limit, and close the connection beyond it",

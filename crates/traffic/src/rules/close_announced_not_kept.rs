@@ -15,7 +15,10 @@ pub(super) static RULE: RuleRow = RuleRow {
         id: "close-announced-not-kept",
         what: "The server's response announced a persistent connection (`Keep-Alive: timeout=`, or HTTP/1.1 without `Connection: close`), and the server closed immediately. The client notices with its next request.",
         evidence: "No announcement of the end, and the server's FIN right after a complete response; the announced `Keep-Alive`; whether each came after the same number of requests, as a limit that is not announced, or after an error response.",
-        threshold: "One opening in vain whose predecessor ended so. A warning from 3 on, or from 2 on that are half of the connections. Where four are needed, a third. Informational at a restart: all ends came within 2 s, of connections open before, and three times as many idle times were as long.",
+        threshold: many!(
+            "One opening in vain whose predecessor ended so.",
+            "Informational at a restart: all ends came within 2 s, of connections open before, and three times as many idle times were as long."
+        ),
         false_positives: "A server that is restarted right after its first responses; a load balancer without a back end.",
         fix: "Find what closes the connection: a worker that ends after each request, a timeout of another layer, a balancer. If the close is intended, let the server send `Connection: close`, so that clients know",
         risk: "Until this is fixed, a request may race the server's FIN and fail (`stale-reuse`)",

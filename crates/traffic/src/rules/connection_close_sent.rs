@@ -15,7 +15,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         id: "connection-close-sent",
         what: "`Connection: close` (in HTTP/1.0: no `Connection: keep-alive`) is sent with the first exchange of a connection, so it carries nothing else.",
         evidence: "Exchanges in which the client or the server announced the end; for the server only on the first exchange of a connection, since ending after many is a limit (`server-closes-early`). Or all announcements of the server came with responses to one path or method, after different numbers of requests.",
-        threshold: "One opening in vain whose predecessor ended so. A warning from 3 on, or from 2 on that are half of the connections. Where four are needed, a third.",
+        threshold: many!("One opening in vain whose predecessor ended so."),
         false_positives: "The very last request of a program may announce the end: it leads to no further opening and is not counted. Servers announce it while they shut down.",
         fix: "Remove `Connection: close` at the side that sends it",
         risk: "Connections that stay open hold sockets on both sides, and can meet the server's idle timer. Set the client's idle limit below the server's",

@@ -12,7 +12,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         id: "h2-not-multiplexed",
         what: "The client opened another HTTP/2 connection although one to the same destination had free streams. RFC 9113 section 9.1 asks for one.",
         evidence: "An opening while the same process had an open HTTP/2 connection to the destination, or set one up. The end of the open connection had not been announced. The peak overlap of streams, compared with SETTINGS_MAX_CONCURRENT_STREAMS (100 where the server announces none).",
-        threshold: "Two openings in vain. A warning from 3 on, or from 2 on that are half of the connections. Where four are needed, a third.",
+        threshold: many!("Two openings in vain."),
         false_positives: "Several connections that replace one that the server ended have the server's limit as their reason. Some clients use several on purpose, because all streams of one TCP connection wait for one lost packet.",
         fix: "Share one HTTP/2 client (one Client, ClientSession or ManagedChannel) between all callers. If you need several, limit their number",
         risk: "On a lossy link all streams of a connection wait for a lost packet (head-of-line blocking). Behind a balancer, one connection goes to one server",

@@ -11,7 +11,9 @@ pub(super) static RULE: RuleRow = RuleRow {
         id: "new-client-per-request",
         what: "The program opens a connection although it has an idle one to the same destination. It has several pools, usually because it makes a client, session or agent per call.",
         evidence: "An older connection to the same destination. It was of the same process (in a capture: the same client address), open and idle at that moment, and had carried a complete response.",
-        threshold: "Two openings in vain: some clients alternate between two connections by design. A warning from 3 on, or from 2 on that are half of the connections. Where four are needed, a third.",
+        threshold: many!(
+            "Two openings in vain: some clients alternate between two connections by design."
+        ),
         false_positives: "One client that does not read its responses to their end: their connections look idle and are not. Separate pools on purpose (per tenant, per credential, a browser's partitions). In a capture, several programs behind one address look like one.",
         fix: "Make one client for the life of the program and give it to every call. If there is one, read or close every response: an unread body keeps its connection from the pool",
         risk: "A shared client shares cookies, default headers and credentials. A long-lived client must notice that a name resolves to other addresses (`pinned-to-old-address`)",

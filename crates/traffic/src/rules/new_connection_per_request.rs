@@ -39,7 +39,10 @@ pub(super) static RULE: RuleRow = RuleRow {
         id: "new-connection-per-request",
         what: "The client opens more connections than it needs: each pays for lookup, TCP and TLS again.",
         evidence: "Connections opened against those that the peak overlap of requests needs, minus those that more specific rules have claimed; the end of the connection that each one replaces.",
-        threshold: "Two avoidable connections, since some clients use one more than they need. A warning from 3 on, or from 2 on that are half of the connections. Where four are needed, a third. Informational where the client closes idle connections, unless the server is known to keep them much longer, or renews them after ten requests. Never reported without HTTP or TLS, nor where ends are not shown and connections carried ten requests on average.",
+        threshold: many!(
+            "Two avoidable connections, since some clients use one more than they need.",
+            "Informational where the client closes idle connections, unless the server is known to keep them much longer, or renews them after ten requests. Never reported without HTTP or TLS, nor where ends are not shown and connections carried ten requests on average."
+        ),
         false_positives: "Requests minutes apart, where no idle limit would have kept the connection; programs that make one call and end.",
         fix: "Keep connections open between requests: one client with keep-alive for the life of the program",
         risk: "A kept connection can meet the server's idle timer (`stale-reuse`), stays with one address (`pinned-to-old-address`) and one server of several",

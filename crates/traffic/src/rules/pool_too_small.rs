@@ -13,7 +13,10 @@ pub(super) static RULE: RuleRow = RuleRow {
         id: "pool-too-small",
         what: "Requests run concurrently on more connections than the pool keeps idle (Go keeps 2 per host, urllib3 1, HttpURLConnection 5). After each burst the pool closes the rest, and the next burst opens them again. Or it keeps connections to few destinations (`requests` and urllib3 to 10), and closes the oldest for each further one.",
         evidence: "The client closed connections right after a complete response, each when as many others were idle as it ever keeps; the peak overlap of requests. Or the client closed an idle connection within 5 ms of an opening to another destination, and kept others.",
-        threshold: "Two openings in vain whose predecessor was closed so. A warning from 3 on, or from 2 on that are half of the connections. Where four are needed, a third. Also from 3 connections on that a pool closed after it had used them again, if it needs 1.5 times as many as it keeps.",
+        threshold: many!(
+            "Two openings in vain whose predecessor was closed so.",
+            "Also from 3 connections on that a pool closed after it had used them again, if it needs 1.5 times as many as it keeps."
+        ),
         false_positives: "A burst at the start that never comes again. A client that looks for connections beyond its idle limit when it opens another one.",
         fix: "Let the pool keep as many idle connections for this destination as run concurrently",
         risk: "Idle connections cost the server memory and sockets, and each can meet its idle timer",
