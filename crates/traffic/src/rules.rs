@@ -12,8 +12,8 @@ macro_rules! many {
     ($least:literal $(, $rest:literal)?) => {
         concat!(
             $least,
-            " A warning from 3 on, or from 2 on that are half of the connections. Where four are \
-             needed, a third. Informational where there were a hundred requests for each.",
+            " A warning from 3 on, or 2 that are half of the connections; where four are needed, a \
+             third. Informational below one per hundred requests.",
             $(" ", $rest)?
         )
     };

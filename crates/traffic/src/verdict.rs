@@ -404,13 +404,12 @@ fn hidden_queue(facts: &ObservedFacts) -> Option<Claim> {
     })
 }
 
-/// Requests that failed, where they or their time are more than a few percent.
+/// Requests that failed: a single one is what the caller saw, however little it cost.
 fn failed_requests(totals: &Figures) -> Option<Claim> {
     let requests = &totals.counted.requests;
     let (failed, all) = (requests.failures() - requests.left, requests.total);
-    let is_noteworthy = |loss: &Loss| loss.share(totals) >= NOTEWORTHY;
     let time = match (totals.lost_ms, totals.outbound_ms, totals.lost_share) {
-        (Some(lost), Some(outbound), Some(share)) if lost > 0.0 => format!(
+        (Some(lost), Some(outbound), Some(share)) if share >= NOTEWORTHY => format!(
             ": {} of {} waiting ({})",
             time(lost),
             time(outbound),
@@ -418,8 +417,7 @@ fn failed_requests(totals: &Figures) -> Option<Claim> {
         ),
         _ => String::new(),
     };
-    let is_worth_it = [Loss::Time, Loss::Requests].iter().any(is_noteworthy);
-    (failed > 0 && is_worth_it).then(|| {
+    (failed > 0).then(|| {
         let mut kinds_of = requests.failed.clone();
         let left = kinds_of.entry(Failure::ClientClosed.id()).or_default();
         *left -= requests.left.min(*left);

@@ -23,7 +23,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         evidence: "Connections that the server ended as announced after several exchanges, or without an announcement while they were idle, where another connection was opened afterwards. How many exchanges they carried and at which age they ended, `Keep-Alive: max=`, the idle limit. Of requests and age, the one that does not vary is the limit; where neither does, both are named. Ends at one age without an announcement, where requests and idle times vary.",
         threshold: many!(
             "One opening in vain whose predecessor ended so.",
-            "Informational for one announced end, ends of one age, a restart or a drain. A restart or drain ends connections within 2 s that were all open before. They differ in requests or idle times, dials were refused afterwards, or three times as many idle times were longer."
+            "Informational for one announced end, ends of one age, a restart or a drain: these end connections within 2 s that were all open before. They differ in requests or idle times, dials were refused afterwards, or thrice as many idle times were longer."
         ),
         false_positives: "A request limit spreads clients over servers behind a load balancer: a high one (1,000 and more) costs next to nothing.",
         fix: "Raise the server's request limit, or raise its idle limit above the client's pauses",
