@@ -56,12 +56,7 @@ fn terminated(state: &str, line: &Line<'_>) -> Option<LogFailure> {
     // before the data, HAProxy sends a response of its own
     let is_cut = matches!(phase, b'D' | b'L');
     let why = match by {
-        b'C' if is_cut => {
-            return Some(LogFailure {
-                kind: Failure::ClientClosed,
-                detail: "the client closed the connection in the middle of the response".into(),
-            });
-        }
+        b'C' if is_cut => return Some(LogFailure::in_the_middle()),
         b'C' => return Some(LogFailure::by_client()),
         b'-' | b'L' => return None,
         b'S' => "the server closed the connection",

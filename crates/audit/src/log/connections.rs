@@ -37,8 +37,6 @@ const LET_GO: &str =
     "connections were dropped to limit memory: later exchanges on them count as other connections";
 /// Caveat for requests that are not in the log.
 const MISSING: &str = "requests are missing, as the positions of the others on their connections show: the log is filtered, sampled or cut, and they are not counted";
-/// Status that nginx logs for a request that the client gave up.
-const CLIENT_CLOSED: u16 = 499;
 
 /// What identifies a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -459,12 +457,8 @@ pub(crate) fn exchange(
     if line.took.is_some() {
         one.spans.wait = Some(Span::new(one.at, one.end));
     }
-    let (outcome, detail) = match (&line.failure, line.status) {
-        (Some(LogFailure { kind, detail }), _) => (Outcome::Failed(*kind), detail.clone()),
-        (None, Some(CLIENT_CLOSED)) => {
-            let LogFailure { kind, detail } = LogFailure::by_client();
-            (Outcome::Failed(kind), detail)
-        }
+    let (outcome, detail) = match (line.failure(), line.status) {
+        (Some(LogFailure { kind, detail }), _) => (Outcome::Failed(kind), detail),
         (None, Some(_)) => return one,
         (None, None) => (Outcome::Unknown, "the log has no status".into()),
     };

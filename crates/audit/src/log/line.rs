@@ -22,6 +22,8 @@ pub(super) enum Field {
     /// State of the connection after the response (Apache's `%X`: `X` aborted, `+` kept, `-`
     /// closed).
     Fate,
+    /// How Envoy judged the response (`%RESPONSE_FLAGS%`).
+    Flags,
     /// `Connection` of the response as it was sent. nginx's `$sent_http_connection` is not: it is
     /// `close` when the log is written.
     ConnectionSent,
@@ -81,6 +83,7 @@ impl Field {
             "connection_requests" | "conn_requests" | "reqs" => Field::Nth,
             "k" | "keepalives" => Field::Before,
             "X" | "connection_status" => Field::Fate,
+            "response_flags" => Field::Flags,
             "msec" | "time_local" | "time_iso8601" | "time" | "timestamp" | "@timestamp" | "ts" => {
                 Field::End
             }
@@ -114,7 +117,36 @@ pub(crate) struct LogFailure {
     pub(crate) detail: Cow<'static, str>,
 }
 
+/// Status that nginx logs for a request that the client gave up.
+const CLIENT_CLOSED: u16 = 499;
+/// Status that nginx logs where it closes the connection instead of a response.
+const NO_RESPONSE: u16 = 444;
+/// Envoy's flag for a client that closed the connection.
+const CLIENT_GONE: &str = "DC";
+
+/// What a flag of Envoy says of a response that had begun (its documentation of access logs).
+fn of_flag(flag: &str) -> Option<LogFailure> {
+    let (kind, why) = match flag {
+        CLIENT_GONE => return Some(LogFailure::in_the_middle()),
+        "UC" => (Failure::Truncated, "the server closed the connection"),
+        "UR" | "LR" => (Failure::Truncated, "the stream was reset"),
+        "UPE" => (Failure::Malformed, "the server broke the protocol"),
+        "UT" | "SI" | "DT" | "UMSDR" => (Failure::Timeout, "a limit of Envoy passed"),
+        _ => return None,
+    };
+    let detail = format!("{why} in the middle of the response (response flag {flag})").into();
+    Some(LogFailure { kind, detail })
+}
+
 impl LogFailure {
+    /// The client closed the connection while the response was on its way.
+    pub(crate) fn in_the_middle() -> LogFailure {
+        LogFailure {
+            kind: Failure::ClientClosed,
+            detail: "the client closed the connection in the middle of the response".into(),
+        }
+    }
+
     /// The client closed the connection before the response.
     pub(crate) fn by_client() -> LogFailure {
         LogFailure {
@@ -154,6 +186,10 @@ pub(crate) struct Line<'a> {
     pub(crate) secure: Option<bool>,
     pub(crate) tls: Option<TlsVersion>,
     pub(crate) resumed: Option<bool>,
+    /// The flags of Envoy: whether they cut the response depends on its status.
+    pub(crate) flags: Option<Cow<'a, str>>,
+    /// The log has a request line, perhaps a malformed one.
+    pub(crate) has_request: bool,
     /// Duration of the TLS handshake in nanoseconds.
     pub(crate) handshake: Option<u64>,
     /// The line is the beginning of a connection.
@@ -181,7 +217,13 @@ impl<'a> Line<'a> {
                     .ok()
                     .map(|before: u32| before.saturating_add(1));
             }
-            Field::Fate => self.closes |= value != "+",
+            Field::Fate => {
+                self.closes |= value != "+";
+                if value == "X" {
+                    self.failure = Some(LogFailure::in_the_middle());
+                }
+            }
+            Field::Flags => self.flags = Some(value),
             Field::ConnectionSent => self.closes |= value.eq_ignore_ascii_case("close"),
             // the time with the finest unit is used
             Field::End => self.end = finer(self.end, timestamp::read(&value)),
@@ -241,8 +283,31 @@ impl<'a> Line<'a> {
     /// request.
     pub(super) fn is_request(&self) -> bool {
         let responded = self.status.is_some_and(|status| status != 408)
-            && (self.protocol.is_some() || self.sent > 0);
+            && (self.protocol.is_some() || self.sent > 0)
+            || self.has_request && self.status == Some(400);
         self.is_row || self.method.is_some() || self.target.is_some() || responded
+    }
+
+    /// Why the response is not complete, by what the log says and by its status.
+    pub(super) fn failure(&self) -> Option<LogFailure> {
+        let cut = || {
+            let mut flags = self.flags.as_deref()?.split(',');
+            match self.status {
+                // a response of Envoy itself, which was complete
+                Some(500..) => flags.any(|flag| flag == CLIENT_GONE),
+                _ => return flags.find_map(of_flag),
+            }
+            .then(LogFailure::in_the_middle)
+        };
+        let of_status = || match self.status? {
+            CLIENT_CLOSED => Some(LogFailure::by_client()),
+            NO_RESPONSE => Some(LogFailure {
+                kind: Failure::Closed,
+                detail: "the server closed the connection without a response".into(),
+            }),
+            _ => None,
+        };
+        self.failure.clone().or_else(cut).or_else(of_status)
     }
 
     fn set_client(&mut self, value: &str) {
@@ -260,6 +325,7 @@ impl<'a> Line<'a> {
     }
 
     fn set_request(&mut self, value: Cow<'a, str>) {
+        self.has_request = true;
         let (method, target, version) = match value {
             Cow::Borrowed(text) => {
                 let (method, target, version) = request_line(text);
@@ -357,6 +423,53 @@ fn with_unit(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flags_and_statuses_show_responses_that_are_not_complete() {
+        let kind = |fields: &[(Field, &'static str)]| {
+            let mut line = Line::default();
+            for (field, value) in fields {
+                line.set(*field, Cow::Borrowed(value));
+            }
+            line.failure().map(|failure| failure.kind)
+        };
+        let (status, flags) = (Field::Status, Field::Flags);
+        for (wanted, fields) in [
+            (None, [(status, "200"), (flags, "-")]),
+            (
+                Some(Failure::ClientClosed),
+                [(status, "200"), (flags, "DC")],
+            ),
+            (Some(Failure::Truncated), [(flags, "UC"), (status, "200")]),
+            (
+                Some(Failure::Truncated),
+                [(status, "200"), (flags, "RL,UR")],
+            ),
+            // Envoy's own response
+            (None, [(status, "503"), (flags, "UC")]),
+            (Some(Failure::Closed), [(status, "444"), (flags, "-")]),
+            (
+                Some(Failure::ClientClosed),
+                [(status, "499"), (Field::Fate, "-")],
+            ),
+            (
+                Some(Failure::ClientClosed),
+                [(status, "200"), (Field::Fate, "X")],
+            ),
+            (None, [(status, "200"), (Field::Fate, "+")]),
+        ] {
+            assert_eq!(kind(&fields), wanted, "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn a_malformed_request_that_was_answered_is_a_request() {
+        let mut line = Line::default();
+        line.set(Field::Request, Cow::Borrowed("\u{16}GARBAGE"));
+        assert!(!line.is_request());
+        line.set(Field::Status, Cow::Borrowed("400"));
+        assert!(line.is_request());
+    }
 
     #[test]
     fn a_request_line_is_split_and_a_malformed_one_is_not() {

@@ -312,6 +312,7 @@ fn envoy<'t>(items: &mut Vec<Item>, text: &'t str) -> &'t str {
         ("DURATION", _) => Field::Duration,
         ("PROTOCOL", _) => Field::Protocol,
         ("RESPONSE_CODE", _) => Field::Status,
+        ("RESPONSE_FLAGS", _) => Field::Flags,
         ("BYTES_SENT", _) => Field::Sent,
         ("DOWNSTREAM_TLS_VERSION", _) => Field::Tls,
         ("REQ", ":method") => Field::Method,

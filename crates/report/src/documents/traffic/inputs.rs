@@ -44,10 +44,7 @@ pub(super) fn inputs(inputs: &[InputFacts]) -> Section {
     for one in inputs {
         let skipped = match one.skipped {
             0 => Text::default(),
-            skipped => text!(
-                ", {} of them not read: they say nothing about HTTP",
-                skipped
-            ),
+            skipped => text!(", {} of them no requests, or not readable", skipped),
         };
         let evidence = one
             .evidence
