@@ -328,12 +328,24 @@ impl Exchange {
             && self.body.left_after == Some(self.end)
     }
 
+    /// Whether the client closed the connection as soon as the response had begun: it dropped the
+    /// rest. A log does not show when a response began.
+    pub fn is_dropped(&self) -> bool {
+        let begun = self.spans.wait.filter(|_| self.status.is_some());
+        self.outcome == Outcome::Failed(Failure::ClientClosed)
+            && begun.is_some_and(|wait| self.end > wait.end && self.end.since(wait.end) < AT_ONCE)
+    }
+
     /// Nanoseconds without the setup that it waited for.
     #[inline]
     pub fn latency_without_setup(&self) -> u64 {
         self.latency().saturating_sub(self.spans.setup_nanos())
     }
 }
+
+/// Nanoseconds from the begin of a response within which a client that closes the connection did
+/// not wait for the rest: no limit of time is as short.
+const AT_ONCE: u64 = 200_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -359,6 +371,21 @@ mod tests {
         one.spans.connect = Some(Span::new(Nanos(10), Nanos(40)));
         one.end = Nanos(70);
         assert_eq!((one.latency(), one.latency_without_setup()), (60, 30));
+    }
+
+    #[test]
+    fn a_response_is_dropped_by_a_close_right_after_it_began() {
+        let mut one = Exchange::new(1, Nanos(0));
+        one.outcome = Outcome::Failed(Failure::ClientClosed);
+        one.spans.wait = Some(Span::new(Nanos(0), Nanos(1_000_000)));
+        one.end = Nanos(3_000_000);
+        assert!(!one.is_dropped(), "no response");
+        one.status = Some(200);
+        assert!(one.is_dropped());
+        one.end = Nanos(1_000_000_000);
+        assert!(!one.is_dropped(), "it waited for the rest");
+        one.end = Nanos(1_000_000);
+        assert!(!one.is_dropped(), "a log has one time");
     }
 
     #[test]

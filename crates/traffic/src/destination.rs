@@ -112,7 +112,7 @@ pub struct Counts {
     pub failed: BTreeMap<Failure, u64>,
     /// Those of which the recording does not show the outcome.
     pub undecided: Undecided,
-    /// Of the others, streamed responses that the client ended.
+    /// Of the others, responses that the client ended and may have had enough of.
     pub left: u64,
     /// Complete ones by status.
     pub status: BTreeMap<u16, u64>,
@@ -341,7 +341,8 @@ impl Counts {
             Outcome::Failed(kind) => *self.failed.entry(kind).or_default() += 1,
             undecided => self.undecided.add_one(undecided, exchange.status),
         }
-        self.left += u64::from(exchange.is_left_stream() || exchange.is_unread());
+        let is_left = exchange.is_left_stream() || exchange.is_unread() || exchange.is_dropped();
+        self.left += u64::from(is_left);
         if let (Some(status), Outcome::Ok) = (exchange.status, exchange.outcome) {
             *self.status.entry(status).or_default() += 1;
         }

@@ -27,7 +27,7 @@ impl Loss {
             Loss::Lookups => of(totals.lookups_in_vain(), totals.lookups.seen),
             Loss::Time => totals.lost_share.unwrap_or(0.0),
             Loss::Requests => of(
-                totals.counted.requests.failures(),
+                totals.counted.requests.failures() - totals.counted.requests.left,
                 totals.counted.requests.total,
             ),
             Loss::Dials => {

@@ -200,6 +200,8 @@ impl OpenConnection {
             self.last = Some(Last::of(exchange));
         }
         if let Some(last) = &mut self.last {
+            // a client that had asked for the end knew of it
+            last.stale &= before != Some(Side::Client);
             last.close_sent_by = announced;
         }
         gap

@@ -82,7 +82,8 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
                 requests = requests(counts.requests)
             )
         } else {
-            opened(counts, needed)
+            let by_server = reasons.iter().any(|(_, why)| why.is_of_server());
+            opened(counts, needed, by_server)
         };
         let first = reasons.first().map(|(_, why)| *why);
         let renewal = attribution.renewal(destination);
@@ -237,9 +238,16 @@ fn unseen_ends(counts: &Counts, needed: u64) -> Statement {
 }
 
 /// How many connections there were, for what, and how many were needed.
-fn opened(counts: &Counts, needed: u64) -> Statement {
+fn opened(counts: &Counts, needed: u64, by_server: bool) -> Statement {
     let opened = connections(counts.opened);
-    let said = if counts.requests > 0 {
+    let said = if counts.requests > 0 && by_server {
+        statement!(
+            "{opened} for {requests}, {needed} would do if the server ended none",
+            opened = opened,
+            requests = requests(counts.requests),
+            needed = Value::Number(needed)
+        )
+    } else if counts.requests > 0 {
         statement!(
             "{opened} for {requests}, {needed} needed",
             opened = opened,

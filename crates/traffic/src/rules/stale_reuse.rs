@@ -39,10 +39,12 @@ impl Fold for StaleReuse {
         let Some(destination) = context.destination else {
             return;
         };
+        let last = context.live.and_then(|live| live.last.as_ref());
         match event {
-            // an announced end is `lost-in-drain`
+            // an announced end is `lost-in-drain`, or was the client's
             Event::Exchange(exchange)
                 if exchange.outcome == Outcome::Failed(Failure::Stale)
+                    && last.is_none_or(|last| last.stale)
                     && exchange.close_announced_at.is_none()
                     && exchange.sharers == 0 =>
             {
@@ -56,9 +58,9 @@ impl Fold for StaleReuse {
             }
             Event::Closed(closed) if closed.close.moment == Some(ClosePoint::Stale) => {
                 // counted with its exchange already, where that was seen
-                let last = context.live.and_then(|live| live.last.as_ref());
                 let is_counted = last.is_some_and(|last| last.stale);
-                let is_announced = closed.close.announced_by == Some(Side::Server);
+                let is_asked = last.is_some_and(|last| last.close_sent_by == Some(Side::Client));
+                let is_announced = is_asked || closed.close.announced_by == Some(Side::Server);
                 if !is_counted && !is_announced {
                     self.seen.entry(destination).or_default().closes += 1;
                 }
