@@ -74,8 +74,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Tally> {
     let wanted =
         |kit: &Kit| args.names.is_empty() || args.names.iter().any(|name| name == kit.name);
     for kit in KITS.iter().filter(|kit| wanted(kit)) {
-        let ran = kit.run(&intact, &folder);
-        match ran {
+        match kit.run(&intact, &folder) {
             Ok(()) => {
                 tally.passed += 1;
                 println!("kits/{}: passed", kit.name);

@@ -8,10 +8,8 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Both together.
-    pub(crate) fn and(mut self, other: Tally) -> Tally {
+    pub(crate) fn add(&mut self, other: Tally) {
         self.passed += other.passed;
         self.failed.extend(other.failed);
-        self
     }
 }

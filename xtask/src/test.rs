@@ -59,10 +59,10 @@ pub(crate) fn run(install: bool, all: bool) -> anyhow::Result<bool> {
     if install || ci || all {
         for (what, args) in clients::Args::checks(all) {
             println!("{what}");
-            tally = tally.and(clients::run(&args)?);
+            tally.add(clients::run(&args)?);
         }
         println!("the tests of the kits:");
-        tally = tally.and(kits::run_all()?);
+        tally.add(kits::run_all()?);
     } else {
         println!(
             "not run here: the catalogue of clients (cargo xtask clients --check --quick, --watched --quick and --loop --quick) and the test kits (cargo xtask kits)"
@@ -187,8 +187,9 @@ fn run_all(tests: Vec<TestProgram>, skipped_log: &Path, all: bool) -> Tally {
             tally.failed.len(),
             started.elapsed().as_secs()
         );
-        let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
-        *sum = std::mem::take(&mut *sum).and(tally);
+        sum.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .add(tally);
     };
     for program in &alone {
         run(program, 2 * processors, &["--skip", AT_A_RATE]);

@@ -245,6 +245,11 @@ impl Requests {
         self.ok + self.left
     }
 
+    /// Failures, without the responses that the client left.
+    pub fn lost(&self) -> u64 {
+        self.failures() - self.left
+    }
+
     /// The error responses, if every response is one. Of a response without a status, that is not
     /// known.
     pub fn only_errors(&self) -> Option<ErrorResponses> {

@@ -26,10 +26,10 @@ impl Loss {
         match self {
             Loss::Lookups => of(totals.lookups_in_vain(), totals.lookups.seen),
             Loss::Time => totals.lost_share.unwrap_or(0.0),
-            Loss::Requests => of(
-                totals.counted.requests.failures() - totals.counted.requests.left,
-                totals.counted.requests.total,
-            ),
+            Loss::Requests => {
+                let requests = &totals.counted.requests;
+                of(requests.lost(), requests.total)
+            }
             Loss::Dials => {
                 let (failed, all) = totals.counted.connections.dials();
                 of(failed, all)

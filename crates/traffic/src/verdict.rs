@@ -407,7 +407,7 @@ fn hidden_queue(facts: &ObservedFacts) -> Option<Claim> {
 /// Requests that failed: a single one is what the caller saw, however little it cost.
 fn failed_requests(totals: &Figures) -> Option<Claim> {
     let requests = &totals.counted.requests;
-    let (failed, all) = (requests.failures() - requests.left, requests.total);
+    let (failed, all) = (requests.lost(), requests.total);
     let time = match (totals.lost_ms, totals.outbound_ms, totals.lost_share) {
         (Some(lost), Some(outbound), Some(share)) if share >= NOTEWORTHY => format!(
             ": {} of {} waiting ({})",

@@ -224,15 +224,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Tally> {
     names.sort_unstable();
     names.dedup();
     println!("again, one at a time: {}", names.join(", "));
-    let second = run_once(&Args {
+    let mut second = run_once(&Args {
         names,
         jobs: 1,
         ..args.clone()
     })?;
-    Ok(Tally {
-        passed: first.passed + second.passed,
-        ..second
-    })
+    second.passed += first.passed;
+    Ok(second)
 }
 
 fn run_once(args: &Args) -> anyhow::Result<Tally> {
@@ -307,11 +305,12 @@ fn run_once(args: &Args) -> anyhow::Result<Tally> {
         done: Tally::default(),
     };
     let note = |run: &mut CatalogueRun, job: &Job<'_>, measured| run.note(job, measured, args);
-    let done = for_each(&jobs, args.jobs, catalogue_run, measure, note).done;
+    let mut done = for_each(&jobs, args.jobs, catalogue_run, measure, note).done;
     if args.only.is_some() || !is_all && hop_names.is_empty() {
         return Ok(done);
     }
-    Ok(done.and(hops::run(intact, &hop_names, args)?))
+    done.add(hops::run(intact, &hop_names, args)?);
+    Ok(done)
 }
 
 /// Installs and builds each program, and prints how it is started.

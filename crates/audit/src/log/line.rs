@@ -291,13 +291,11 @@ impl<'a> Line<'a> {
     /// Why the response is not complete, by what the log says and by its status.
     pub(super) fn failure(&self) -> Option<LogFailure> {
         let cut = || {
-            let mut flags = self.flags.as_deref()?.split(',');
-            match self.status {
-                // a response of Envoy itself, which was complete
-                Some(500..) => flags.any(|flag| flag == CLIENT_GONE),
-                _ => return flags.find_map(of_flag),
-            }
-            .then(LogFailure::in_the_middle)
+            // a response of Envoy itself is complete, unless its client went away
+            let is_own = self.status >= Some(500);
+            let flags = self.flags.as_deref()?.split(',');
+            let mut cuts = flags.filter(|flag| !is_own || *flag == CLIENT_GONE);
+            cuts.find_map(of_flag)
         };
         let of_status = || match self.status? {
             CLIENT_CLOSED => Some(LogFailure::by_client()),
