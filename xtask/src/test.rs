@@ -235,7 +235,7 @@ impl TestProgram {
         }
         let mut running = command.stdout(Stdio::piped()).spawn()?;
         let mut passed = None;
-        let mut failed = Vec::new();
+        let mut failures = Failures::default();
         let out = running.stdout.take().context("its output")?;
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || {
@@ -256,14 +256,63 @@ impl TestProgram {
                 None if line.is_empty() => {}
                 None => println!("{}: {line}", self.name),
             }
-            failed.extend(failed_test(&line).map(|test| format!("{}: {test}", self.name)));
+            failures.read(&line);
         }
         let status = running.wait()?;
+        let failed = failures.named(&self.name);
         if failed.is_empty() && !status.success() {
             bail!("ended with {status}");
         }
         let passed = passed.context("no result")?;
         Ok(Tally { passed, failed })
+    }
+}
+
+/// How much of a message is told, in characters.
+const MESSAGE: usize = 240;
+
+/// The tests of a program that failed: their lines come as they end, their messages at the end.
+#[derive(Default)]
+struct Failures {
+    messages: Vec<(String, String)>,
+    /// The test whose output is read, from its panic on.
+    reading: Option<(usize, bool)>,
+}
+
+impl Failures {
+    fn read(&mut self, line: &str) {
+        if let Some(test) = failed_test(line) {
+            self.messages.push((test.to_owned(), String::new()));
+        }
+        let header = line.strip_prefix("---- ");
+        if let Some(test) = header.and_then(|rest| rest.strip_suffix(" stdout ----")) {
+            let nth = self.messages.iter().position(|(name, _)| name == test);
+            self.reading = nth.map(|nth| (nth, false));
+            return;
+        }
+        if line.starts_with("note: ") || line.starts_with("stack backtrace:") {
+            self.reading = None;
+        }
+        let Some((nth, panicked)) = &mut self.reading else {
+            return;
+        };
+        let message = &mut self.messages[*nth].1;
+        let part = match line.split_once(" panicked at ") {
+            Some((_, place)) if !*panicked => place,
+            _ if *panicked => line.trim(),
+            _ => return,
+        };
+        *panicked = true;
+        let left = MESSAGE.saturating_sub(message.chars().count());
+        message.push(' ');
+        message.extend(part.chars().take(left));
+    }
+
+    /// A line for each.
+    fn named(&self, program: &str) -> Vec<String> {
+        let each = self.messages.iter();
+        each.map(|(test, message)| format!("{program}: {test}{message}"))
+            .collect()
     }
 }
 
@@ -312,5 +361,33 @@ mod tests {
         assert_eq!(failed_test("test a::fails ... FAILED"), Some("a::fails"));
         assert_eq!(failed_test("test a::holds ... ok"), None);
         assert_eq!(failed_test("FAILED: nothing"), None);
+    }
+
+    #[test]
+    fn a_failed_test_is_told_with_its_message() {
+        let mut failures = Failures::default();
+        for line in [
+            "test a::fails ... FAILED",
+            "test b::ends ... FAILED",
+            "---- a::fails stdout ----",
+            "it printed this",
+            "thread 'a::fails' (7) panicked at src/a.rs:3:5:",
+            "assertion `left == right` failed",
+            "  left: 1",
+            "note: run with `RUST_BACKTRACE=1`",
+            "---- b::ends stdout ----",
+        ] {
+            failures.read(line);
+        }
+        let message = "src/a.rs:3:5: assertion `left == right` failed left: 1";
+        assert_eq!(
+            failures.named("p it"),
+            [
+                format!("p it: a::fails {message}"),
+                "p it: b::ends".to_owned()
+            ]
+        );
+        failures.read(&format!("thread 'b::ends' panicked at {}", "x".repeat(999)));
+        assert!(failures.named("p it")[1].len() < 300);
     }
 }
