@@ -287,6 +287,9 @@ fn the_page_of_the_ledger_is_that_of_the_run() {
         &route,
         "-n",
         "6",
+        // clients of both kinds
+        "--seed",
+        "1",
     ];
     let out = intact(
         &[
