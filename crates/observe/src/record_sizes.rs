@@ -168,10 +168,15 @@ impl Sizes {
 }
 
 /// Whether this number of records of this size can be WINDOW_UPDATEs of the connection and of
-/// streams. A client that downloads fast sends many at a time.
+/// streams. A client that downloads fast sends many at a time, and the first may follow the record
+/// that acknowledges the server's SETTINGS.
 fn is_updates(plain: u64, records: u64) -> bool {
-    let updates = plain / WINDOW_UPDATE;
-    plain.is_multiple_of(WINDOW_UPDATE) && (records..=records * MAX_UPDATES).contains(&updates)
+    let is_all = |plain: u64, records: u64| {
+        let updates = plain / WINDOW_UPDATE;
+        plain.is_multiple_of(WINDOW_UPDATE) && (records..=records * MAX_UPDATES).contains(&updates)
+    };
+    let after_ack = plain.checked_sub(SETTINGS_ACK);
+    is_all(plain, records) || records > 1 && after_ack.is_some_and(|rest| is_all(rest, records - 1))
 }
 
 /// Whether a client's first burst is only its preface, with SETTINGS and with or without a
@@ -242,6 +247,9 @@ mod tests {
         };
         assert_eq!(burst_of(3, 5 * 13), Updates);
         assert_eq!(burst_of(3, 10 * 13), Data);
+        // after the acknowledgement of the server's SETTINGS, which has its own record
+        assert_eq!(burst_of(9, 9 + 16 * 13), Updates);
+        assert_eq!(burst_of(1, 9 + 13), Data);
         assert_eq!(burst_of(2, 80), Data);
         // the tenth request of ten
         assert_eq!(sizes_of(SIZES, Client, 1, 32, Later), Data);
