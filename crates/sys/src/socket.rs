@@ -442,6 +442,14 @@ pub fn unsent(socket: &impl AsFd) -> Option<u32> {
     tcp_info(socket, 144).map(u32::from_ne_bytes)
 }
 
+/// Bytes that were written to a TCP socket so far, those that are not sent yet included; `None`
+/// where the kernel does not count.
+pub fn written(socket: &impl AsFd) -> Option<u64> {
+    // linux/tcp.h: tcpi_bytes_sent, tcpi_bytes_retrans
+    let [sent, again] = [200, 208].map(|at| tcp_info(socket, at).map(u64::from_ne_bytes));
+    Some(sent?.saturating_sub(again?) + u64::from(unsent(socket)?))
+}
+
 /// Makes the end of a connection a RST instead of a FIN.
 pub fn reset_on_close(socket: &impl AsFd) {
     let _ = SockRef::from(socket).set_linger(Some(Duration::ZERO));

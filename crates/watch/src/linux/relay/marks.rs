@@ -1,33 +1,47 @@
 //! Marks: the record is completed up to a moment, and the sink learns of it.
 //!
 //! What the program has received has passed through the relay, and so it was read. What waits in
-//! the sockets is read now. Keys that are searched in memory are awaited for a limited time;
-//! requests that are unread then are named in the mark.
+//! the sockets is read now. What the program wrote and a busy kernel has not delivered, and keys
+//! that are searched in memory, are awaited for a limited time; requests that are unread then are
+//! named in the mark.
 
-use super::{Relay, observe};
+use super::{Relay, RelayedPair, observe};
 use crate::{Mark, Unfinished};
 use intact_ledger::ConnectionId;
 use intact_observe::ObservedConnection;
+use intact_sys::process::SocketLocation;
+use intact_sys::socket;
 use std::time::{Duration, Instant};
 
 /// How long a mark waits for keys that are searched.
 const KEYS: Duration = Duration::from_secs(2);
-/// How often keys are looked for meanwhile.
+/// How long it waits for bytes on their way; those of a server that does not read stay there.
+const BYTES: Duration = Duration::from_millis(50);
+/// How often both are looked for meanwhile.
 const PACE: Duration = Duration::from_millis(5);
 
-/// Marks that were requested and not made.
+/// Marks that were requested, when, and not made.
 #[derive(Default)]
 pub(super) struct PendingMarks(Vec<(u64, Instant)>);
 
 impl PendingMarks {
     /// Adds a request.
     pub(super) fn add(&mut self, number: u64) {
-        self.0.push((number, Instant::now() + KEYS));
+        self.0.push((number, Instant::now()));
     }
 
     /// When the oldest is looked at next.
     pub(super) fn due(&self) -> Option<Instant> {
         (!self.0.is_empty()).then(|| Instant::now() + PACE)
+    }
+}
+
+impl RelayedPair {
+    /// Whether its program has written bytes that the relay has not read.
+    fn is_awaited(&self) -> bool {
+        let program = self.place.as_ref().and_then(SocketLocation::copy);
+        let written = program.and_then(|program| socket::written(&program));
+        written.is_some_and(|written| written > self.out.taken)
     }
 }
 
@@ -37,13 +51,12 @@ impl Relay<'_> {
         if self.marks.0.is_empty() {
             return;
         }
-        let awaits_keys = self.settle();
+        let waits = self.settle();
         let now = Instant::now();
-        let is_due = |deadline: Instant| !awaits_keys || now >= deadline;
         let pending = std::mem::take(&mut self.marks.0);
         let (due, later): (Vec<_>, Vec<_>) = pending
             .into_iter()
-            .partition(|(_, deadline)| is_due(*deadline));
+            .partition(|(_, requested)| now.duration_since(*requested) >= waits);
         self.marks.0 = later;
         for (number, _) in due {
             let mark = Mark {
@@ -56,9 +69,9 @@ impl Relay<'_> {
         }
     }
 
-    /// Reads what waits in the sockets, and records what is silent. Whether keys are still
-    /// searched.
-    fn settle(&mut self) -> bool {
+    /// Reads what waits in the sockets, and records what is silent. How long a mark waits for what
+    /// is still to come.
+    fn settle(&mut self) -> Duration {
         let ids: Vec<ConnectionId> = self.links.keys().copied().collect();
         for id in ids {
             if let Some(link) = self.links.get_mut(&id) {
@@ -74,7 +87,13 @@ impl Relay<'_> {
         }
         self.part();
         let run = &self.run;
-        self.observed().any(|seen| seen.awaits_secrets(run))
+        if self.observed().any(|seen| seen.awaits_secrets(run)) {
+            KEYS
+        } else if self.links.values().any(|link| link.is_awaited()) {
+            BYTES
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// The connections whose exchanges may not all be recorded.
