@@ -52,7 +52,7 @@ fn is_restored(shown: &str) -> bool {
 fn q_stops_a_bench_and_keeps_what_was_measured() {
     let test = "q_stops_a_bench_and_keeps_what_was_measured";
     for options in ["", "--live"] {
-        let Some(shown) = on_terminal(test, options, "stops", b"q") else {
+        let Some(shown) = on_terminal(test, options, " %", b"q") else {
             return;
         };
         assert!(shown.contains("keepalive=off"), "{options}: {shown}");
