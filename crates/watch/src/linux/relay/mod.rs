@@ -55,6 +55,10 @@ const MOST_PARTING: usize = 256;
 /// The one read buffer, in bytes.
 const SCRATCH: usize = 128 * 1024;
 
+/// Connections up to which those of a process are read before its next one: among more, one that
+/// seems to be busy changes little.
+const MOST_CAUGHT_UP: usize = 64;
+
 /// One connection.
 struct RelayedPair {
     near: TcpStream,
@@ -277,7 +281,10 @@ impl<'a> Relay<'a> {
         self.orders.take(&mut taken);
         for order in taken.drain(..) {
             match order {
-                RelayCommand::Carry(carriage) => self.carry(*carriage),
+                RelayCommand::Carry(carriage) => {
+                    self.catch_up(carriage.about.owner.as_ref().map(|owner| owner.pid));
+                    self.carry(*carriage);
+                }
                 RelayCommand::Record(row) => {
                     if let (Some(faults), Row::Opened(about)) = (&mut self.faults, &*row)
                         && about.failed.is_none()
@@ -291,6 +298,28 @@ impl<'a> Relay<'a> {
             }
         }
         self.taken = taken;
+    }
+
+    /// Reads what waits on the busy connections of a process that has opened another one: what it
+    /// did there came before, such as a close in the middle of a response.
+    fn catch_up(&mut self, process: Option<u32>) {
+        if self.links.len() > MOST_CAUGHT_UP {
+            return;
+        }
+        let is_busy = |seen: &ObservedConnection| {
+            let owner = seen.connection().owner.as_ref();
+            owner.map(|owner| owner.pid) == process && seen.unrecorded_exchanges() > 0
+        };
+        let links = self.links.iter_mut();
+        let busy = links.filter(|(_, link)| link.observed.as_ref().is_some_and(is_busy));
+        let busy = busy.map(|(id, link)| {
+            link.out.readable = true;
+            link.back.readable = true;
+            *id
+        });
+        for id in busy.collect::<Vec<_>>() {
+            self.pump(id);
+        }
     }
 
     fn carry(&mut self, carriage: RelayedConnection) {
