@@ -61,6 +61,8 @@ pub struct Last {
     pub(super) answered: Option<Nanos>,
     /// Whether it met a connection that had died.
     pub stale: bool,
+    /// Whether the server sent bytes in place of a response, so that no client keeps the connection.
+    pub(super) garbled: bool,
     /// The status of its response.
     pub status: Option<u16>,
     /// Whether it could be read, with its announcements.
@@ -95,6 +97,10 @@ impl Last {
                 .or(exchange.spans.wait.map(|wait| wait.end)),
             stale: exchange.outcome == Outcome::Failed(Failure::Stale)
                 && exchange.close_announced_at.is_none(),
+            garbled: matches!(
+                exchange.outcome,
+                Outcome::Failed(Failure::Malformed | Failure::NoProgress)
+            ),
             status: exchange.status,
             is_read: exchange.method.is_some() || exchange.status.is_some(),
             body: exchange.bytes.body,
@@ -208,12 +214,14 @@ impl OpenConnection {
     }
 
     /// What an announced end means for the connection that is opened in the place of this one.
-    /// `idle` is how long nothing was in flight before it, in nanoseconds: a GOAWAY is part of no
-    /// response.
+    /// `idle` is how long nothing was in flight before it, in nanoseconds. A GOAWAY is part of no
+    /// response, and neither is the 408 of a server that waits no longer (RFC 9110 section 15.5.9).
     pub(super) fn announced(&self, by: Side, carried: u64, idle: u64) -> OpenReason {
         let last = self.last.as_ref();
+        let is_apart = idle >= AT_ONCE && last.is_some_and(|last| last.close_sent_by.is_none());
         match by {
             Side::Client => OpenReason::ClientAnnounced,
+            Side::Server if is_apart && !self.multiplexes() => OpenReason::ServerIdle,
             Side::Server if last.is_some_and(Last::announces_after_error) => OpenReason::AfterError,
             Side::Server if carried > 1 || (self.multiplexes() && idle >= AT_ONCE) => {
                 OpenReason::ServerLimit

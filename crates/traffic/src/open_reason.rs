@@ -120,6 +120,7 @@ impl OpenReason {
         match (by, announced) {
             _ if last.is_some_and(Last::is_upgrade) => OpenReason::Upgraded,
             _ if close.moment == Some(ClosePoint::AfterExcess) => OpenReason::ExcessBytes,
+            _ if last.is_some_and(|last| last.garbled) => OpenReason::Broken,
             (Some(Side::Client), None | Some(Side::Client)) if undrained => OpenReason::Undrained,
             (_, Some(side)) => live.announced(side, carried, idle),
             (Some(Side::Client), _) if is_cut => OpenReason::GaveUp,
@@ -360,6 +361,37 @@ mod tests {
         let why = |by| OpenReason::end_of(&live, &close(Some(by), Some(CloseKind::Fin), None));
         assert_eq!(why(Side::Client), OpenReason::GaveUp);
         assert_eq!(why(Side::Server), OpenReason::Broken);
+    }
+
+    #[test]
+    fn bytes_in_place_of_a_response_break_a_connection_whoever_closes_it() {
+        let mut garbage = Exchange::new(1, Nanos(0));
+        garbage.outcome = Outcome::Failed(Failure::Malformed);
+        let live = live(Some(garbage), false);
+        for by in [Some(Side::Client), Some(Side::Server), None] {
+            let close = close(by, Some(CloseKind::Fin), Some(ClosePoint::MidExchange));
+            assert_eq!(OpenReason::end_of(&live, &close), OpenReason::Broken);
+        }
+    }
+
+    #[test]
+    fn a_response_without_a_request_announces_the_end_of_an_idle_time() {
+        let live = live(response(Some(200), None), false);
+        let why = |at: u64, carried: u64| {
+            let mut close = close(
+                Some(Side::Server),
+                Some(CloseKind::Fin),
+                Some(ClosePoint::Idle),
+            );
+            close.at = Nanos(at);
+            close.announced_by = Some(Side::Server);
+            close.exchanges = Some(carried);
+            OpenReason::end_of(&live, &close)
+        };
+        assert_eq!(why(5 * AT_ONCE, 1), OpenReason::ServerIdle);
+        assert_eq!(why(AT_ONCE / 2, 1), OpenReason::ServerAnnouncedAtOnce);
+        assert_eq!(why(AT_ONCE / 2, 3), OpenReason::ServerLimit);
+        assert_eq!(why(5 * AT_ONCE, 3), OpenReason::ServerIdle);
     }
 
     #[test]

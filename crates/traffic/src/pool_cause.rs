@@ -456,11 +456,12 @@ fn is_of_another(why: OpenReason) -> bool {
     is_of_client(why) && !matches!(why, OpenReason::PoolFull | OpenReason::ClientIdle)
 }
 
-/// Assigns the openings next to an idle connection to what the client did with others, where that
-/// accounts for all of them: it closed them right after a response, or gave requests up. Such a
-/// client may open the next one at any moment.
+/// Assigns the openings next to a connection that could take the request to what the client did
+/// with others, where that accounts for all of them: it closed them right after a response, or gave
+/// requests up. Such a client may open the next one at any moment.
 fn explain_idle(explained: &mut Explained, lives: &[&Life]) {
-    use OpenReason::{ClientAtOnce, GaveUp, IdleExisted};
+    use OpenReason::{ClientAtOnce, GaveUp, IdleExisted, InParallel, StreamsFree};
+    const NEXT_TO_OTHERS: [OpenReason; 3] = [IdleExisted, StreamsFree, InParallel];
     let Some((last, _)) = last_use(lives) else {
         return;
     };
@@ -470,16 +471,17 @@ fn explain_idle(explained: &mut Explained, lives: &[&Life]) {
             .count() as u64
     };
     let openings = |why: OpenReason| explained.reasons.get(&why).copied().unwrap_or(0);
+    let next_to_others: u64 = NEXT_TO_OTHERS.into_iter().map(openings).sum();
     let accounts_for_all =
-        |why: &OpenReason| ends(*why) + SEVERAL > openings(IdleExisted) + openings(*why);
+        |why: &OpenReason| ends(*why) + SEVERAL >= next_to_others + openings(*why);
     let most = [ClientAtOnce, GaveUp]
         .into_iter()
         .max_by_key(|why| ends(*why));
     if let Some(cause) = most.filter(accounts_for_all)
-        && openings(IdleExisted) > 0
+        && next_to_others > 0
         && ends(cause) >= SEVERAL
     {
-        explained.merge(cause, |why, _| why == IdleExisted);
+        explained.merge(cause, |why, _| NEXT_TO_OTHERS.contains(&why));
     }
 }
 
