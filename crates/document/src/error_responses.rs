@@ -44,6 +44,13 @@ impl ErrorResponses {
         self.statuses.iter().map(|(_, count)| count).sum()
     }
 
+    /// Whether the errors are challenges (RFC 9110 section 11.3), and as many responses followed
+    /// that are none.
+    pub fn are_challenges(&self) -> bool {
+        let is_challenge = |&(status, _): &(u16, u64)| matches!(status, 401 | 407);
+        self.statuses.iter().all(is_challenge) && 2 * self.count() <= self.responses
+    }
+
     /// Whether there were responses and every one was an error.
     pub fn is_all(&self) -> bool {
         self.responses > 0 && self.count() == self.responses
@@ -143,6 +150,14 @@ mod tests {
     fn errors(counts: &[(u16, u64)], expected: Option<&str>) -> ErrorResponses {
         let expected = expected.map(|text| text.parse().unwrap());
         ErrorResponses::among(&counts.iter().copied().collect(), expected)
+    }
+
+    #[test]
+    fn a_challenge_is_followed_by_a_response() {
+        let are = |counts: &[(u16, u64)]| errors(counts, None).are_challenges();
+        assert!(are(&[(200, 5), (401, 5)]));
+        assert!(!are(&[(200, 4), (401, 5)]));
+        assert!(!are(&[(200, 9), (401, 5), (500, 1)]));
     }
 
     #[test]

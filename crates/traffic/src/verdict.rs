@@ -338,8 +338,11 @@ fn warned(facts: &ObservedFacts) -> Vec<Claim> {
 fn error_responses(totals: &Figures) -> Option<Claim> {
     let errors = ErrorResponses::among(&totals.counted.requests.status, None);
     let share = errors.count() as f64 / totals.counted.requests.ok.max(1) as f64;
-    let said = errors.share();
-    said.map(|said| Claim::new(ClaimKind::Errors, share, said))
+    let kind = match errors.are_challenges() {
+        true => ClaimKind::Note,
+        false => ClaimKind::Errors,
+    };
+    errors.share().map(|said| Claim::new(kind, share, said))
 }
 
 /// Whether no request waited for anything that reuse, a larger pool or a live connection would have
