@@ -15,7 +15,7 @@ use crate::{capture, client, netlog, replay, zeek};
 use flate2::read::MultiGzDecoder;
 use intact_ledger::export::csv;
 use intact_ledger::input_file;
-use intact_ledger::store::{Reader, StoreError};
+use intact_ledger::store::{Reader, StoreError, is_ledger};
 use std::cell::{Cell, RefCell};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -84,7 +84,6 @@ impl Input {
 
     /// The files and ledgers in a folder; for a ledger or any other path, the path itself.
     pub fn files_of(path: &Path) -> Vec<PathBuf> {
-        let is_ledger = |path: &Path| path.join("run.json").is_file();
         let entries = match std::fs::read_dir(path) {
             Ok(entries) if !is_ledger(path) => entries,
             _ => return vec![path.to_owned()],

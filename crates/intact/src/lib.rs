@@ -229,6 +229,12 @@ fn with_remedy(mut error: clap::Error) -> clap::Error {
         let tip = ContextValue::StyledStrs(vec![remedy.into()]);
         error.insert(ContextKind::Suggested, tip);
     }
+    let is_watch = std::env::args().nth(1).is_some_and(|word| word == "watch");
+    if error.kind() == ErrorKind::MissingRequiredArgument && is_watch {
+        let remedy = "name a program to run, or one that runs: --pid, --name, --unit, --container";
+        let tip = ContextValue::StyledStrs(vec![remedy.into()]);
+        error.insert(ContextKind::Suggested, tip);
+    }
     let names = [ContextKind::InvalidArg, ContextKind::PriorArg];
     if error.kind() == ErrorKind::ArgumentConflict
         && names.iter().any(|kind| has(error.get(*kind), "[DIR]"))

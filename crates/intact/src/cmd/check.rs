@@ -169,13 +169,18 @@ impl Args {
 
 /// Runs a check and prints its profile.
 pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
+    if config.options.chain.is_wanted() {
+        return chain::run(&config.options, &config.words);
+    }
+    Ok(of_server(config)?.0)
+}
+
+/// Checks a server. Also returns whether it keeps connections, if that was seen.
+pub(super) fn of_server(config: Config<Args>) -> Result<(ExitCode, Option<bool>), Failed> {
     let Config {
         options: args,
         words,
     } = config;
-    if args.chain.is_wanted() {
-        return chain::run(&args, &words);
-    }
     let conclusion = Conclusion::begin(args.output.clone(), &args.gates, DocumentKind::Check)?;
     let interrupt = Interrupt::listen()?;
     let output = args.output.clone();
@@ -218,6 +223,7 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
     if is_next_to_bench {
         facts.verdict = facts.verdict.without(ClaimKind::Note);
     }
+    let keeps = facts.keeps();
     let document = Document::new(head, Parts::Check(Box::new(facts)));
     let print = |page: &Page<'_>, length: Length| {
         console::print_written(&match (&printed, &document.parts) {
@@ -231,7 +237,8 @@ pub(crate) fn run(config: Config<Args>) -> Result<ExitCode, Failed> {
             _ => intact_report::terminal::write(page, console::paper(length)) + &ladders,
         });
     };
-    Ok(conclusion.finish_with(&document, interrupt.signal(), print)?)
+    let code = conclusion.finish_with(&document, interrupt.signal(), print)?;
+    Ok((code, keeps))
 }
 
 /// What will be sent, before it is.

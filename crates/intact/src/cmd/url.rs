@@ -4,9 +4,11 @@ use super::connect_options::ConnectOptions;
 use super::expect::Expect;
 use super::{bench, check};
 use crate::console;
-use crate::exit::{self, Failed};
+use crate::exit::{self, Failed, refuse};
 use intact_client::ServerUrl;
+use intact_ledger::store::is_ledger;
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// A short check of a server, then a short bench
@@ -37,19 +39,35 @@ pub(crate) fn is_url(word: &OsStr) -> bool {
 
 /// Runs both, with the options that both have.
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
+    let path = Path::new(&args.url);
+    if path.is_file() {
+        refuse!(
+            "{0} is a file: `intact audit {0}` reads captures, HAR files and logs",
+            args.url
+        );
+    }
+    if is_ledger(path) {
+        refuse!(
+            "{0} is a ledger: `intact report {0}` prints its page",
+            args.url
+        );
+    }
     ServerUrl::parse(&args.url).map_err(Failed::usage)?;
-    let next = format!(
-        "\nNext: `intact check {0}` waits for the idle limit; `intact watch -- YOUR PROGRAM` shows whether it reuses its connections",
-        intact_ledger::redact::url(&args.url)
-    );
+    let url = intact_ledger::redact::url(&args.url);
     let mut options = check::Args::of_url(args.url.clone());
     options.no_idle = true;
     options.is_next_to_bench = true;
     options.headers.clone_from(&args.headers);
     options.expect = args.expect;
     options.reach = args.reach.clone();
-    let checked = check::run(options.into())?;
+    let (checked, keeps) = check::of_server(options.into())?;
     if checked != ExitCode::from(exit::FINE) {
+        return Ok(checked);
+    }
+    if keeps == Some(false) && !args.remedies {
+        console::note_lines(&format!(
+            "\nNo bench: it compares kept connections with new ones, and this server keeps none.\nNext: once it keeps them, `intact {url}` shows what that saves"
+        ));
         return Ok(checked);
     }
     console::print("\n");
@@ -61,6 +79,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failed> {
     options.reach = args.reach;
     options.is_short = true;
     let done = bench::run(options.into())?;
-    console::note_lines(&next);
+    console::note_lines(&format!(
+        "\nNext: `intact check {url}` waits for the idle limit; `intact watch -- YOUR PROGRAM` shows whether it reuses its connections"
+    ));
     Ok(done)
 }

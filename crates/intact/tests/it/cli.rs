@@ -369,6 +369,29 @@ fn a_url_in_the_place_of_a_command_is_a_short_check_and_a_short_bench() {
 }
 
 #[test]
+fn a_file_or_a_ledger_in_the_place_of_a_command_names_what_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("access.log");
+    std::fs::write(&file, "x").unwrap();
+    std::fs::write(folder.path().join("run.json"), "{}").unwrap();
+    for (path, command) in [
+        (file.as_path(), "intact audit "),
+        (folder.path(), "intact report "),
+    ] {
+        let out = intact(&[path.to_str().unwrap()]);
+        assert_eq!(code(&out), 2);
+        assert!(said(&out).contains(command), "{}", said(&out));
+    }
+}
+
+#[test]
+fn watch_without_a_program_names_those_that_run() {
+    let out = intact(&["watch"]);
+    assert_eq!(code(&out), 2);
+    assert!(said(&out).contains("--pid"), "{}", said(&out));
+}
+
+#[test]
 fn a_misspelt_command_is_no_url() {
     let out = intact(&["bnech"]);
     assert_eq!(code(&out), 2);

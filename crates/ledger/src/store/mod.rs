@@ -23,6 +23,11 @@ const TALLY: &str = "tally.json";
 const PROFILE: &str = "server-profile.json";
 const END: &str = "end.json";
 
+/// Whether a folder holds a ledger, whole or not.
+pub fn is_ledger(folder: &Path) -> bool {
+    folder.join(RUN).is_file()
+}
+
 /// The end mark of a ledger.
 #[derive(Debug, Serialize, Deserialize)]
 struct End {
