@@ -89,6 +89,10 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
             version: None,
         },
     };
+    // the text of an error finds the clients that show it
+    if let Some(topic) = args.client.as_deref().and_then(guide::titled) {
+        console::note(&explained(topic));
+    }
     let question = FixRequest {
         server_idle: args.server_idle,
         version: found.version,
@@ -144,7 +148,12 @@ fn elsewhere(error: &FindError) -> String {
         return String::new();
     };
     match guide::about(name).first() {
-        Some(topic) => format!("; `intact help {topic}`: {}", guide::title(topic)),
+        Some(topic) => format!("; {}", explained(topic)),
         None => "; `intact help guide` has pages by what you see".to_owned(),
     }
+}
+
+/// What names a page of the guide.
+fn explained(topic: &str) -> String {
+    format!("`intact help {topic}`: {}", guide::title(topic))
 }

@@ -500,7 +500,7 @@ fn is_further(column: &Column) -> bool {
 /// What was measured in addition to the table of variants, in tables that fit on a terminal, and
 /// what each column holds.
 fn further_figures(all: &[Row<'_>]) -> Section {
-    let section = Section::new("further-figures", "All variants: further figures");
+    let section = Section::new("further-figures", "Further figures of all variants");
     let named = || {
         let table = Rows::of(all).column("variant", |row| &row.variant.id);
         table.column("runtime", |row| row.runtime())

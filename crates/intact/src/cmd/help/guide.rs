@@ -83,6 +83,13 @@ pub(in crate::cmd) fn title(topic: &str) -> String {
     without_stars(first.trim())
 }
 
+/// The topic of the page whose heading has these words.
+pub(in crate::cmd) fn titled(words: &str) -> Option<&'static str> {
+    let wanted = words.trim().to_lowercase();
+    let mut topics = PAGES.iter().map(|(name, _)| *name);
+    topics.find(|name| has_words(&title(name).to_lowercase(), &wanted))
+}
+
 /// The topics of the pages that have these words: in the name, the heading or the list of pages,
 /// else anywhere.
 pub(in crate::cmd) fn about(words: &str) -> Vec<&'static str> {
