@@ -133,9 +133,13 @@ fn totals(facts: &CheckFacts, part: CheckPart<'_>) -> [Fact; 4] {
     let status = status.filter(|_| !matches!(part, CheckPart::Rest(_)));
     let status = status.map(|status| format!("status {status}"));
     let counted = &facts.counted;
+    let requests = match part {
+        CheckPart::Early => Fact::counted_as(counted.requests.total, "request", "so far"),
+        _ => Fact::counted(counted.requests.total, "request"),
+    };
     [
         Fact::new("idle limit of a connection", limit),
-        Fact::counted(counted.requests.total, "request"),
+        requests,
         Fact::counted_as(counted.connections.opened, "connection", "opened"),
         Fact::new("in the first response", status),
     ]

@@ -28,7 +28,7 @@ type Row<'a> = (&'a VariantFacts, &'a Kind);
 pub(super) fn page<'a>(run: &'a Run, facts: &'a LambdaFacts) -> Page<'a> {
     let rows = each_part(&facts.variants, |variant| &variant.kinds);
     let mut page = start(run, facts, || program(run));
-    page.headline = headline(facts);
+    page.headline = headline(run, facts);
     page.facts(totals(facts));
     page.section(findings(&facts.findings, ""));
     let title = "Invocations: the function's own time";
@@ -57,7 +57,7 @@ pub(super) fn page<'a>(run: &'a Run, facts: &'a LambdaFacts) -> Page<'a> {
 
 /// What the best variant is shown to save, else what the worst is shown to cost. With one variant,
 /// the invocations that had no response, else the setup of connections that were not needed.
-fn headline(facts: &LambdaFacts) -> Option<Headline> {
+fn headline(run: &Run, facts: &LambdaFacts) -> Option<Headline> {
     // a shown gain ranks above a shown loss, and both above what was not shown
     let rank = |saved: &Interval| match (saved.low > 0.0, saved.high < 0.0) {
         (true, _) => (2, saved.value),
@@ -94,7 +94,9 @@ fn headline(facts: &LambdaFacts) -> Option<Headline> {
             Headline::new(HeadlineShare::lost(share), Assessment::Bad, caption)
         }
         None => match facts.variants.as_slice() {
-            [only] => only.wasteful().and_then(traffic::headline),
+            [only] => only
+                .wasteful()
+                .and_then(|sent| traffic::headline(sent, sent.is_near(run))),
             _ => None,
         },
     }

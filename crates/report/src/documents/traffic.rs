@@ -40,7 +40,7 @@ pub(super) fn page<'a>(run: &'a Run, parts: &'a ObservedParts) -> Page<'a> {
     let mut page = start(run, facts, || program(run));
     let shift = charts.changes.first();
     let shift = shift.filter(|_| run.producer != Producer::Watch);
-    page.headline = shift.map_or_else(|| headline(facts), since);
+    page.headline = shift.map_or_else(|| headline(facts, facts.is_near(run)), since);
     page.facts(totals(run, facts));
     page.section(match facts.is_near(run) {
         // what a setup costs on one machine is no argument
@@ -102,8 +102,9 @@ fn since(step: &LevelShift) -> Option<Headline> {
     Headline::new(number, assessment, caption)
 }
 
-/// What was lost, or the share of requests that reused no connection.
-pub(super) fn headline(facts: &ObservedFacts) -> Option<Headline> {
+/// What was lost, or the share of requests that reused no connection. Where the destinations are
+/// near (`is_near`), time is no argument: the share of the connections that were not needed.
+pub(super) fn headline(facts: &ObservedFacts, is_near: bool) -> Option<Headline> {
     let totals = &facts.totals;
     let is_grave = facts
         .findings
@@ -135,6 +136,12 @@ pub(super) fn headline(facts: &ObservedFacts) -> Option<Headline> {
             ),
         };
         return Headline::new(HeadlineShare::lost(share), Assessment::Bad, caption);
+    }
+    let (avoidable, opened) = (totals.counted.avoidable, totals.counted.connections.opened);
+    if is_near && is_complete && avoidable > 0 {
+        let number = HeadlineShare::lost(avoidable as f64 / opened as f64);
+        let caption = text!("of {} were not needed", counted(opened, "connection"));
+        return Headline::new(number, assessment, caption);
     }
     let wasted = Cell::reading(&totals.wasted_share, RoundShare);
     match (HeadlineShare::of_cell(&wasted), traffic.reuse.is_unknown()) {
