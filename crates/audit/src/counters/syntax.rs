@@ -97,7 +97,8 @@ pub(super) fn reader(syntax: CounterSyntax) -> Reader {
     }
 }
 
-/// `cluster.NAME.COUNTER: VALUE`, or `http.NAME.COUNTER: VALUE` of a listener. A name may have dots.
+/// `cluster.NAME.COUNTER: VALUE`, or `http.NAME.COUNTER: VALUE` of a listener; a name may have
+/// dots.
 fn envoy(line: &str) -> Option<((&str, &str), &str, f64)> {
     let (path, value) = line.split_once(": ")?;
     let (kind, path) = path.split_once('.')?;
