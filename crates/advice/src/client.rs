@@ -58,6 +58,8 @@ pub struct Client {
     /// Whether it loads pages: what a page decides replaces what a program would set.
     #[serde(default)]
     pub is_browser: bool,
+    /// The row that it is where its requests are streams of HTTP/2 or HTTP/3.
+    with_streams: Option<String>,
     /// Its settings.
     #[serde(default)]
     remedy: BTreeMap<Remedy, String>,
@@ -129,6 +131,12 @@ impl Client {
                 first(&|one| one.idle_s.is_some_and(closes))
             }
         }
+    }
+
+    /// The client that it is where its requests are streams: what it would gain by them is there.
+    pub fn with_streams(&self) -> &Client {
+        let row = self.with_streams.as_deref().and_then(named);
+        row.unwrap_or(self)
     }
 
     /// Whether a process of this name runs it: the command itself, with a version (`python3.12`) or
@@ -221,6 +229,15 @@ mod tests {
         idle_s: Option<f64>,
     ) -> Option<&'static str> {
         Client::recognise(command, agent, idle_s).map(|client| &*client.name)
+    }
+
+    #[test]
+    fn a_browser_that_has_streams_is_not_advised_to_use_them() {
+        let browser = Client::recognise(None, Some("Chrome/120.0.0.0"), None).unwrap();
+        let advice = |client: &Client| client.advice(Remedy::ShareClient).unwrap();
+        assert!(advice(browser).contains("over HTTP/2"));
+        assert!(!advice(browser.with_streams()).contains("HTTP/2"));
+        assert_eq!(named("Python").unwrap().with_streams().name, "Python");
     }
 
     #[test]

@@ -4,12 +4,12 @@
 //!
 //! Times are seconds of a monotonic clock; the first event of a request also has the time of day.
 
-use crate::client::{DocumentFormat, Entry, Recording, Timings};
+use crate::client::{DocumentFormat, Entry, Recording, Timings, syntax};
 use crate::fields::{HarError, har_error, nanos_of_ms, protocol, split};
 use crate::input::Stream;
 use crate::lenient::Lenient;
 use crate::read_buffer::ReadBuffer;
-use intact_ledger::{Failure, Outcome};
+use intact_ledger::Outcome;
 use intact_observe::server_product;
 use intact_observe::user_agent::product;
 use memchr::memmem;
@@ -84,7 +84,7 @@ fn read(window: &mut ReadBuffer<Stream>, recording: &mut Recording) -> Result<()
         })
     };
     requests.finish();
-    end.map_err(|error: serde_json::Error| error.to_string())
+    end.map_err(|error: serde_json::Error| syntax(&error))
 }
 
 /// An event, or a message around one.
@@ -307,36 +307,22 @@ impl Requests<'_> {
 
     fn fail(&mut self, id: &str, params: &Params, at: Option<f64>) {
         let error = params.error_text.text().unwrap_or_default();
-        let outcome = match har_error(&error) {
+        let error = match har_error(&error) {
             _ if params.blocked_reason.is_set() => HarError::NotSent,
-            outcome => outcome,
+            HarError::Outcome(_) if params.canceled.is_set() => HarError::Cancelled,
+            error => error,
         };
-        let Some(open) = self.open.get_mut(id) else {
+        let Some(mut open) = self.open.remove(id) else {
             return;
         };
-        open.entry.outcome = match (outcome, open.entry.status) {
-            (HarError::NotSent, _) => {
-                open.is_local = true;
-                Outcome::Unknown
-            }
-            (HarError::AfterResponse, Some(_)) => Outcome::Ok,
-            (HarError::AfterResponse, None) => Outcome::Unknown,
-            (HarError::Outcome(outcome), _) => outcome,
-        };
-        let is_cancelled = params.canceled.is_set() || error.ends_with("ABORTED");
-        open.entry.outcome = match (is_cancelled, open.entry.status) {
-            (false, _) => open.entry.outcome,
-            (true, Some(_)) => Outcome::Failed(Failure::ClientClosed),
-            // before a response: whether it went anywhere is not known
-            (true, None) => Outcome::Unknown,
-        };
-        open.entry.may_lack_connection = open.entry.status.is_none();
-        let is_local = open.is_local;
-        if let Some(mut open) = self.open.remove(id) {
-            let ms = at.map(|at| nanos_of_ms((at - open.begun) * 1e3));
-            open.entry.time = ms.unwrap_or(0);
-            self.recording.take((!is_local).then_some(open.entry));
-        }
+        let has_response = open.entry.status.is_some();
+        let outcome = error.outcome(has_response);
+        open.is_local |= outcome.is_none();
+        open.entry.outcome = outcome.unwrap_or(Outcome::Unknown);
+        open.entry.may_lack_connection = !has_response;
+        let ms = at.map(|at| nanos_of_ms((at - open.begun) * 1e3));
+        open.entry.time = ms.unwrap_or(0);
+        self.recording.take((!open.is_local).then_some(open.entry));
     }
 
     /// Ends the requests that were open at the end of the log.

@@ -125,8 +125,24 @@ pub(crate) enum HarError {
     NotSent,
     /// The browser did not use the response: its status, if there is one, is that of the server.
     AfterResponse,
+    /// The page or the user cancelled the request.
+    Cancelled,
     /// The request ended so.
     Outcome(Outcome),
+}
+
+impl HarError {
+    /// The outcome of a request, with or without a response; `None` if it was not sent. Whether a
+    /// request was sent that was cancelled before its response is unknown.
+    pub(crate) fn outcome(self, has_response: bool) -> Option<Outcome> {
+        match (self, has_response) {
+            (HarError::NotSent, _) => None,
+            (HarError::AfterResponse, true) => Some(Outcome::Ok),
+            (HarError::Cancelled, true) => Some(Outcome::Failed(Failure::ClientClosed)),
+            (HarError::AfterResponse | HarError::Cancelled, false) => Some(Outcome::Unknown),
+            (HarError::Outcome(outcome), _) => Some(outcome),
+        }
+    }
 }
 
 /// What an error text means, of Chromium or of any program.
@@ -149,6 +165,7 @@ pub(crate) fn har_error(error: &str) -> HarError {
         "BLOCKED_BY_ORB" | "BLOCKED_BY_RESPONSE" | "HTTP_RESPONSE_CODE_FAILURE" => {
             HarError::AfterResponse
         }
+        "ABORTED" | "NS_BINDING_ABORTED" => HarError::Cancelled,
         // our own exports
         "pending" => HarError::Outcome(Outcome::Pending),
         "unknown" => HarError::Outcome(Outcome::Unknown),

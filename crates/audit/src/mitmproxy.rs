@@ -1,7 +1,7 @@
 //! Flows of mitmproxy, as `mitmdump -w` writes them: typed netstrings. Each request names the
 //! connection of the proxy to the server, which is one for each connection of the client.
 
-use crate::client::{DocumentFormat, Entry, Recording};
+use crate::client::{DocumentFormat, Entry, Recording, cut};
 use crate::failure_words::in_words;
 use crate::fields::{add_terms, closes, protocol};
 use crate::input::Stream;
@@ -154,7 +154,7 @@ fn read(window: &mut ReadBuffer<Stream>, recording: &mut Recording) -> Result<()
         }
         let bytes = window.pull(digits + 1 + len + 1).map_err(io)?;
         let flow = bytes.and_then(Value::take).map(|(flow, _)| flow);
-        let flow = flow.ok_or("the last flow is cut off")?;
+        let flow = flow.ok_or_else(|| cut("within a flow"))?;
         if flow.get("type").and_then(Value::text) == Some("http") {
             recording.take(entry(flow, &mut known));
         }

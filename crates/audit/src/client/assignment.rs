@@ -6,7 +6,7 @@
 use super::entry::Entry;
 use super::lookups::lookups;
 use super::places::{Left, Places};
-use crate::event_writer::EventWriter;
+use crate::event_writer::{EventWriter, agreeing};
 use intact_ledger::{
     Certainty, Connection, ConnectionId, DialFailure, Event, Exchange, KeepAliveTerms, Nanos,
     Origin, Owner, Protocol, Reuse, Scheme, Setup, Side, Span, Tls, Transport,
@@ -20,6 +20,13 @@ const EARLY: &str =
 
 /// Caveat for connections without a setup in the file.
 const UNKNOWN_AGE: &str = "connections have no setup in the file: they were opened ahead of their first request or before the recording, and count as opened";
+
+/// Caveat for requests whose setup may be too short to show.
+const HIDDEN_SETUPS: &str = "requests have 0 as the time for connecting, which may be a connection that opened within its step: reuse is unknown, and connections may be missing";
+
+/// Number of steps of the time for connecting that even the shortest setup to an origin takes, if a
+/// time of 0 shows that none took place.
+const LONG_SETUP: u64 = 10;
 
 /// The requests of one file.
 pub(crate) struct Source<'a> {
@@ -152,14 +159,15 @@ struct Placement {
 }
 
 impl Placement {
-    /// A request that used no connection, or none that is known.
-    fn unplaced(id: u64, entry: usize, end: Nanos, connection: Option<ConnectionId>) -> Placement {
+    /// A request that used no connection that is known, or the one whose dial failed: it waited for
+    /// that.
+    fn unplaced(id: u64, entry: usize, end: Nanos, dial: Option<ConnectionId>) -> Placement {
         Placement {
             id,
             entry,
             end,
-            connection,
-            reuse: None,
+            connection: dial,
+            reuse: dial.map(|_| Reuse::Fresh),
             ordinal: None,
             is_inferred: false,
         }
@@ -230,6 +238,8 @@ pub(crate) fn record(source: &Source<'_>, writer: &mut EventWriter<'_>) -> Strin
         evidence,
         is_coarse: source.is_coarse,
         shows_connects: source.entries.iter().any(|entry| entry.timings.has_setup()),
+        shortest_setups: shortest_setups(source.entries),
+        hidden_setups: 0,
         laid: Vec::new(),
         by_id: HashMap::new(),
         by_origin: HashMap::new(),
@@ -247,6 +257,11 @@ pub(crate) fn record(source: &Source<'_>, writer: &mut EventWriter<'_>) -> Strin
         let unsure = layout.laid.iter().filter(unsure).count() as u64;
         let id = format!("{}-unknown-age", source.kind);
         writer.caveats(source.prefix, &[(unsure, &id, UNKNOWN_AGE)]);
+    }
+    if layout.hidden_setups > 0 {
+        let words = agreeing(layout.hidden_setups, HIDDEN_SETUPS);
+        let id = format!("{}-coarse-connects", source.kind);
+        writer.incomplete_connections(&id, format!("{}{words}", source.prefix));
     }
     let mut connections = layout.laid;
     connections.sort_by_key(|connection| connection.at);
@@ -352,6 +367,10 @@ struct Assignment<'a> {
     is_coarse: bool,
     /// At least one entry has time for connecting, so that an entry without it means reuse.
     shows_connects: bool,
+    /// Nanoseconds of the shortest setup, by run and origin.
+    shortest_setups: HashMap<(u32, Option<&'a Origin>), u64>,
+    /// Requests without a setup in the file that may have had one.
+    hidden_setups: u64,
     laid: Vec<AssignedConnection>,
     /// By run and id.
     by_id: HashMap<(u32, &'a str), usize>,
@@ -377,6 +396,11 @@ impl Assignment<'_> {
             Some(at) => at,
             None => self.open(index, writer),
         };
+        let has_id = self.evidence == Evidence::Ids && entry.id.is_some();
+        let shows_connects = self.evidence != Evidence::Nothing && self.shows_connects;
+        let hides_setup = !has_id && shows_connects && self.hides_setup(entry);
+        self.hidden_setups += u64::from(hides_setup);
+        let shows_reuse = has_id || (shows_connects && !hides_setup);
         let laid = &mut self.laid[at];
         laid.free_at = laid.free_at.max(entry.ended_at());
         laid.carried += 1;
@@ -388,8 +412,6 @@ impl Assignment<'_> {
         let terms = &mut laid.terms;
         terms.timeout_s = entry.terms.timeout_s.or(terms.timeout_s);
         terms.max = entry.terms.max.or(terms.max);
-        let has_id = self.evidence == Evidence::Ids && entry.id.is_some();
-        let shows_reuse = has_id || (self.evidence != Evidence::Nothing && self.shows_connects);
         laid.is_new |= entry.timings.has_setup();
         let reuse = match laid.carried {
             _ if entry.timings.has_setup() => Some(Reuse::Fresh),
@@ -408,6 +430,17 @@ impl Assignment<'_> {
             ordinal: (has_id && laid.is_new).then_some(laid.carried),
             is_inferred: !has_id,
         }
+    }
+
+    /// Whether a setup that the timings do not show may have taken place. It may not where the
+    /// setups to this origin are much longer than the step of the times.
+    fn hides_setup(&self, entry: &Entry) -> bool {
+        let shortest = self
+            .shortest_setups
+            .get(&(entry.run, entry.origin.as_ref()));
+        entry
+            .hides_setup_below
+            .is_some_and(|step| shortest.is_none_or(|shortest| *shortest < LONG_SETUP * step))
     }
 
     /// The known connection of an entry.
@@ -473,6 +506,18 @@ impl Assignment<'_> {
         self.laid.push(laid);
         id
     }
+}
+
+fn shortest_setups(entries: &[Entry]) -> HashMap<(u32, Option<&Origin>), u64> {
+    let mut shortest = HashMap::new();
+    for entry in entries {
+        if let Some(setup) = entry.timings.setup() {
+            let key = (entry.run, entry.origin.as_ref());
+            let known = shortest.entry(key).or_insert(setup);
+            *known = setup.min(*known);
+        }
+    }
+    shortest
 }
 
 fn why() -> Certainty {

@@ -3,7 +3,7 @@
 
 use super::{Entries, Entry, Source, record};
 use crate::error::AuditError;
-use crate::event_writer::EventWriter;
+use crate::event_writer::{EventWriter, agreeing};
 use crate::input::{Input, Stream};
 use crate::input_summary::{InputSummary, Unit};
 use crate::read_buffer::ReadBuffer;
@@ -81,6 +81,23 @@ impl Recording {
     }
 }
 
+/// The reason of a file that ends here, before its end.
+pub(crate) fn cut(place: &str) -> String {
+    format!(
+        "the file ends {place}: it was cut, or is still being written. Copy it again as a whole"
+    )
+}
+
+/// The reason of a file that breaks the rules of JSON. The place is one within a part of the file.
+pub(crate) fn syntax(error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        return cut("within a value");
+    }
+    let text = error.to_string();
+    let rule = text.split(" at line").next().unwrap_or_default();
+    format!("the JSON is damaged: {rule}")
+}
+
 /// Reads a file to its end, or to the first error.
 pub(crate) fn read(
     input: &mut Input,
@@ -95,10 +112,7 @@ pub(crate) fn read(
         Err(why) if recording.seen == 0 => return Err(input.broken(why)),
         Err(why) => writer.incomplete(
             "input-damaged",
-            format!(
-                "{prefix}{why}; entries read before that: {}",
-                recording.seen
-            ),
+            prefix.clone() + &agreeing(recording.seen, &format!("entries were read. Then {why}")),
         ),
     }
     let left_out = recording.seen - recording.entries.len() as u64 - recording.skipped;

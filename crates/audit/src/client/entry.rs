@@ -48,7 +48,13 @@ impl Timings {
 
     /// Whether a connection was set up for this request.
     pub(crate) fn has_setup(&self) -> bool {
-        self.connect.or(self.ssl).is_some()
+        self.setup().is_some()
+    }
+
+    /// Nanoseconds for the setup of a connection, without the lookup.
+    pub(crate) fn setup(&self) -> Option<u64> {
+        let connect = self.connect.or(self.ssl)?;
+        Some(connect + self.connect.and(self.ssl).unwrap_or(0))
     }
 }
 
@@ -60,6 +66,9 @@ pub(crate) struct Entry {
     /// The run of the program, from 0: each is a process of its own.
     pub(crate) run: u32,
     pub(crate) timings: Timings,
+    /// The step of its time for connecting, if that is 0: a setup that took fewer nanoseconds does
+    /// not show.
+    pub(crate) hides_setup_below: Option<u64>,
     /// Whether it had a connection at all is not known.
     pub(crate) may_lack_connection: bool,
     /// The tool reports that an earlier request used the connection.
@@ -142,6 +151,11 @@ impl Entry {
             kind == Failure::UnknownKind && !has_connection && !self.timings.has_round_trip();
         kind.setup_phase()
             .or(is_in_setup.then_some(SetupPhase::Connect))
+    }
+
+    /// Notes that its time for connecting has this step in nanoseconds.
+    pub(crate) fn set_setup_step(&mut self, step: u64) {
+        self.hides_setup_below = (!self.timings.has_setup()).then_some(step);
     }
 
     /// When the request was sent.

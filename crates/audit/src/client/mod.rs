@@ -12,6 +12,6 @@ mod places;
 
 pub(crate) use assignment::{Source, record};
 pub use document::DocumentFormat;
-pub(crate) use document::{Recording, detect, read};
+pub(crate) use document::{Recording, cut, detect, read, syntax};
 pub(crate) use entries::Entries;
 pub(crate) use entry::{Entry, Timings};

@@ -42,23 +42,45 @@ struct Source {
     requests: &'static [&'static str],
     /// Labels whose values name the upstream.
     labels: &'static [&'static str],
+    /// The connections are those of clients to the program.
+    is_of_clients: bool,
     /// What the counters mean, for users.
     about: &'static str,
 }
 
-const SOURCES: [Source; 8] = [
+const LISTENERS: &str = "connections of clients to each HTTP listener of Envoy since it started";
+
+const SOURCES: [Source; 10] = [
     Source {
         program: "Envoy",
         connections: "upstream_cx_total",
         requests: &["upstream_rq_total"],
         labels: &["cluster"],
+        is_of_clients: false,
         about: "Envoy's connections to each cluster since it started",
+    },
+    Source {
+        program: "Envoy's listeners",
+        connections: "downstream_cx_total",
+        requests: &["downstream_rq_total"],
+        labels: &["http"],
+        is_of_clients: true,
+        about: LISTENERS,
+    },
+    Source {
+        program: "Envoy's listeners",
+        connections: "envoy_http_downstream_cx_total",
+        requests: &["envoy_http_downstream_rq_total"],
+        labels: &["envoy_http_conn_manager_prefix"],
+        is_of_clients: true,
+        about: LISTENERS,
     },
     Source {
         program: "Envoy",
         connections: "envoy_cluster_upstream_cx_total",
         requests: &["envoy_cluster_upstream_rq_total"],
         labels: &["envoy_cluster_name", "cluster_name"],
+        is_of_clients: false,
         about: "Envoy's connections to each cluster since it started",
     },
     Source {
@@ -66,6 +88,7 @@ const SOURCES: [Source; 8] = [
         connections: "connect",
         requests: &["connect", "reuse"],
         labels: &["proxy", "server"],
+        is_of_clients: false,
         about: "HAProxy's attempts to connect to each server since it started, failed ones included",
     },
     Source {
@@ -76,6 +99,7 @@ const SOURCES: [Source; 8] = [
             "haproxy_server_connection_reuses_total",
         ],
         labels: &["proxy", "server"],
+        is_of_clients: false,
         about: "HAProxy's attempts to connect to each server since it started, failed ones included",
     },
     Source {
@@ -86,6 +110,7 @@ const SOURCES: [Source; 8] = [
             "haproxy_backend_connection_reuses_total",
         ],
         labels: &["proxy"],
+        is_of_clients: false,
         about: "HAProxy's attempts to connect to each backend since it started, failed ones included",
     },
     Source {
@@ -93,6 +118,7 @@ const SOURCES: [Source; 8] = [
         connections: "nginx_connections_handled",
         requests: &["nginx_http_requests_total"],
         labels: &[],
+        is_of_clients: true,
         about: "connections of clients to nginx since it started, not those to its upstreams",
     },
     Source {
@@ -100,6 +126,7 @@ const SOURCES: [Source; 8] = [
         connections: "container_net_tcp_successful_connects_total",
         requests: &["container_http_requests_total"],
         labels: &["destination"],
+        is_of_clients: false,
         about: "connections of each container by destination, and HTTP requests that Coroot saw on them",
     },
     Source {
@@ -107,6 +134,7 @@ const SOURCES: [Source; 8] = [
         connections: "is_new_flow",
         requests: &["l7_request"],
         labels: &["upstream"],
+        is_of_clients: false,
         about: "flows of HTTP at the client's side, and their requests, in the rows that were given",
     },
 ];
@@ -212,9 +240,10 @@ impl Sums {
             if !about.contains(&source.about) {
                 about.push(source.about);
             }
-            let upstream = match upstream.as_str() {
-                "" => "clients of this server".to_owned(),
-                _ => upstream,
+            let upstream = match (source.is_of_clients, upstream.as_str()) {
+                (false, _) => upstream,
+                (true, "") => "clients of this server".to_owned(),
+                (true, listener) => format!("clients of {listener}"),
             };
             counts.push(UpstreamCounts {
                 upstream,
@@ -281,6 +310,11 @@ mod tests {
     fn envoys_clusters_are_counted_in_both_syntaxes() {
         let text = "cluster.a.b.upstream_cx_active: 1\ncluster.a.b.upstream_cx_total: 12\ncluster.a.b.upstream_rq_per_cx: P0(nan,1) P50(nan,2)\ncluster.a.b.upstream_rq_total: 34\ncluster.c.upstream_cx_total: 0\ncluster.c.upstream_rq_total: 0\nserver.uptime: 5\n";
         assert_eq!(counts(text), [one("a.b", 12, 34), one("c", 0, 0)]);
+        let text = "cluster.a.upstream_cx_total: 1\ncluster.a.upstream_rq_total: 2\nhttp.in.downstream_cx_total: 3\nhttp.in.downstream_rq_total: 9\nhttp.in.user_agent.ios.downstream_cx_total: 1\nlistener.0.0.0.0_80.downstream_cx_total: 3\n";
+        let clients = one("clients of in", 3, 9);
+        assert_eq!(counts(text), [one("a", 1, 2), clients.clone()]);
+        let text = "envoy_http_downstream_cx_total{envoy_http_conn_manager_prefix=\"in\"} 3\nenvoy_http_downstream_rq_total{envoy_http_conn_manager_prefix=\"in\"} 9\n";
+        assert_eq!(counts(text), [clients]);
         let text = "# TYPE envoy_cluster_upstream_cx_total counter\nenvoy_cluster_upstream_cx_total{envoy_cluster_name=\"a \\\"b\"} 12\nenvoy_cluster_upstream_rq_total{envoy_cluster_name=\"a \\\"b\"} 34\n";
         assert_eq!(counts(text), [one("a \\\"b", 12, 34)]);
     }

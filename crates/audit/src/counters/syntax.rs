@@ -33,7 +33,7 @@ pub(super) fn is_first(syntax: CounterSyntax, text: &str) -> bool {
         }
         CounterSyntax::Prometheus => {
             let is_comment = first.starts_with("# HELP ") || first.starts_with("# TYPE ");
-            let known = ["envoy_cluster_", "haproxy_", "nginx_", "container_net_tcp_"];
+            let known = ["envoy_", "haproxy_", "nginx_", "container_net_tcp_"];
             // a comment of any words may come first
             let mut samples = text
                 .lines()
@@ -55,10 +55,10 @@ pub(super) fn is_first(syntax: CounterSyntax, text: &str) -> bool {
 pub(super) fn reader(syntax: CounterSyntax) -> Reader {
     match syntax {
         CounterSyntax::Envoy => Box::new(|line, take| {
-            if let Some((cluster, name, value)) = envoy(line) {
+            if let Some((label, name, value)) = envoy(line) {
                 take(&Sample {
                     name,
-                    labels: &[("cluster", cluster)],
+                    labels: &[label],
                     value,
                 });
             }
@@ -97,11 +97,15 @@ pub(super) fn reader(syntax: CounterSyntax) -> Reader {
     }
 }
 
-/// `cluster.NAME.COUNTER: VALUE`; a name may have dots.
-fn envoy(line: &str) -> Option<(&str, &str, f64)> {
+/// `cluster.NAME.COUNTER: VALUE`, or `http.NAME.COUNTER: VALUE` of a listener; a name may have
+/// dots.
+fn envoy(line: &str) -> Option<((&str, &str), &str, f64)> {
     let (path, value) = line.split_once(": ")?;
-    let (cluster, name) = path.strip_prefix("cluster.")?.rsplit_once('.')?;
-    Some((cluster, name, value.trim().parse().ok()?))
+    let (kind, path) = path.split_once('.')?;
+    let (of, name) = path.rsplit_once('.')?;
+    // a part of the clients of a listener has counters of its own
+    let is_known = kind == "cluster" || (kind == "http" && !of.contains(".user_agent."));
+    is_known.then_some(((kind, of), name, value.trim().parse().ok()?))
 }
 
 type Labels<'a> = Vec<(&'a str, &'a str)>;

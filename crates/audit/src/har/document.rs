@@ -1,9 +1,9 @@
 //! Reads a HAR document as a stream: entries are converted one by one, bodies are never stored.
 
-use super::entries::Splitter;
+use super::entries::{Part, Splitter};
 use super::raw::RawEntry;
 use super::runs::PageRuns;
-use crate::client::Recording;
+use crate::client::{Recording, cut, syntax};
 use crate::lenient::Lenient;
 use crate::log::Name;
 use serde::Deserialize;
@@ -36,6 +36,8 @@ pub(super) struct Document {
     runs: PageRuns,
     /// Indexes of the entries with Chrome's socket id.
     with_socket: HashSet<usize>,
+    /// At least one time has a part of a millisecond, so that 0 is not a rounded time.
+    has_fine_times: bool,
 }
 
 impl Document {
@@ -65,21 +67,36 @@ impl Document {
         self.recording.program.eq_ignore_ascii_case("WebPageTest")
     }
 
-    /// Reads to the end, or to the first syntax error; entries before it are kept.
-    pub(super) fn read(&mut self, input: impl Read) -> serde_json::Result<()> {
+    /// Reads to the end, or to the first syntax error; what is before it is kept.
+    ///
+    /// # Errors
+    /// The reason, if the file is not whole.
+    pub(super) fn read(&mut self, input: impl Read) -> Result<(), String> {
         let end = Splitter::new().read(input, |entry| self.take(entry));
-        let end = end.and_then(|rest| {
-            let mut json = serde_json::Deserializer::from_slice(&rest);
-            let outer = Outer {
-                document: self,
-                is_log: false,
-            };
-            outer.deserialize(&mut json)
-        });
+        let end = match end {
+            Ok((mut rest, part)) => {
+                let is_in_list = matches!(part, Part::List | Part::Entry);
+                if is_in_list {
+                    rest.extend(b"]}}");
+                }
+                let names = self.read_names(&rest);
+                match part {
+                    Part::Entry => Err(cut(&format!("within entry {}", self.recording.seen + 1))),
+                    Part::List => Err(cut("in the list of entries")),
+                    Part::Rest | Part::Skipped => names.map_err(|error| syntax(&error)),
+                }
+            }
+            Err(error) => Err(syntax(&error)),
+        };
         self.name_browser();
         if self.is_by_webpagetest() {
             for entry in self.recording.entries.iter_mut() {
                 entry.at = entry.begin_of_setup();
+            }
+        }
+        if self.has_fine_times {
+            for entry in self.recording.entries.iter_mut() {
+                entry.hides_setup_below = None;
             }
         }
         // in the other entries, `connection` is a port
@@ -94,6 +111,15 @@ impl Document {
 }
 
 impl Document {
+    /// Reads the document without its entries.
+    fn read_names(&mut self, rest: &[u8]) -> serde_json::Result<()> {
+        let outer = Outer {
+            document: self,
+            is_log: false,
+        };
+        outer.deserialize(&mut serde_json::Deserializer::from_slice(rest))
+    }
+
     /// Reads an entry.
     fn take(&mut self, text: &[u8]) -> serde_json::Result<()> {
         if self.recording.entries.are_full() {
@@ -102,6 +128,7 @@ impl Document {
         }
         let raw: RawEntry = serde_json::from_slice(text)?;
         let mut entry = raw.read();
+        self.has_fine_times |= !raw.has_whole_times();
         if let Some(entry) = &mut entry {
             let page = raw.pageref.text();
             entry.run = page.map_or(0, |page| self.runs.of(&page));

@@ -67,15 +67,7 @@ fn read(window: &mut ReadBuffer<Stream>, recording: &mut Recording) -> Result<()
     let mut document = Document::default();
     let end = document.read(window);
     *recording = document.recording;
-    // the place is one within a part of the file
-    end.map_err(|error| {
-        error
-            .to_string()
-            .split(" at line")
-            .next()
-            .unwrap_or_default()
-            .to_owned()
-    })
+    end
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! One entry of a HAR file as it is stored, and its conversion.
 
 use crate::client::{Entry, Timings};
-use crate::fields::{HarError, add_terms, closes, har_error, nanos_of_ms, protocol, scheme, split};
+use crate::fields::{add_terms, closes, har_error, nanos_of_ms, protocol, scheme, split};
 use crate::lenient::{Lenient, LenientText};
 use crate::timestamp;
 use intact_ledger::{Failure, Outcome};
@@ -28,6 +28,8 @@ const FIELDS: [&str; 6] = [
     "user-agent",
     "via",
 ];
+/// Nanoseconds of the last digit of a time, where all times of a file are whole numbers.
+const STEP: u64 = 1_000_000;
 /// Limit of header fields that are kept per message.
 const MOST_FIELDS: usize = 64;
 
@@ -216,6 +218,9 @@ impl RawEntry {
         entry.set_request(Some(url), Some(method));
         entry.set_status(self.response.status.count());
         entry.timings = timings(&self.timings);
+        if self.timings.connect.number() == Some(0.0) {
+            entry.set_setup_step(STEP);
+        }
         entry.time = self.time.number().map_or(0, nanos_of_ms);
         let ids = [&self.connection_id, &self.connection, &self.socket];
         let id = ids.into_iter().find_map(Lenient::text);
@@ -226,6 +231,11 @@ impl RawEntry {
             .text()
             .and_then(|text| text.trim_matches(['[', ']']).parse().ok());
         entry.outcome = self.outcome(&entry)?;
+        let is_nowhere = entry.address.is_none() && entry.id.is_none();
+        entry.may_lack_connection = entry.status.is_none()
+            && is_nowhere
+            && !entry.timings.has_setup()
+            && !entry.timings.has_round_trip();
         if entry.outcome.is_ok() && self.is_cached(&entry) {
             return None;
         }
@@ -267,12 +277,7 @@ impl RawEntry {
         // WebPageTest: no response came before the end of the recording
         let is_open = response.status.number().is_some_and(|status| status < 0.0);
         match (error, entry.status) {
-            (Some(error), status) => match har_error(&error) {
-                HarError::NotSent => None,
-                HarError::AfterResponse if status.is_some() => Some(Outcome::Ok),
-                HarError::AfterResponse => Some(Outcome::Unknown),
-                HarError::Outcome(outcome) => Some(outcome),
-            },
+            (Some(error), status) => har_error(&error).outcome(status.is_some()),
             (None, Some(_)) => Some(Outcome::Ok),
             // the browser did not ask for it
             (None, None) if self.was_pushed.number() == Some(1.0) => None,
@@ -296,8 +301,9 @@ impl RawEntry {
         let is_nowhere = entry.address.is_none() && entry.id.is_none();
         let is_marked = match self.cache.after_request {
             Presence::Absent => false,
-            Presence::Null => self.cache.before_request == Presence::Absent,
-            Presence::Value => true,
+            Presence::Null => is_nowhere && self.cache.before_request == Presence::Absent,
+            // the cache keeps the address that the response came from
+            Presence::Value => entry.id.is_none(),
         };
         let is_marked = is_marked && !timings.has_setup() && !timings.has_round_trip();
         // Chrome before it had the mark; a WebSocket has no size either
@@ -305,7 +311,7 @@ impl RawEntry {
             && !timings.has_setup()
             && !self.has_socket_id()
             && entry.status != Some(101);
-        is_nowhere && (is_instant || is_marked) || is_empty
+        is_nowhere && is_instant || is_marked || is_empty
     }
 
     /// Whether the browser itself redirected to HTTPS (HSTS), as Chrome reports it.
@@ -339,6 +345,23 @@ impl RawEntry {
         let connect = self.timings.connect.number();
         let is_chrome = self.has_socket_id();
         self.connection_reused.is_set() || (is_chrome && connect.is_some_and(|ms| ms < 0.0))
+    }
+
+    /// Whether no time of the entry has a part of a millisecond.
+    pub(super) fn has_whole_times(&self) -> bool {
+        let RawTimings {
+            blocked,
+            dns,
+            connect,
+            ssl,
+            send,
+            wait,
+            receive,
+        } = &self.timings;
+        let all = [blocked, dns, connect, ssl, send, wait, receive];
+        all.into_iter()
+            .filter_map(Lenient::number)
+            .all(|ms| ms.fract() == 0.0)
     }
 
     /// Whether the entry has Chrome's socket id.

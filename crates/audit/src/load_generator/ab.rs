@@ -5,6 +5,9 @@
 use super::{EACH, NotARow, RowFormat, Rows};
 use crate::client::{Entry, Timings};
 
+/// Nanoseconds of the last digit of a time.
+const STEP: u64 = 1_000_000;
+
 const HEAD: &str = "starttime\tseconds\tctime\tdtime\tttime\twait";
 
 pub(super) const GNUPLOT: RowFormat = RowFormat {
@@ -13,9 +16,6 @@ pub(super) const GNUPLOT: RowFormat = RowFormat {
     is_first: |line| line == HEAD,
     rows: || Box::new(Lines),
     missing: Some("ab writes no rows for requests that failed, nor the status of the others"),
-    coarse_connects: Some(
-        "ab writes times to 1 ms only: a connection that took less to open counts as reused",
-    ),
     ..EACH
 };
 
@@ -40,7 +40,7 @@ fn row(line: &str) -> Option<Entry> {
         return None;
     };
     let nanos = |text: &str, unit: u64| text.trim().parse::<u64>().ok()?.checked_mul(unit);
-    let ms = |text: &str| nanos(text, 1_000_000);
+    let ms = |text: &str| nanos(text, STEP);
     let (connect, total, wait) = (ms(connect)?, ms(total)?, ms(wait)?);
     let mut entry = Entry::begun(nanos(seconds, 1_000_000_000)?);
     entry.time = total;
@@ -50,6 +50,7 @@ fn row(line: &str) -> Option<Entry> {
         receive: Some(total.saturating_sub(connect).saturating_sub(wait)),
         ..Timings::default()
     };
+    entry.set_setup_step(STEP);
     Some(entry)
 }
 

@@ -13,16 +13,12 @@ use crate::fields;
 use crate::timestamp;
 use intact_ledger::{Evidence, Outcome};
 
-const COARSE: &str =
-    "JMeter writes times to 1 ms only: a connection that took less to open counts as reused";
-
 pub(super) const CSV: RowFormat = RowFormat {
     name: "JMeter's CSV (JTL)",
     program: "JMeter",
     is_first: |line| Columns::of(line).is_some(),
     rows: || Box::<Table>::default(),
     shows: &[Evidence::Attempts, Evidence::Durations],
-    coarse_connects: Some(COARSE),
     ..EACH
 };
 
@@ -80,6 +76,7 @@ impl Sample<'_> {
             receive: Some(elapsed - first_byte.max(connect)),
             ..Timings::default()
         };
+        entry.set_setup_step(MS);
         entry.status = status;
         if failed || (is_unknown && self.success == "false") {
             let message = format!("{} {}", self.code, self.message);
@@ -115,20 +112,67 @@ impl Columns {
     }
 }
 
-/// Rows after a head, which names the columns.
+/// Limit of a row with line breaks, in bytes.
+const LONGEST_ROW: usize = 1 << 20;
+
+/// Rows after a head, which names the columns. A cell in quotes may have line breaks: an assertion
+/// of JMeter prints what it expected and what it received.
 #[derive(Default)]
-struct Table(Columns);
+struct Table {
+    columns: Columns,
+    /// The lines of a row so far, within quotes.
+    open: String,
+}
 
 impl Rows for Table {
     fn take(&mut self, line: &str) -> Result<Option<Entry>, NotARow> {
+        let is_quoted = line.matches('"').count() % 2 == 1;
+        if self.open.is_empty() {
+            let row = self.row(line);
+            if row.is_err() && is_quoted {
+                line.clone_into(&mut self.open);
+                return Ok(None);
+            }
+            return row;
+        }
+        // a quote that nothing closes must not take the rows after it
+        if !is_quoted && let Ok(Some(entry)) = self.row(line) {
+            self.open.clear();
+            return Err(NotARow(Some(Box::new(entry))));
+        }
+        self.open.push('\n');
+        self.open.push_str(line);
+        if self.open.len() > LONGEST_ROW {
+            return self.finish();
+        }
+        match is_quoted {
+            true => {
+                let row = std::mem::take(&mut self.open);
+                self.row(&row)
+            }
+            false => Ok(None),
+        }
+    }
+
+    fn finish(&mut self) -> Result<Option<Entry>, NotARow> {
+        match std::mem::take(&mut self.open).is_empty() {
+            true => Ok(None),
+            false => Err(NotARow::default()),
+        }
+    }
+}
+
+impl Table {
+    /// Reads a whole row.
+    fn row(&mut self, line: &str) -> Result<Option<Entry>, NotARow> {
         if line.is_empty() {
             return Ok(None);
         }
         if let Some(columns) = Columns::of(line) {
-            self.0 = columns;
+            self.columns = columns;
             return Ok(None);
         }
-        let Columns { names, separator } = &self.0;
+        let Columns { names, separator } = &self.columns;
         let row = cells_between(*separator, line);
         if row.len() != names.len() {
             return Err(NotARow::default());

@@ -109,6 +109,11 @@ impl K6 {
         }
     }
 
+    /// Ends the open request.
+    fn end(&mut self) -> Option<Entry> {
+        self.open.take().map(OpenRequest::entry)
+    }
+
     /// Adds a sample. `tags` are those of the request's first sample.
     fn sample(
         &mut self,
@@ -118,7 +123,7 @@ impl K6 {
         tags: Option<Tags>,
     ) -> Result<Option<Entry>, NotARow> {
         if metric == FIRST {
-            let done = self.finish();
+            let done = self.end();
             let Some(stamp) = timestamp::read(time) else {
                 return Err(NotARow(done.map(Box::new)));
             };
@@ -143,7 +148,7 @@ impl K6 {
             open.phases[phase] = value;
         } else if !matches!(metric, "http_req_duration" | "http_req_failed") {
             // another metric ends the request
-            return Ok(self.finish());
+            return Ok(self.end());
         }
         Ok(None)
     }
@@ -193,8 +198,8 @@ impl Rows for K6 {
         self.sample(&metric, &time, value, sample.data.tags)
     }
 
-    fn finish(&mut self) -> Option<Entry> {
-        self.open.take().map(OpenRequest::entry)
+    fn finish(&mut self) -> Result<Option<Entry>, NotARow> {
+        Ok(self.end())
     }
 
     fn is_coarse(&self) -> bool {
@@ -264,7 +269,7 @@ mod tests {
         for line in text.lines() {
             entries.extend(k6.take(line).expect(line));
         }
-        entries.extend(k6.finish());
+        entries.extend(k6.end());
         entries
     }
 

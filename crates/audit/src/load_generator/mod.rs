@@ -32,8 +32,11 @@ trait Rows {
     /// If the line cannot be parsed.
     fn take(&mut self, line: &str) -> Result<Option<Entry>, NotARow>;
     /// Ends the file. Returns the last request if it is complete.
-    fn finish(&mut self) -> Option<Entry> {
-        None
+    ///
+    /// # Errors
+    /// If the file ends within a row.
+    fn finish(&mut self) -> Result<Option<Entry>, NotARow> {
+        Ok(None)
     }
     /// Whether the times have whole seconds only.
     fn is_coarse(&self) -> bool {
@@ -82,8 +85,6 @@ pub struct RowFormat {
     name_connections: fn(&mut [Entry]),
     /// Facts that its rows do not hold and that limit the result.
     missing: Option<&'static str>,
-    /// Why a request that opened a connection may look like one that reused it.
-    coarse_connects: Option<&'static str>,
 }
 
 /// A tool that records each request with its duration.
@@ -97,7 +98,6 @@ const EACH: RowFormat = RowFormat {
     shows_lookups: false,
     name_connections: |_| {},
     missing: None,
-    coarse_connects: None,
 };
 
 /// What the rows show with the method and the whole URL of a request.
@@ -196,9 +196,6 @@ impl ReadRows {
         if let Some(missing) = format.missing {
             writer.incomplete("tool-without-failures", format!("{prefix}{missing}"));
         }
-        if let Some(coarse) = format.coarse_connects {
-            writer.incomplete_connections("tool-coarse-connects", format!("{prefix}{coarse}"));
-        }
     }
 }
 
@@ -222,7 +219,10 @@ pub(crate) fn read(
         read.take(taken.unwrap_or_else(|NotARow(before)| before.map(|entry| *entry)));
         true
     });
-    read.take(rows.finish());
+    match rows.finish() {
+        Ok(last) => read.take(last),
+        Err(_) => read.lines.unread += 1,
+    }
     if read.entries.is_empty() {
         return Err(input.broken("there is no request in it"));
     }

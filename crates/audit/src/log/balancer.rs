@@ -23,8 +23,10 @@ pub(super) fn haproxy(text: &str) -> Option<Line<'_>> {
         accepted.strip_prefix('[')?.strip_suffix(']')?,
     )?);
     let frontend = words.next()?;
-    // a frontend with TLS is marked
+    // a frontend with TLS is marked. It stands for the host, because a connection to one frontend
+    // cannot serve another one
     line.secure = Some(frontend.ends_with('~'));
+    line.set(Field::Host, Cow::Borrowed(frontend.trim_end_matches('~')));
     words.next()?;
     // TR/Tw/Tc/Tr/Ta in milliseconds
     let timers = words.next()?;

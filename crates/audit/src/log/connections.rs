@@ -453,7 +453,7 @@ pub(crate) fn exchange(
     one.method = line.method.as_deref().map(Method::new);
     one.target = line.target.as_deref().map(Target::new);
     one.status = line.status;
-    one.bytes.body = line.sent;
+    one.bytes.body = line.sent.unwrap_or(0);
     if line.took.is_some() {
         one.spans.wait = Some(Span::new(one.at, one.end));
     }

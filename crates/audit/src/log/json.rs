@@ -8,12 +8,12 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use std::borrow::Cow;
 use std::fmt;
 
-/// Reads a line; `None` if it is no object or shows no request.
+/// Reads a line; `None` if it is no object, or shows no request and no malformed one.
 pub(super) fn read(text: &str) -> Option<Line<'_>> {
     let line = parse(text)?;
     // 0: no handler has set a status, or the client closed before the response
     let has_outcome = line.status.is_some() || line.has_no_status;
-    (has_outcome && line.is_request()).then_some(line)
+    (has_outcome && (line.is_request() || line.has_request)).then_some(line)
 }
 
 /// The values of an object; `None` if it is none.
@@ -240,7 +240,7 @@ mod tests {
         assert!(!line.start.unwrap().coarse);
         assert_eq!(line.protocol, Some(intact_ledger::Protocol::Http2));
         assert_eq!(line.tls, Some(intact_ledger::TlsVersion::Tls13));
-        assert_eq!((line.status, line.sent), (Some(200), 17));
+        assert_eq!((line.status, line.sent), (Some(200), Some(17)));
         assert_eq!(line.agent.as_deref(), Some("curl/8"));
     }
 
@@ -249,7 +249,10 @@ mod tests {
         let text = r#"{"timestamp":"2026-11-21T09:00:00.250000+0100","flow_id":1805461739426734,"in_iface":"lo","event_type":"http","src_ip":"192.0.2.1","src_port":41342,"dest_ip":"192.0.2.2","dest_port":80,"proto":"TCP","tx_id":2,"http":{"hostname":"a.example","url":"/x","http_user_agent":"curl/8","http_method":"GET","protocol":"HTTP/1.1","status":200,"length":17},"host":"sensor"}"#;
         let line = suricata(text).unwrap();
         assert_eq!(line.connection.as_deref(), Some("flow 1805461739426734"));
-        assert_eq!((line.nth, line.status, line.sent), (Some(3), Some(200), 17));
+        assert_eq!(
+            (line.nth, line.status, line.sent),
+            (Some(3), Some(200), Some(17))
+        );
         assert_eq!(line.host.as_deref(), Some("a.example"));
         assert_eq!(line.protocol, Some(intact_ledger::Protocol::Http11));
         assert_eq!(line.end.unwrap().nanos, 1_795_248_000_250_000_000);

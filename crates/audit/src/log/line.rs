@@ -56,6 +56,8 @@ pub(super) enum Field {
     Resumed,
     /// What a client reports of a request that got no response.
     Error,
+    /// `OK` if nginx completed the request, else empty (`$request_completion`).
+    Completion,
     /// A value that is not used.
     Other,
 }
@@ -94,6 +96,7 @@ impl Field {
             "took" => Field::WithUnit,
             "duration" => Field::Duration,
             "request" | "request_line" => Field::Request,
+            "request_completion" => Field::Completion,
             "method" | "request_method" => Field::Method,
             "uri" | "request_uri" | "path" | "url" => Field::Target,
             "protocol" | "server_protocol" | "proto" | "version" => Field::Protocol,
@@ -179,7 +182,7 @@ pub(crate) struct Line<'a> {
     pub(crate) has_no_status: bool,
     /// Why the response is not complete, according to the log, in addition to the status.
     pub(crate) failure: Option<LogFailure>,
-    pub(crate) sent: u64,
+    pub(crate) sent: Option<u64>,
     /// The client's `User-Agent`.
     pub(crate) agent: Option<Cow<'a, str>>,
     pub(crate) host: Option<Cow<'a, str>>,
@@ -188,8 +191,10 @@ pub(crate) struct Line<'a> {
     pub(crate) resumed: Option<bool>,
     /// The flags of Envoy: whether they cut the response depends on its status.
     pub(crate) flags: Option<Cow<'a, str>>,
-    /// The log has a request line, perhaps a malformed one.
+    /// The log has a request line, perhaps a malformed or an empty one.
     pub(crate) has_request: bool,
+    /// nginx did not complete the request.
+    pub(crate) is_incomplete: bool,
     /// Duration of the TLS handshake in nanoseconds.
     pub(crate) handshake: Option<u64>,
     /// The line is the beginning of a connection.
@@ -202,13 +207,22 @@ impl<'a> Line<'a> {
     /// Sets a value; a value that cannot be parsed is ignored.
     pub(super) fn set(&mut self, field: Field, value: Cow<'a, str>) {
         // a hyphen is a value of Apache's %X, and the status of a request without one
-        let is_kept = matches!(field, Field::Fate | Field::Status);
-        if value.is_empty() || (value == "-" && !is_kept) {
+        let is_absent = match field {
+            Field::Completion => false,
+            Field::Fate | Field::Status => value.is_empty(),
+            Field::Request if value.is_empty() => {
+                // nginx writes one for a request that it cannot parse
+                self.has_request = true;
+                true
+            }
+            _ => value.is_empty() || value == "-",
+        };
+        if is_absent {
             return;
         }
         match field {
             Field::Client => self.set_client(&value),
-            Field::ClientPort => self.port = value.parse().ok(),
+            Field::ClientPort => self.port = port(value.parse().ok()),
             Field::Connection => self.connection = Some(value),
             Field::Nth => self.nth = value.parse().ok(),
             Field::Before => {
@@ -244,7 +258,7 @@ impl<'a> Line<'a> {
                 let is_none = value == "-" || number.is_some();
                 self.has_no_status = is_none && self.status.is_none();
             }
-            Field::Sent => self.sent = value.parse().unwrap_or(0),
+            Field::Sent => self.sent = value.parse().ok(),
             Field::Host => self.host = Some(value),
             Field::Scheme => self.secure = Some(value.eq_ignore_ascii_case("https")),
             Field::Tls => {
@@ -260,6 +274,7 @@ impl<'a> Line<'a> {
                     detail: "the client reported an error".into(),
                 });
             }
+            Field::Completion => self.is_incomplete = value != "OK",
             Field::Other => {}
         }
     }
@@ -283,8 +298,8 @@ impl<'a> Line<'a> {
     /// request.
     pub(super) fn is_request(&self) -> bool {
         let responded = self.status.is_some_and(|status| status != 408)
-            && (self.protocol.is_some() || self.sent > 0)
-            || self.has_request && self.status == Some(400);
+            && (self.protocol.is_some() || self.sent > Some(0))
+            || self.has_request && self.status == Some(400) && self.sent != Some(0);
         self.is_row || self.method.is_some() || self.target.is_some() || responded
     }
 
@@ -305,7 +320,15 @@ impl<'a> Line<'a> {
             }),
             _ => None,
         };
-        self.failure.clone().or_else(cut).or_else(of_status)
+        let incomplete = || {
+            let detail = "nginx did not complete the request ($request_completion is empty)";
+            self.is_incomplete.then(|| LogFailure {
+                kind: Failure::UnknownKind,
+                detail: detail.into(),
+            })
+        };
+        let known = self.failure.clone().or_else(cut).or_else(of_status);
+        known.or_else(incomplete)
     }
 
     fn set_client(&mut self, value: &str) {
@@ -315,7 +338,7 @@ impl<'a> Line<'a> {
             self.client = Some(address);
         } else if let Ok(both) = value.parse::<SocketAddr>() {
             self.client = Some(both.ip());
-            self.port = Some(both.port());
+            self.port = port(Some(both.port()));
         } else if let Some((_, last)) = value.rsplit_once(' ').filter(|_| !value.contains(',')) {
             // a virtual host precedes the first value of a line
             self.set_client(last);
@@ -343,6 +366,11 @@ impl<'a> Line<'a> {
         self.method = method;
         self.target = target;
     }
+}
+
+/// A port of a connection: a proxy writes 0 for an address that a header field named.
+fn port(port: Option<u16>) -> Option<u16> {
+    port.filter(|port| *port > 0)
 }
 
 /// Method, target and version of a request line; `None` if it is malformed.

@@ -3,7 +3,7 @@
 
 use super::line::Field;
 use super::line::Line;
-use super::pattern::{COMBINED, COMMON, ENVOY, Pattern};
+use super::pattern::{COMBINED, COMMON, ENVOY, ISTIO, Pattern};
 use super::w3c::Columns;
 use super::{balancer, json, lambda, ltsv, notices, pairs, syslog};
 use intact_ledger::Vantage;
@@ -44,6 +44,9 @@ const USUAL_PATTERNS: [&str; 9] = [
     INGRESS, COMBINED, COMMON, WITH_HOST, OVH, GANDI, MANAGED[0], MANAGED[1], MANAGED[2],
 ];
 
+/// Traefik, whose time is that of the request.
+const TRAEFIK: &str = r#"$remote_addr - $remote_user [$start] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $number "$router" "$server" $took"#;
+
 /// uWSGI, whose time is that of the request.
 const UWSGI: &str = "[pid: $pid|app: $app|req: $nth/$all] $remote_addr ($remote_user) {$vars vars in $length bytes} [$start] $method $uri => generated $body_bytes_sent bytes in $took ($protocol $status) $headers";
 
@@ -64,6 +67,9 @@ pub(crate) struct LineFormat {
     /// The fields that name the connection of a request, as the end of a sentence; empty if the
     /// format cannot have any.
     pub(super) connection_fields: &'static str,
+    /// The fields with times below a second, as the end of a sentence; empty if the format cannot
+    /// have any.
+    pub(super) time_fields: &'static str,
     /// The field for a request's position on its connection, as the end of a sentence: where the
     /// client's port identifies connections, and where the server's ids do.
     position_field: [&'static str; 2],
@@ -76,6 +82,8 @@ pub(crate) struct LineFormat {
 }
 
 const OTHER_FORMAT: &str = ". Give the format with --log-format if it has others";
+const TIME_FIELDS: &str =
+    ". Add `msec=$msec` to nginx's log_format, or `start_usec=%{usec}t` to Apache's LogFormat";
 const ADD_NTH: &str =
     ". Add `reqs=$connection_requests` to nginx's log_format, or `k=%k` to Apache's LogFormat";
 
@@ -87,6 +95,7 @@ const SERVICE: LineFormat = LineFormat {
     mark: "",
     remedy: "",
     connection_fields: "",
+    time_fields: "",
     position_field: ["", ""],
     advice: &[],
     vantage: Vantage::Server,
@@ -104,8 +113,19 @@ const USUAL: LineFormat = LineFormat {
     name: "in the format of nginx and Apache",
     remedy: OTHER_FORMAT,
     connection_fields: ". Add `conn=$connection reqs=$connection_requests` to nginx's log_format, or `port=%{remote}p k=%k X=%X` to Apache's LogFormat",
+    time_fields: TIME_FIELDS,
     position_field: [ADD_NTH, ADD_NTH],
     advice: &[NGINX, APACHE],
+    ..SERVER
+};
+
+/// Envoy.
+const ENVOYS: LineFormat = LineFormat {
+    name: "in Envoy's format",
+    readers: |_| vec![pattern(ENVOY)],
+    remedy: OTHER_FORMAT,
+    connection_fields: ". Add `conn=%CONNECTION_ID%` to the format",
+    advice: &[ENVOY_DIRECTIVE],
     ..SERVER
 };
 
@@ -114,6 +134,7 @@ static GIVEN: LineFormat = LineFormat {
     name: "in the format given",
     remedy: "",
     connection_fields: ANY_FIELDS,
+    time_fields: TIME_FIELDS,
     position_field: [". Add $connection_requests (nginx) or %k (Apache)"; 2],
     advice: &[NGINX, APACHE, ENVOY_DIRECTIVE],
     ..SERVER
@@ -122,7 +143,7 @@ static GIVEN: LineFormat = LineFormat {
 const ANY_FIELDS: &str = ". Add $connection and $connection_requests (nginx), %{remote}p and %k (Apache) or %CONNECTION_ID% (Envoy)";
 
 /// The formats, in the order in which they are tried.
-static FORMATS: [LineFormat; 17] = [
+static FORMATS: [LineFormat; 19] = [
     LineFormat {
         name: "in the W3C extended format",
         readers: |text| Vec::from_iter(Columns::find(text).map(Reader::Columns)),
@@ -153,6 +174,7 @@ static FORMATS: [LineFormat; 17] = [
         readers: |_| vec![Reader::Each(json::read)],
         remedy: OTHER_FORMAT,
         connection_fields: ANY_FIELDS,
+        time_fields: TIME_FIELDS,
         position_field: ["", ". Add $connection_requests, if it is nginx's"],
         advice: &[NGINX, APACHE, ENVOY_DIRECTIVE],
         ..SERVER
@@ -179,6 +201,21 @@ static FORMATS: [LineFormat; 17] = [
         ..SERVER
     },
     LineFormat {
+        name: "in Istio's format",
+        readers: |_| vec![pattern(ISTIO)],
+        ..ENVOYS
+    },
+    ENVOYS,
+    LineFormat {
+        name: "in Traefik's format",
+        readers: |_| vec![pattern(TRAEFIK)],
+        remedy: OTHER_FORMAT,
+        connection_fields: ". Traefik writes the client's port in JSON only",
+        time_fields: ". Traefik writes finer ones in JSON only",
+        advice: &[TRAEFIK_DIRECTIVE],
+        ..SERVER
+    },
+    LineFormat {
         readers: |_| USUAL_PATTERNS.map(pattern).into(),
         ..USUAL
     },
@@ -197,15 +234,8 @@ static FORMATS: [LineFormat; 17] = [
         name: "in LTSV",
         readers: |_| vec![Reader::Each(ltsv::read)],
         connection_fields: ". Add `conn:$connection` and `reqs:$connection_requests`, separated by tabs, to nginx's log_format",
+        time_fields: ". Add `msec:$msec` to nginx's log_format",
         position_field: ["", ". Add `reqs:$connection_requests`, if it is nginx's"],
-        ..SERVER
-    },
-    LineFormat {
-        name: "in Envoy's format",
-        readers: |_| vec![pattern(ENVOY)],
-        remedy: OTHER_FORMAT,
-        connection_fields: ". Add `conn=%CONNECTION_ID%` to the format",
-        advice: &[ENVOY_DIRECTIVE],
         ..SERVER
     },
     LineFormat {
@@ -386,6 +416,21 @@ impl LogFormat {
         is_head || (self.format.is_other)(text) || (self.format.is_other)(message)
     }
 
+    /// The remedy for lines without their connection, as the end of a sentence.
+    pub(super) fn connection_fields(&self) -> String {
+        let fields = self.format.connection_fields;
+        let option = match &self.reader {
+            Reader::Pattern(pattern) => pattern.naming_option(),
+            _ => None,
+        };
+        match option {
+            Some(option) => format!(
+                "{fields}. The lines end with numbers without names: if they are the connection, {option} reads them"
+            ),
+            None => fields.to_owned(),
+        }
+    }
+
     /// The field for a request's position on its connection, as the end of a sentence; empty if the
     /// server has none. `has_ids`: connections have ids of the server, as in logs of nginx and
     /// Envoy.
@@ -465,6 +510,15 @@ pub(super) const IIS: &str = r#"# IIS, in the logFile element of the site:
   <add logFieldName="c-port" sourceName="REMOTE_PORT" sourceType="ServerVariable" />
 </customFields>"#;
 
+/// For Traefik's static configuration.
+pub(super) const TRAEFIK_DIRECTIVE: &str = r#"# Traefik, in the static configuration:
+accessLog:
+  format: json
+  fields:
+    headers:
+      names:
+        User-Agent: keep"#;
+
 /// For Envoy's access log.
 pub(super) const ENVOY_DIRECTIVE: &str = r#"# Envoy, in access_log:
 log_format:
@@ -499,7 +553,7 @@ mod tests {
         let line = found.read(s3).unwrap();
         assert_eq!(found.format.name, "in the format of AWS's S3");
         assert_eq!((line.status, line.took), (Some(200), Some(7_000_000)));
-        assert_eq!((line.sent, line.start.is_some()), (113, true));
+        assert_eq!((line.sent, line.start.is_some()), (Some(113), true));
         let common = "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 5\n";
         assert!(is_usual(common));
         let hosted = "a.example:80 ::1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 5\n";

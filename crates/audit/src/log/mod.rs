@@ -36,10 +36,6 @@ use intact_units::number::count;
 use intact_units::plural::counted;
 use line_block::{LineBlock, Parsed};
 
-/// The fields with times below a second, as the end of a sentence.
-const TIME_FIELDS: &str =
-    ". Add `msec=$msec` to nginx's log_format, or `start_usec=%{usec}t` to Apache's LogFormat";
-
 /// Lines whose connections are looked up together.
 const AHEAD: usize = 8;
 
@@ -164,7 +160,8 @@ fn describe(
         writer.caveat(
             "log-coarse-times",
             format!(
-                "{prefix}times have whole seconds only: the overlap of requests within a second and exact idle times are unknown{TIME_FIELDS}"
+                "{prefix}times have whole seconds only: the overlap of requests within a second and exact idle times are unknown{}",
+                dialect.format.time_fields
             ),
         );
     }
@@ -175,7 +172,7 @@ fn describe(
         );
     }
     if evidence.none > 0 {
-        let remedy = dialect.format.connection_fields;
+        let remedy = dialect.connection_fields();
         writer.caveat(
             "log-without-connections",
             format!(

@@ -54,7 +54,7 @@ mod tests {
         let line = read(heroku).unwrap();
         assert_eq!((line.status, line.took), (Some(200), Some(39_000_000)));
         assert_eq!(line.target.as_deref(), Some("/a?b=c"));
-        assert_eq!((line.secure, line.sent), (Some(true), 915));
+        assert_eq!((line.secure, line.sent), (Some(true), Some(915)));
         assert_eq!(line.client.unwrap().to_string(), "192.0.2.1");
         let go = "time=2026-11-21T08:00:00.250Z level=INFO msg=request method=GET path=/a status=200 duration=1.5ms";
         let line = read(go).unwrap();

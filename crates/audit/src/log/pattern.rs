@@ -12,6 +12,10 @@ pub struct Pattern {
     tail: bool,
     /// The keys of these pairs in their usual order: most lines have the same ones.
     keys: Vec<(Box<str>, Field)>,
+    /// The format as a configuration spells it.
+    text: Box<str>,
+    /// Numbers after the named values of a line that no key names.
+    unnamed_numbers: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +48,8 @@ pub(super) const COMMON: &str =
     r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
 /// Envoy's default format.
 pub(super) const ENVOY: &str = r#"[%START_TIME%] "%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL%" %RESPONSE_CODE% %RESPONSE_FLAGS% %BYTES_RECEIVED% %BYTES_SENT% %DURATION% %RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)% "%REQ(X-FORWARDED-FOR)%" "%REQ(USER-AGENT)%" "%REQ(X-REQUEST-ID)%" "%REQ(:AUTHORITY)%" "%UPSTREAM_HOST%""#;
+/// Istio's default format.
+pub(super) const ISTIO: &str = r#"[%START_TIME%] "%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL%" %RESPONSE_CODE% %RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS% %CONNECTION_TERMINATION_DETAILS% "%UPSTREAM_TRANSPORT_FAILURE_REASON%" %BYTES_RECEIVED% %BYTES_SENT% %DURATION% %RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)% "%REQ(X-FORWARDED-FOR)%" "%REQ(USER-AGENT)%" "%REQ(X-REQUEST-ID)%" "%REQ(:AUTHORITY)%" "%UPSTREAM_HOST%" %UPSTREAM_CLUSTER_RAW% %UPSTREAM_LOCAL_ADDRESS% %DOWNSTREAM_LOCAL_ADDRESS% %DOWNSTREAM_REMOTE_ADDRESS% %REQUESTED_SERVER_NAME% %ROUTE_NAME%"#;
 
 impl Pattern {
     /// Parses a format: its text alone, or the whole directive as in the configuration.
@@ -69,6 +75,8 @@ impl Pattern {
             items,
             tail: false,
             keys: Vec::new(),
+            text: text.into(),
+            unnamed_numbers: 0,
         })
     }
 
@@ -89,6 +97,19 @@ impl Pattern {
         let mut keys = Vec::new();
         each_pair(rest, |key, _| keys.push((key.into(), Field::named(key))));
         self.keys = keys;
+        let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
+        self.unnamed_numbers = rest.split_ascii_whitespace().filter(is_number).count();
+    }
+
+    /// The option that names the numbers at the end of the lines, if they have such numbers: nginx
+    /// may write the connection there.
+    pub(super) fn naming_option(&self) -> Option<String> {
+        let names = match self.unnamed_numbers {
+            0 => return None,
+            1 => "$connection",
+            _ => "$connection $connection_requests",
+        };
+        Some(format!("--log-format '{} {names}'", self.text))
     }
 
     /// Parses a line; `None` if it does not match.
@@ -388,7 +409,7 @@ mod tests {
             if let Ok(pattern) = Pattern::new(&format) {
                 let _ = pattern.read(&line);
             }
-            for known in [COMBINED, COMMON, ENVOY] {
+            for known in [COMBINED, COMMON, ENVOY, ISTIO] {
                 let _ = Pattern::known(known).read(&line);
             }
         }

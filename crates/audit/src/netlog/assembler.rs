@@ -189,7 +189,7 @@ impl Assembler {
             };
             let mut exchange = request.exchange(carrier, at, writer);
             if exchange.connection.is_none() {
-                exchange.connection = request.record_dial(&exchange, writer);
+                request.record_dial(&mut exchange, writer);
                 self.strays += u64::from(exchange.status.is_some());
             }
             over_at = exchange.end.0.saturating_add(writer.run.base);

@@ -7,7 +7,7 @@ use crate::event_writer::EventWriter;
 use crate::fields;
 use intact_ledger::{
     Connection, ConnectionId, DialFailure, Event, Exchange, Failure, KeepAliveTerms, Method, Nanos,
-    Origin, Outcome, Protocol, SetupPhase, Side, Span, Target,
+    Origin, Outcome, Protocol, Reuse, SetupPhase, Side, Span, Target,
 };
 use intact_observe::server_product;
 use intact_observe::user_agent::product;
@@ -176,25 +176,22 @@ impl Request {
         one
     }
 
-    /// Records the failed dial that left the request without a connection.
-    pub(super) fn record_dial(
-        &self,
-        exchange: &Exchange,
-        writer: &mut EventWriter<'_>,
-    ) -> Option<ConnectionId> {
-        let kind = self.failed?;
+    /// Records the failed dial that left the request without a connection, which it waited for.
+    pub(super) fn record_dial(&self, exchange: &mut Exchange, writer: &mut EventWriter<'_>) {
+        let Some(kind) = self.failed else { return };
         let phase = match kind {
             Failure::Lookup => SetupPhase::Dns,
             Failure::Refused | Failure::ConnectTimeout | Failure::Unreachable => {
                 SetupPhase::Connect
             }
-            _ => return None,
+            _ => return,
         };
         let mut dial = Connection::new(writer.next_connection(), exchange.at);
         dial.origin = self.origin.clone();
         dial.failed = Some(DialFailure::new(phase, kind));
         writer.record(Event::Opened(&dial));
-        Some(dial.id)
+        exchange.connection = Some(dial.id);
+        exchange.reuse = Some(Reuse::Fresh);
     }
 
     fn fill_spans(&self, one: &mut Exchange, socket: Option<&Socket>, writer: &EventWriter<'_>) {

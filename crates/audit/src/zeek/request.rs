@@ -28,7 +28,7 @@ impl Request {
             method: text(Field::Method).map(Into::into),
             target: text(Field::Target).map(Into::into),
             status: record.number(Field::Status).and_then(fields::status),
-            sent: record.number(Field::Body).unwrap_or(0),
+            sent: record.number(Field::Body),
             ..Line::default()
         };
         if line.method.is_none() && line.target.is_none() {

@@ -4,7 +4,7 @@
 use crate::reading::{self, Outcome};
 use intact_audit::{AuditError, KeyLog};
 use intact_ledger::export::csv;
-use intact_ledger::{Certainty, EndedBy, Failure, Protocol, Row};
+use intact_ledger::{Certainty, EndedBy, Failure, Protocol, Reuse, Row};
 
 fn audited(name: &str) -> Outcome {
     reading::file(name, KeyLog::default())
@@ -79,7 +79,9 @@ fn a_netlog_shows_tls_and_who_closed() {
     let lookups = plain
         .exchanges()
         .filter(|one| one.outcome.failure() == Some(Failure::Lookup));
-    assert!(lookups.count() > 0);
+    let reuse: Vec<_> = lookups.map(|one| one.reuse).collect();
+    assert!(!reuse.is_empty());
+    assert!(reuse.iter().all(|one| *one == Some(Reuse::Fresh)));
 }
 
 #[test]
@@ -288,7 +290,7 @@ fn a_socket_from_before_a_netlog_was_not_opened_in_it() {
     assert_eq!(connections.len(), 1);
     assert!(connections[0].open_before && !connections[0].is_opened());
     let reuse: Vec<_> = outcome.exchanges().map(|one| one.reuse).collect();
-    assert_eq!(reuse, [None, Some(intact_ledger::Reuse::Reused)]);
+    assert_eq!(reuse, [None, Some(Reuse::Reused)]);
     assert!(outcome.exchanges().all(|one| one.ordinal.is_none()));
     assert!(outcome.caveat("netlog-strays").is_none());
 }
@@ -366,4 +368,48 @@ fn the_csv_of_intact_is_refused_with_what_to_read_instead() {
     let error = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap_err();
     assert!(matches!(error, AuditError::OwnCsv(_)), "{error}");
     assert!(error.to_string().contains("--ledger"), "{error}");
+}
+
+#[test]
+fn a_row_of_jmeter_may_have_line_breaks_in_quotes() {
+    let head = "timeStamp,elapsed,responseCode,success,failureMessage,URL,Latency,Connect\n";
+    let row = |at: u32, message: &str| {
+        format!("17952480000{at:02},9,200,true,{message},http://a.example/{at},8,0\n")
+    };
+    let broken = row(2, "\"expected \"\"a\"\"\nbut\n\ngot \"\"b\"\"\"");
+    let text = [head, &row(1, ""), &broken, &row(3, "")].concat();
+    let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
+    assert_eq!(outcome.exchanges().count(), 3);
+    assert!(outcome.caveat("lines-not-read").is_none());
+    // a quote that nothing closes costs its own row only
+    let open = row(2, "\"expected");
+    let text = [head, &row(1, ""), &open, &row(3, ""), &row(4, "")].concat();
+    let outcome = reading::bytes(text.as_bytes(), KeyLog::default()).unwrap();
+    assert_eq!(outcome.exchanges().count(), 3);
+    assert!(outcome.caveat("lines-not-read").is_some());
+    let cut = &text[..text.find("expected").unwrap() + 3];
+    let outcome = reading::bytes(cut.as_bytes(), KeyLog::default()).unwrap();
+    assert_eq!(outcome.exchanges().count(), 1);
+    assert!(outcome.caveat("lines-not-read").is_some());
+}
+
+#[test]
+fn a_quick_connection_of_a_coarse_tool_is_unknown_and_a_distant_one_is_not() {
+    let reuse = |connect: u32| {
+        let row = |at: u32, connect: u32| {
+            format!("17952480000{at:02},99,200,true,http://a.example/{at},80,{connect}\n")
+        };
+        let head = "timeStamp,elapsed,responseCode,success,URL,Latency,Connect\n";
+        // a second apart from the first one
+        let text = [
+            head,
+            &row(0, connect),
+            "1795248001000,9,200,true,http://a.example/1,8,0\n",
+        ];
+        let outcome = reading::bytes(text.concat().as_bytes(), KeyLog::default()).unwrap();
+        let is_coarse = outcome.caveat("tool-coarse-connects").is_some();
+        (outcome.exchanges().last().unwrap().reuse, is_coarse)
+    };
+    assert_eq!(reuse(1), (None, true));
+    assert_eq!(reuse(40), (Some(Reuse::Reused), false));
 }

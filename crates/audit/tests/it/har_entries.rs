@@ -223,3 +223,86 @@ fn an_entry_without_a_time_or_a_url_is_counted_as_unread() {
         );
     }
 }
+
+/// The reuse of requests after one whose setup took `connect` ms. Their own time for connecting and
+/// that of waiting are these.
+fn reuse_after(connect: &str, later: &str, wait: &str, more: &str) -> Outcome {
+    let timings = |connect: &str, wait: &str| {
+        format!(r#""connect":{connect},"ssl":0,"send":0,"wait":{wait},"receive":0"#)
+    };
+    let mut entries = vec![entry(0, 200, "", &timings(connect, "5"), more)];
+    entries.extend((1..4).map(|second| entry(second, 200, "", &timings(later, wait), more)));
+    audited("Firefox", &entries)
+}
+
+#[test]
+fn a_setup_shorter_than_the_step_of_the_times_does_not_show() {
+    let port = r#","connection":"443""#;
+    let later = |outcome: &Outcome| {
+        let all: Vec<_> = outcome.exchanges().map(|one| one.reuse).collect();
+        assert_eq!(all[0], Some(Reuse::Fresh));
+        assert!(all[1..].iter().all(|one| *one == all[1]), "{all:?}");
+        all[1]
+    };
+    let hidden = reuse_after("1", "0", "4", port);
+    assert_eq!(later(&hidden), None);
+    let caveat = hidden.caveat("har-coarse-connects").unwrap();
+    assert!(caveat.incomplete, "{caveat:?}");
+    for shown in [
+        // the browser says that it did not connect
+        reuse_after("1", "-1", "4", port),
+        // 40 ms away, no setup takes less than 1 ms
+        reuse_after("40", "0", "4", port),
+        // the times are finer
+        reuse_after("1", "0", "4.25", port),
+        // the file names the connection
+        reuse_after("1", "0", "4", r#","connection":"7""#),
+    ] {
+        assert_eq!(later(&shown), Some(Reuse::Reused));
+        assert!(shown.caveat("har-coarse-connects").is_none());
+    }
+}
+
+#[test]
+fn a_response_of_the_cache_has_the_address_but_no_connection() {
+    let marked = r#","cache":{"afterRequest":{"eTag":""}},"serverIPAddress":"192.0.2.1""#;
+    let nothing = r#""connect":0,"send":0,"wait":0,"receive":0"#;
+    assert_eq!(outcome(200, "", nothing, marked), None);
+    let on_connection = format!(r#"{marked},"connection":"7""#);
+    assert!(outcome(200, "", nothing, &on_connection).is_some());
+}
+
+#[test]
+fn a_request_without_a_connection_reuses_none_and_leaves_the_others_exact() {
+    let after_two = |error: &str| {
+        let reused = r#""connect":-1,"send":0,"wait":12,"receive":3"#;
+        let id = r#","connection":"7""#;
+        let failed = format!(r#","_error":"net::{error}""#);
+        let entries = [
+            entry(0, 200, "", SENT, id),
+            entry(1, 200, "", reused, id),
+            entry(2, 0, &failed, NOTHING, ""),
+        ];
+        let outcome = audited("WebInspector", &entries);
+        let dials = outcome.connections().into_iter();
+        let failed = dials.filter(|one| !one.is_opened()).count();
+        let reuse: Vec<_> = outcome.exchanges().map(|one| one.reuse).collect();
+        let last = outcome.exchanges().last().unwrap();
+        (failed, reuse, last.outcome, last.connection.is_some())
+    };
+    let (fresh, reused) = (Some(Reuse::Fresh), Some(Reuse::Reused));
+    assert_eq!(
+        after_two("ERR_CONNECTION_REFUSED"),
+        (
+            1,
+            vec![fresh, reused, fresh],
+            Ended::Failed(Failure::Refused),
+            true
+        )
+    );
+    // cancelled before its response: whether it was sent is unknown
+    assert_eq!(
+        after_two("ERR_ABORTED"),
+        (0, vec![fresh, reused, None], Ended::Unknown, false)
+    );
+}

@@ -561,3 +561,111 @@ fn requests_between_positions_are_missing() {
     assert_eq!(missing(&[3, 1, 2], "2.0"), None);
     assert!(missing(&[3, 1, 5], "2.0").is_some());
 }
+
+/// The outcome of a log with these lines.
+fn lines(all: &[&str]) -> Outcome {
+    reading::bytes(all.join("\n").as_bytes(), KeyLog::default()).unwrap()
+}
+
+#[test]
+fn istio_logs_the_port_of_the_client() {
+    let line = |second: u32, port: u32| {
+        format!(
+            r#"[2026-11-21T08:00:{second:02}.250Z] "GET /{second} HTTP/1.1" 200 - via_upstream - "-" 0 135 3 1 "-" "Mozilla/5.0 (X11; Linux) Gecko" "84961386-6d84-929d-98bd-c5aee93b5c88" "a.example" "10.44.1.27:80" inbound|80|| 127.0.0.1:41854 10.44.1.27:80 10.44.1.23:{port} outbound_.80_._.a.example default"#
+        )
+    };
+    let outcome = lines(&[&line(1, 5000), &line(2, 5000), &line(3, 5001)]);
+    assert_eq!(paths(&outcome), [vec!["/1", "/2"], vec!["/3"]]);
+    let evidence = outcome.accounts[0].evidence.as_deref().unwrap();
+    assert!(evidence.contains("Istio"), "{evidence}");
+    // from a header field: the address of no connection
+    let outcome = lines(&[&line(1, 0), &line(2, 0)]);
+    assert_eq!(outcome.connections().len(), 0);
+    // Envoy's own format has fewer values
+    let envoy = r#"[2026-11-21T08:00:01.250Z] "GET /1 HTTP/1.1" 200 - 0 135 3 1 "-" "Mozilla/5.0 (X11; Linux) Gecko" "84961386" "a.example" "10.44.1.27:80""#;
+    let outcome = lines(&[envoy]);
+    let evidence = outcome.accounts[0].evidence.as_deref().unwrap();
+    assert!(evidence.contains("in Envoy's format"), "{evidence}");
+    assert_eq!(outcome.exchanges().count(), 1);
+}
+
+#[test]
+fn numbers_without_names_are_not_guessed_and_the_option_that_names_them_is_printed() {
+    let line = |end: &str| {
+        format!(
+            r#"192.0.2.1 - - [21/Nov/2026:08:00:01 +0000] "GET /1 HTTP/1.1" 200 5 "-" "curl/8"{end}"#
+        )
+    };
+    let words = |end: &str| {
+        let outcome = lines(&[&line(end), &line(end)]);
+        assert_eq!(outcome.connections().len(), 0, "{end}");
+        let caveat = outcome.caveat("log-without-connections").unwrap();
+        caveat.message.clone()
+    };
+    let option = r#"--log-format '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $connection"#;
+    assert!(words(" 17 2").contains(&format!("{option} $connection_requests' reads")));
+    assert!(words(" 17").contains(&format!("{option}' reads")));
+    assert!(!words("").contains("--log-format") && !words(" rt=1").contains("--log-format"));
+}
+
+#[test]
+fn the_frontends_of_haproxy_are_destinations_of_their_own() {
+    let line = |second: u32, frontend: &str| {
+        format!(
+            r#"10.0.1.2:{} [21/Nov/2026:08:00:{second:02}.655] {frontend} static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 "GET / HTTP/1.1""#,
+            5000 + second
+        )
+    };
+    let outcome = lines(&[&line(1, "web"), &line(2, "api"), &line(3, "web~")]);
+    let origins: Vec<String> = outcome
+        .connections()
+        .iter()
+        .map(|one| one.origin.as_ref().unwrap().to_string())
+        .collect();
+    assert_eq!(origins, ["http://web", "http://api", "https://web"]);
+}
+
+#[test]
+fn traefiks_lines_have_a_duration_and_advice_of_their_own() {
+    let line = r#"192.0.2.1 - - [21/Nov/2026:08:00:01 +0000] "GET /1 HTTP/1.1" 200 5 "-" "curl/8" 1 "web@docker" "http://10.0.0.5:80" 3ms"#;
+    let outcome = lines(&[line, line]);
+    assert!(outcome.exchanges().all(|one| one.latency() == 3_000_000));
+    let advice = outcome.accounts[0].advice.join("\n");
+    assert!(
+        advice.contains("format: json") && !advice.contains("nginx"),
+        "{advice}"
+    );
+    for caveat in outcome.caveats() {
+        assert!(!caveat.message.clone().contains("nginx"), "{caveat:?}");
+    }
+}
+
+#[test]
+fn an_empty_request_line_and_a_request_that_was_not_completed_count() {
+    let line = |number: u32, request: &str, status: u32, more: &str| {
+        format!(
+            r#"{{"time_iso8601":"2026-11-21T08:00:0{number}+00:00","remote_addr":"192.0.2.1","connection":"{number}","connection_requests":"1","request":"{request}","status":"{status}"{more}}}"#
+        )
+    };
+    let incomplete = r#","request_completion":"""#;
+    let outcome = lines(&[
+        &line(1, "GET / HTTP/1.1", 200, r#","request_completion":"OK""#),
+        &line(2, "", 400, ""),
+        // the client closed
+        &line(3, "", 400, r#","body_bytes_sent":"0""#),
+        &line(4, "GET / HTTP/1.1", 200, incomplete),
+        &line(5, "GET / HTTP/1.1", 499, incomplete),
+    ]);
+    assert_eq!(outcome.connections().len(), 5);
+    let outcomes: Vec<_> = outcome.exchanges().map(|one| one.outcome).collect();
+    let failed = Ended::Failed;
+    assert_eq!(
+        outcomes,
+        [
+            Ended::Ok,
+            Ended::Ok,
+            failed(Failure::UnknownKind),
+            failed(Failure::ClientClosed)
+        ]
+    );
+}

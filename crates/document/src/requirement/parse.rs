@@ -47,7 +47,19 @@ pub(super) fn parse(expression: &str) -> Result<Requirement, ParseError> {
     let op = op.ok_or_else(|| fault(op_span.clone(), ParseErrorKind::NotAnOperator))?;
 
     let rest = trim(expression, op_span.end..rest.end);
-    let value = parse_quantity(expression, rest, name, figure.dimension)?;
+    let value = parse_quantity(expression, rest.clone(), name, figure.dimension)?;
+    if let Some((_, share)) = SHARES.iter().find(|(count, _)| *count == name)
+        && value.number > 0.0
+        && value.number < 1.0
+    {
+        let kind = ParseErrorKind::ShareOfCount {
+            metric: name.to_owned(),
+            share,
+            op: written.to_owned(),
+            number: value.number,
+        };
+        return Err(fault(rest, kind));
+    }
     Ok(Requirement {
         selectors,
         figure,

@@ -88,6 +88,21 @@ pub enum ParseErrorKind {
         /// The number that was written.
         f64,
     ),
+    /// A part of 1 is required of a count.
+    #[error(
+        "`{metric}` is a count; for a share write `{share} {op} {number}`, or a percentage: `{metric} {op} {}%`",
+        (number * 1e4).round() / 100.0
+    )]
+    ShareOfCount {
+        /// The count.
+        metric: String,
+        /// The metric of its share.
+        share: &'static str,
+        /// The operator that was written.
+        op: String,
+        /// The number that was written.
+        number: f64,
+    },
     /// The document has no rule of this id.
     #[error("`intact {}` has no rule `{id}`{}", document.command(), did_you_mean(nearest.as_deref()))]
     UnknownRule {

@@ -204,6 +204,10 @@ fn a_caret_stands_under_the_fault_and_the_nearest_name_next_to_it() {
             "a share is at most 1; for a percentage write 90%\n  reuse >= 90\n           ^^",
         ),
         (
+            "reused >= 0.9",
+            "`reused` is a count; for a share write `reuse >= 0.9`, or a percentage: `reused >= 90%`\n  reused >= 0.9\n            ^^^",
+        ),
+        (
             "tag=é,oops: ok > 0",
             "a selector is written key=value, such as keepalive=on; quote a value with a comma or a quote in it\n  tag=é,oops: ok > 0\n        ^^^^",
         ),

@@ -17,7 +17,14 @@ pub(super) fn client(counts: &Counts, idle: Option<u64>) -> Option<&'static Clie
     };
     let (command, agent) = (most(&counts.commands), most(&counts.agents));
     let idle_s = idle.map(|idle| idle as f64 / 1e9);
-    Client::recognise(command.as_deref(), agent.as_deref(), idle_s)
+    let client = Client::recognise(command.as_deref(), agent.as_deref(), idle_s)?;
+    let mut protocols = counts.protocols.keys();
+    let has_streams = !counts.protocols.is_empty() && protocols.all(|one| one.has_streams());
+    Some(if has_streams {
+        client.with_streams()
+    } else {
+        client
+    })
 }
 
 /// The server of a destination whose connections name one product that is known.
