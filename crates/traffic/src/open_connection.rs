@@ -61,7 +61,7 @@ pub struct Last {
     pub(super) answered: Option<Nanos>,
     /// Whether it met a connection that had died.
     pub stale: bool,
-    /// Whether the server sent bytes in place of a response, so that no client keeps the connection.
+    /// Whether the server sent bytes in place of a response: no client keeps the connection then.
     pub(super) garbled: bool,
     /// The status of its response.
     pub status: Option<u16>,

@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_in_place_of_a_response_break_a_connection_whoever_closes_it() {
+    fn bytes_in_place_of_a_response_break_a_connection() {
         let mut garbage = Exchange::new(1, Nanos(0));
         garbage.outcome = Outcome::Failed(Failure::Malformed);
         let live = live(Some(garbage), false);

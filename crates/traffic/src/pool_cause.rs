@@ -466,7 +466,8 @@ fn explain_idle(explained: &mut Explained, lives: &[&Life]) {
         return;
     };
     let ends = |asked: OpenReason| {
-        let ends = lives.iter().filter_map(|life| life.ended());
+        let used = lives.iter().filter(|life| life.carried > 0);
+        let ends = used.filter_map(|life| life.ended());
         ends.filter(|end| end.why == asked && end.at <= last)
             .count() as u64
     };

@@ -13,6 +13,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 const SOON: u64 = 10_000_000_000;
 /// A request that comes sooner after the failure, in nanoseconds, does not show a heartbeat.
 const AT_ONCE: u64 = 100_000_000;
+/// Retries of one request that are kept until one gets a response; no client makes more.
+const MOST_RETRIES: usize = 16;
 /// From this share of the usual interval or pause of equal requests on, the program sends the next
 /// one by itself.
 const ON_TIME: f64 = 0.75;
@@ -21,7 +23,7 @@ pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "retried-request",
         what: "A request failed with its connection and was sent again on another one. The library reports nothing, and the server may process the request twice.",
-        evidence: "Within 10 s of a failure, the same fingerprint (method, full target, body) by the same process to the same destination on another connection. The failure broke the connection before the response was complete, and no equal request got a response in between. A retry that the producer recorded counts, too. Of equal requests at intervals or in a loop that pauses, only a sooner one is a retry. In a function: within the same invocation. Needs visible requests.",
+        evidence: "Within 10 s of a failure, the same fingerprint (method, full target, body) by the same process to the same destination on another connection. It broke before the response was complete, and no equal request got a response in between. A retry that the producer recorded counts, too. Of equal requests at intervals, only a sooner one is a retry; none where all fail. In a function: within the same invocation. Needs visible requests.",
         threshold: "One is enough. An error where the method is not idempotent (RFC 9110 section 9.2.2), else informational.",
         false_positives: "A person who presses the button again; the first two beats of a heartbeat; a loop without pauses that goes on after a failure.",
         fix: "Remove the cause (`stale-reuse`, resets). Let the library retry idempotent requests only, and give the others an idempotency key",
@@ -125,6 +127,8 @@ struct RetriedRequest {
     doubtful: HashMap<Request, (Retry, u64)>,
     failed: HashMap<Request, Broken>,
     order: VecDeque<Request>,
+    /// Those that failed as well: they are retries if one after them gets a response.
+    unanswered: HashMap<Request, Vec<Retry>>,
     /// Retries of functions: an invocation that is recorded later may have begun in between.
     open: VecDeque<Retry>,
     seen: BTreeMap<usize, Seen>,
@@ -227,14 +231,7 @@ impl RetriedRequest {
     }
 
     fn remember(&mut self, request: Request, exchange: &Exchange, sender: Sender) {
-        use Failure::{Closed, Refusal, Reset, Stale, StreamReset, Truncated};
-        let Outcome::Failed(kind) = exchange.outcome else {
-            return;
-        };
-        if !matches!(
-            kind,
-            Stale | Closed | Reset | Truncated | Refusal | StreamReset
-        ) {
+        if !is_broken(exchange) {
             return;
         }
         while self.order.len() >= KEPT {
@@ -252,6 +249,15 @@ impl RetriedRequest {
             self.order.push_back(request);
         }
     }
+}
+
+/// Whether a request failed with its connection, or the server refused it.
+fn is_broken(exchange: &Exchange) -> bool {
+    use Failure::{Closed, Refusal, Reset, Stale, StreamReset, Truncated};
+    matches!(
+        exchange.outcome,
+        Outcome::Failed(Stale | Closed | Reset | Truncated | Refusal | StreamReset)
+    )
 }
 
 impl Fold for RetriedRequest {
@@ -283,8 +289,21 @@ impl Fold for RetriedRequest {
                     .zip(exchange.target.as_ref())
                     .map(|(method, target)| format!("{method} {target}")),
             };
-            self.decide(exchange, first, retry);
+            match request.filter(|_| exchange.retry_of.is_none()) {
+                Some(request) if is_broken(exchange) => {
+                    if self.unanswered.len() < KEPT {
+                        let failed = self.unanswered.entry(request).or_default();
+                        failed.extend((failed.len() < MOST_RETRIES).then_some(retry));
+                    }
+                }
+                request => {
+                    let before = request.and_then(|one| self.unanswered.remove(&one));
+                    before.into_iter().flatten().for_each(|one| self.take(one));
+                    self.decide(exchange, first, retry);
+                }
+            }
         } else if let Some(request) = request {
+            self.unanswered.remove(&request);
             self.note(request, exchange);
         }
         if let Some(request) = request {
