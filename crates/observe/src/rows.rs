@@ -211,6 +211,7 @@ impl Rows {
         }
         // an unsolicited response (a 408 before the server closes) is no exchange
         if request.is_none() && self.hears_client {
+            self.has_excess |= !granted && self.done > 0;
             return;
         }
         let open = self.open.close(seen);
