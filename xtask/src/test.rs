@@ -268,7 +268,7 @@ impl TestProgram {
     }
 }
 
-/// How much of a message is told, in characters.
+/// How much of a message is printed, in characters.
 const MESSAGE: usize = 240;
 
 /// The tests of a program that failed: their lines come as they end, their messages at the end.
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_test_is_told_with_its_message() {
+    fn a_failed_test_has_its_message() {
         let mut failures = Failures::default();
         for line in [
             "test a::fails ... FAILED",
