@@ -128,4 +128,6 @@ fn a_client_that_closes_after_bytes_of_no_response_had_to() {
     assert_eq!(complete, Some(ClosePoint::AfterExchange));
     let excess = point(with("hello").as_bytes());
     assert_eq!(excess, Some(ClosePoint::AfterExcess));
+    let second = point(with("hel").repeat(2).as_bytes());
+    assert_eq!(second, Some(ClosePoint::AfterExcess));
 }

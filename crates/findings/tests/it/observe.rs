@@ -373,6 +373,19 @@ fn a_request_is_a_retry_only_of_the_same_process_and_until_it_is_answered() {
 }
 
 #[test]
+fn of_equal_requests_that_all_fail_none_is_a_retry() {
+    let broken = Outcome::Failed(Failure::Reset);
+    let mut each = [
+        (1, 10, 20, broken),
+        (2, 21, 30, broken),
+        (3, 31, 40, broken),
+    ];
+    assert_eq!(retries(&each, [7; 3]), 0);
+    each[2].3 = Outcome::Ok;
+    assert_eq!(retries(&each, [7; 3]), 1);
+}
+
+#[test]
 fn the_next_request_of_a_loop_that_pauses_is_no_retry() {
     let broken = Outcome::Failed(Failure::Reset);
     // 20 ms after each response
