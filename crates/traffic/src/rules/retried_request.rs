@@ -23,7 +23,7 @@ pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "retried-request",
         what: "A request failed with its connection and was sent again on another one. The library reports nothing, and the server may process the request twice.",
-        evidence: "Within 10 s of a failure, the same fingerprint (method, full target, body) by the same process to the same destination on another connection. It broke before the response was complete, and no equal request got a response in between. A retry that the producer recorded counts, too. Of equal requests at intervals, only a sooner one is a retry; none where all fail. In a function: within the same invocation. Needs visible requests.",
+        evidence: "Within 10 s of a failure, the same fingerprint (method, full target, body) by the same process to the same destination on another connection. It broke before the response was complete, and no equal request got a response in between. A retry that the producer recorded counts, too. Of equal requests at intervals, only a sooner one is a retry; none where three in turn fail. In a function: within the same invocation. Needs visible requests.",
         threshold: "One is enough. An error where the method is not idempotent (RFC 9110 section 9.2.2), else informational.",
         false_positives: "A person who presses the button again; the first two beats of a heartbeat; a loop without pauses that goes on after a failure.",
         fix: "Remove the cause (`stale-reuse`, resets). Let the library retry idempotent requests only, and give the others an idempotency key",
@@ -127,7 +127,8 @@ struct RetriedRequest {
     doubtful: HashMap<Request, (Retry, u64)>,
     failed: HashMap<Request, Broken>,
     order: VecDeque<Request>,
-    /// Those that failed as well: they are retries if one after them gets a response.
+    /// Those that failed as well. A single one is a retry; several may be a loop, unless one after
+    /// them gets a response.
     unanswered: HashMap<Request, Vec<Retry>>,
     /// Retries of functions: an invocation that is recorded later may have begun in between.
     open: VecDeque<Retry>,
@@ -303,7 +304,10 @@ impl Fold for RetriedRequest {
                 }
             }
         } else if let Some(request) = request {
-            self.unanswered.remove(&request);
+            if let Some(Ok([retry])) = self.unanswered.remove(&request).map(<[Retry; 1]>::try_from)
+            {
+                self.take(retry);
+            }
             self.note(request, exchange);
         }
         if let Some(request) = request {
@@ -314,7 +318,8 @@ impl Fold for RetriedRequest {
     fn findings(&self, attribution: &mut Attribution<'_>) -> Vec<Finding> {
         let mut seen = self.seen.clone();
         let doubtful = self.doubtful.values().map(|(retry, _)| retry);
-        for retry in self.open.iter().chain(doubtful) {
+        let single = self.unanswered.values().filter(|failed| failed.len() == 1);
+        for retry in self.open.iter().chain(doubtful).chain(single.flatten()) {
             seen.entry(retry.destination).or_default().count(retry);
         }
         let found = seen.iter().map(|(&destination, seen)| {
