@@ -74,11 +74,7 @@ impl Relay<'_> {
     fn settle(&mut self) -> Duration {
         let ids: Vec<ConnectionId> = self.links.keys().copied().collect();
         for id in ids {
-            if let Some(link) = self.links.get_mut(&id) {
-                link.out.readable = true;
-                link.back.readable = true;
-            }
-            self.pump(id);
+            self.pump_waiting(id);
             if let Some(link) = self.links.get_mut(&id) {
                 observe(&mut link.observed, &mut self.run, |seen, run| {
                     seen.settle(run);

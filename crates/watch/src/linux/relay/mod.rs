@@ -310,16 +310,20 @@ impl<'a> Relay<'a> {
             let owner = seen.connection().owner.as_ref();
             owner.map(|owner| owner.pid) == process && seen.unrecorded_exchanges() > 0
         };
-        let links = self.links.iter_mut();
+        let links = self.links.iter();
         let busy = links.filter(|(_, link)| link.observed.as_ref().is_some_and(is_busy));
-        let busy = busy.map(|(id, link)| {
+        for id in busy.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.pump_waiting(id);
+        }
+    }
+
+    /// Carries what waits in the sockets of a connection, ahead of its events.
+    fn pump_waiting(&mut self, id: ConnectionId) {
+        if let Some(link) = self.links.get_mut(&id) {
             link.out.readable = true;
             link.back.readable = true;
-            *id
-        });
-        for id in busy.collect::<Vec<_>>() {
-            self.pump(id);
         }
+        self.pump(id);
     }
 
     fn carry(&mut self, carriage: RelayedConnection) {
