@@ -224,25 +224,23 @@ fn with_remedy(mut error: clap::Error) -> clap::Error {
         Some(ContextValue::Strings(all)) => all.iter().any(|one| one.contains(name)),
         _ => false,
     };
-    if error.kind() == ErrorKind::NoEquals && has(error.get(ContextKind::InvalidArg), "--json") {
-        let remedy = "standard output belongs to the program: --json=FILE writes a file";
-        let tip = ContextValue::StyledStrs(vec![remedy.into()]);
-        error.insert(ContextKind::Suggested, tip);
-    }
     let is_watch = std::env::args().nth(1).is_some_and(|word| word == "watch");
-    if error.kind() == ErrorKind::MissingRequiredArgument && is_watch {
-        let remedy = "name a program to run, or one that runs: --pid, --name, --unit, --container";
-        let tip = ContextValue::StyledStrs(vec![remedy.into()]);
-        error.insert(ContextKind::Suggested, tip);
-    }
     let names = [ContextKind::InvalidArg, ContextKind::PriorArg];
-    if error.kind() == ErrorKind::ArgumentConflict
-        && names.iter().any(|kind| has(error.get(*kind), "[DIR]"))
-    {
-        let remedy = "stored ledgers are compared as they were recorded: pass the option to `intact watch`, or run both programs, `intact compare -- CMD_A -- CMD_B`";
-        let tip = ContextValue::StyledStrs(vec![remedy.into()]);
-        error.insert(ContextKind::Suggested, tip);
-    }
+    let names_folders = names.iter().any(|kind| has(error.get(*kind), "[DIR]"));
+    let remedy = match error.kind() {
+        ErrorKind::NoEquals if has(error.get(ContextKind::InvalidArg), "--json") => {
+            "standard output belongs to the program: --json=FILE writes a file"
+        }
+        ErrorKind::MissingRequiredArgument if is_watch => {
+            "name a program to run, or one that runs: --pid, --name, --unit, --container"
+        }
+        ErrorKind::ArgumentConflict if names_folders => {
+            "stored ledgers are compared as they were recorded: pass the option to `intact watch`, or run both programs, `intact compare -- CMD_A -- CMD_B`"
+        }
+        _ => return error,
+    };
+    let tip = ContextValue::StyledStrs(vec![remedy.into()]);
+    error.insert(ContextKind::Suggested, tip);
     error
 }
 
