@@ -153,6 +153,11 @@ impl Entry {
             .or(is_in_setup.then_some(SetupPhase::Connect))
     }
 
+    /// Whether it names neither a server's address nor a connection.
+    pub(crate) fn is_nowhere(&self) -> bool {
+        self.address.is_none() && self.id.is_none()
+    }
+
     /// Notes that its time for connecting has this step in nanoseconds.
     pub(crate) fn set_setup_step(&mut self, step: u64) {
         self.hides_setup_below = (!self.timings.has_setup()).then_some(step);

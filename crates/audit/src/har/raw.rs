@@ -231,9 +231,8 @@ impl RawEntry {
             .text()
             .and_then(|text| text.trim_matches(['[', ']']).parse().ok());
         entry.outcome = self.outcome(&entry)?;
-        let is_nowhere = entry.address.is_none() && entry.id.is_none();
         entry.may_lack_connection = entry.status.is_none()
-            && is_nowhere
+            && entry.is_nowhere()
             && !entry.timings.has_setup()
             && !entry.timings.has_round_trip();
         if entry.outcome.is_ok() && self.is_cached(&entry) {
@@ -298,7 +297,7 @@ impl RawEntry {
         let timings = &entry.timings;
         // without a duration, an address and a connection
         let is_instant = entry.time == 0 && entry.ended_at() == entry.at;
-        let is_nowhere = entry.address.is_none() && entry.id.is_none();
+        let is_nowhere = entry.is_nowhere();
         let is_marked = match self.cache.after_request {
             Presence::Absent => false,
             Presence::Null => is_nowhere && self.cache.before_request == Presence::Absent,
