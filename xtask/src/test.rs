@@ -275,8 +275,8 @@ const MESSAGE: usize = 240;
 #[derive(Default)]
 struct Failures {
     messages: Vec<(String, String)>,
-    /// The test whose output is read, from its panic on.
-    reading: Option<(usize, bool)>,
+    /// The test whose output is read.
+    reading: Option<usize>,
 }
 
 impl Failures {
@@ -286,23 +286,22 @@ impl Failures {
         }
         let header = line.strip_prefix("---- ");
         if let Some(test) = header.and_then(|rest| rest.strip_suffix(" stdout ----")) {
-            let nth = self.messages.iter().position(|(name, _)| name == test);
-            self.reading = nth.map(|nth| (nth, false));
+            self.reading = self.messages.iter().position(|(name, _)| name == test);
             return;
         }
         if line.starts_with("note: ") || line.starts_with("stack backtrace:") {
             self.reading = None;
         }
-        let Some((nth, panicked)) = &mut self.reading else {
+        let Some(nth) = self.reading else {
             return;
         };
-        let message = &mut self.messages[*nth].1;
+        let message = &mut self.messages[nth].1;
+        // it begins with the place of the panic
         let part = match line.split_once(" panicked at ") {
-            Some((_, place)) if !*panicked => place,
-            _ if *panicked => line.trim(),
-            _ => return,
+            _ if !message.is_empty() => line.trim(),
+            Some((_, place)) => place,
+            None => return,
         };
-        *panicked = true;
         let left = MESSAGE.saturating_sub(message.chars().count());
         message.push(' ');
         message.extend(part.chars().take(left));
