@@ -86,12 +86,24 @@ pub(crate) enum Successor {
     Server(SocketAddr),
 }
 
+/// A connection that the program may use, until it is handed over or given up.
+pub(crate) struct Landing(Arc<AtomicU64>);
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        // who sees this finds the connection among the orders
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
 /// The way from the supervisor to the relay.
 #[derive(Clone)]
 pub(crate) struct RelaySender {
     waiting: Arc<Mutex<Vec<RelayCommand>>>,
     /// Connections that the kernel makes without the relay; [`ALL`] where it makes all of them.
     not_relayed: Arc<AtomicU64>,
+    /// Connections that the program may use and that are not handed over.
+    landing: Arc<AtomicU64>,
     moved: Arc<MovedAddresses>,
     registry: Arc<Registry>,
     waker: Arc<Waker>,
@@ -102,6 +114,7 @@ impl RelaySender {
         RelaySender {
             waiting: Arc::default(),
             not_relayed: Arc::default(),
+            landing: Arc::default(),
             moved: Arc::default(),
             registry: Arc::new(registry),
             waker: Arc::new(waker),
@@ -144,6 +157,17 @@ impl RelaySender {
     pub(crate) fn not_relayed(&self) -> Option<u64> {
         let count = self.not_relayed.load(Ordering::Relaxed);
         (count < ALL).then_some(count)
+    }
+
+    /// Counts a connection that the program may use from now on.
+    pub(crate) fn land(&self) -> Landing {
+        self.landing.fetch_add(1, Ordering::Relaxed);
+        Landing(Arc::clone(&self.landing))
+    }
+
+    /// Connections that the program may use and that are not handed over.
+    pub(crate) fn landing(&self) -> u64 {
+        self.landing.load(Ordering::Acquire)
     }
 
     /// Says that the program has ended.

@@ -1,9 +1,9 @@
 //! Marks: the record is completed up to a moment, and the sink learns of it.
 //!
 //! What the program has received has passed through the relay, and so it was read. What waits in
-//! the sockets is read now. What the program wrote and a busy kernel has not delivered, and keys
-//! that are searched in memory, are awaited for a limited time; requests that are unread then are
-//! named in the mark.
+//! the sockets is read now. For a limited time a mark waits for connections that are handed over,
+//! for bytes that a busy kernel has not delivered, and for keys that are searched in memory.
+//! Requests that are unread then are named in it.
 
 use super::{Relay, RelayedPair, observe};
 use crate::{Mark, Unfinished};
@@ -13,11 +13,11 @@ use intact_sys::process::SocketLocation;
 use intact_sys::socket;
 use std::time::{Duration, Instant};
 
-/// How long a mark waits for keys that are searched.
+/// How long a mark waits for keys that are searched, and for connections that are handed over.
 const KEYS: Duration = Duration::from_secs(2);
 /// How long it waits for bytes on their way; those of a server that does not read stay there.
 const BYTES: Duration = Duration::from_millis(50);
-/// How often both are looked for meanwhile.
+/// How often all of it is looked for meanwhile.
 const PACE: Duration = Duration::from_millis(5);
 
 /// Marks that were requested, when, and not made.
@@ -72,6 +72,9 @@ impl Relay<'_> {
     /// Reads what waits in the sockets, and records what is silent. How long a mark waits for what
     /// is still to come.
     fn settle(&mut self) -> Duration {
+        // before the orders: those that are none any more are there
+        let lands = self.orders.landing() > 0;
+        self.take_orders();
         let ids: Vec<ConnectionId> = self.links.keys().copied().collect();
         for id in ids {
             self.pump_waiting(id);
@@ -83,7 +86,7 @@ impl Relay<'_> {
         }
         self.part();
         let run = &self.run;
-        if self.observed().any(|seen| seen.awaits_secrets(run)) {
+        if lands || self.observed().any(|seen| seen.awaits_secrets(run)) {
             KEYS
         } else if self.links.values().any(|link| link.is_awaited()) {
             BYTES
@@ -100,10 +103,21 @@ impl Relay<'_> {
     }
 
     fn unfinished(&self) -> Vec<Unfinished> {
-        let each = self.observed().map(|seen| Unfinished {
-            process: seen.connection().owner.as_ref().map(|owner| owner.pid),
-            requests: seen.unrecorded_exchanges(),
+        let open = self.links.values();
+        let open = open.map(|link| (&link.observed, u64::from(link.is_awaited())));
+        let parting = self.parting.iter().map(|(_, observed)| (observed, 0));
+        let each = open.chain(parting).filter_map(|(seen, unread)| {
+            let seen = seen.as_ref()?;
+            Some(Unfinished {
+                process: seen.connection().owner.as_ref().map(|owner| owner.pid),
+                requests: seen.unrecorded_exchanges().max(unread),
+            })
         });
-        each.filter(|one| one.requests > 0).collect()
+        let landing = Unfinished {
+            process: None,
+            requests: self.orders.landing(),
+        };
+        let all = each.chain([landing]);
+        all.filter(|one| one.requests > 0).collect()
     }
 }

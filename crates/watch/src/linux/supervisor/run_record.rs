@@ -5,7 +5,7 @@
 
 use super::udp_peers::UdpPeers;
 use super::unix_sockets::UnixSockets;
-use crate::platform::relay_command::{RelaySender, RelayedConnection, Successor};
+use crate::platform::relay_command::{Landing, RelaySender, RelayedConnection, Successor};
 use crate::{Clock, Config, Numbers, RunPosition, Unwatched};
 use intact_ledger::{
     Connection, DialFailure, Failure, Lookup, Nanos, Origin, Owner, Row, Scheme, SetupPhase,
@@ -119,6 +119,11 @@ impl RunRecord {
         lookup.variant = self.position.map(|position| position.variant);
         lookup.round = self.position.map(|position| position.round);
         self.row(Row::Lookup(lookup));
+    }
+
+    /// Counts a connection that the program may use from now on.
+    pub(super) fn land(&self) -> Landing {
+        self.relay.land()
     }
 
     /// Hands a connection whose ends are established to the relay.

@@ -1,6 +1,7 @@
 //! One `connect` that we make for the program.
 
 use super::pending_listener::PendingListener;
+use crate::platform::relay_command::Landing;
 use intact_ledger::{Connection, Nanos};
 use intact_sys::process::SocketLocation;
 use intact_sys::seccomp::Notification;
@@ -67,6 +68,8 @@ pub(super) struct Dial {
     pub(super) decided: Option<Result<(), i32>>,
     /// When the decision may show: later than it was made where a round trip is added.
     pub(super) not_before: Instant,
+    /// From when the program may use the connection until the relay has it.
+    pub(super) landing: Option<Landing>,
     /// When to check it next.
     pub(super) deadline: Option<Instant>,
     /// When the program called.

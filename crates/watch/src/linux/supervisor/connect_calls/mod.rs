@@ -159,6 +159,7 @@ impl ConnectCalls {
             registered: false,
             decided: None,
             not_before: now + self.round_trip,
+            landing: None,
             deadline: None,
             began,
             about,

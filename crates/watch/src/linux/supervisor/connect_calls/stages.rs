@@ -182,6 +182,7 @@ impl ConnectCalls {
             NotificationResponse::Error(libc::EINPROGRESS)
         };
         note_connected(dial, cx);
+        dial.landing = Some(cx.record.land());
         // the program runs while we do the rest; its next call waits for that
         cx.notifications.respond(dial.notice.id, response);
         Some(family)
@@ -264,6 +265,7 @@ impl ConnectCalls {
         child: SocketAddr,
         cx: &mut CallContext,
     ) -> Next {
+        dial.landing = Some(cx.record.land());
         let token = Token(FIRST_CALL + number * 2 + 1);
         let near = listener.complete(child).and_then(|mut near| {
             cx.registry.register(&mut near, token, Interest::WRITABLE)?;
