@@ -93,6 +93,7 @@ impl Assembler {
                 }
             }
             (Kind::StartJob, EventPhase::End) => request.fail(params, &self.constants),
+            (Kind::Cancelled, _) => request.cancel(),
             (Kind::StreamRequest, EventPhase::Begin) => {
                 if let Some(request) = self.restart(id, at, writer) {
                     request.wanted = Some(at);

@@ -23,6 +23,7 @@ named! {
     /// The events that are read.
     pub(super) Kind {
         RequestAlive "REQUEST_ALIVE",
+        Cancelled "CANCELLED",
         StartJob "URL_REQUEST_START_JOB",
         StreamRequest "HTTP_STREAM_REQUEST",
         BoundToJob "HTTP_STREAM_REQUEST_BOUND_TO_JOB",

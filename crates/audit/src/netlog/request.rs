@@ -126,6 +126,11 @@ impl Request {
         self.failed = fields::failure(name).or(unknown).or(self.failed);
     }
 
+    /// Records that the client gave it up.
+    pub(super) fn cancel(&mut self) {
+        self.failed.get_or_insert(Failure::ClientClosed);
+    }
+
     /// The exchange. `now` is the time at which its end is known.
     pub(super) fn exchange(
         &self,
@@ -165,6 +170,7 @@ impl Request {
         one.outcome = match (self.failed, self.status) {
             (Some(kind), _) => Outcome::Failed(kind),
             (None, Some(_)) => Outcome::Ok,
+            // it was sent again on another connection
             (None, None) => Outcome::Failed(Failure::Closed),
         };
         if !one.outcome.is_ok()
