@@ -39,7 +39,8 @@ pub fn next_steps(run: &Run, findings: &[Finding], is_near: bool) -> Vec<NextSte
                 "prove the fix: FIXED is the program with it",
                 format!("intact compare -- {program} -- FIXED"),
             );
-            let far = is_near.then(|| {
+            // what fails costs no setup, but the request
+            let far = (is_near && worst.is_of_openings).then(|| {
                 step(
                     "see what it costs at a distance",
                     format!("intact watch --rtt 30ms -- {program}"),

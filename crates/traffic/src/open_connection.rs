@@ -51,8 +51,8 @@ pub(super) fn client_address(connection: &Connection) -> Option<IpAddr> {
 pub struct Last {
     /// Its end.
     pub end: Nanos,
-    /// Whether it did not fail: it was complete, or its outcome is unknown.
-    pub ok: bool,
+    /// How it failed, if it did.
+    pub(super) failure: Option<Failure>,
     /// Who announced the end of the connection in it.
     pub close_sent_by: Option<Side>,
     /// Whether the client left a part of the response unread.
@@ -61,8 +61,6 @@ pub struct Last {
     pub(super) answered: Option<Nanos>,
     /// Whether it met a connection that had died.
     pub stale: bool,
-    /// Whether the server sent bytes in place of a response: no client keeps the connection then.
-    pub(super) garbled: bool,
     /// The status of its response.
     pub status: Option<u16>,
     /// Whether it could be read, with its announcements.
@@ -89,7 +87,7 @@ impl Last {
         );
         Last {
             end: exchange.end,
-            ok: exchange.outcome.failure().is_none(),
+            failure: exchange.outcome.failure(),
             close_sent_by: announced_by(exchange),
             undrained: !bodiless && exchange.status.is_some() && (short || cut),
             answered: (exchange.body.left_after)
@@ -97,14 +95,21 @@ impl Last {
                 .or(exchange.spans.wait.map(|wait| wait.end)),
             stale: exchange.outcome == Outcome::Failed(Failure::Stale)
                 && exchange.close_announced_at.is_none(),
-            garbled: matches!(
-                exchange.outcome,
-                Outcome::Failed(Failure::Malformed | Failure::NoProgress)
-            ),
             status: exchange.status,
             is_read: exchange.method.is_some() || exchange.status.is_some(),
             body: exchange.bytes.body,
         }
+    }
+
+    /// Whether it did not fail: it was complete, or its outcome is unknown.
+    pub fn is_ok(&self) -> bool {
+        self.failure.is_none()
+    }
+
+    /// Whether the server sent bytes in place of a response: no client keeps the connection then.
+    pub(super) fn is_garbled(&self) -> bool {
+        let failure = self.failure;
+        failure.is_some_and(|kind| matches!(kind, Failure::Malformed | Failure::NoProgress))
     }
 
     /// Whether the connection changed to another protocol (RFC 9110 section 15.2.2).

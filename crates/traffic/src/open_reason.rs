@@ -3,7 +3,7 @@
 
 use super::open_connection::{Last, OpenConnection};
 use intact_advice::Client;
-use intact_ledger::{Close, CloseKind, ClosePoint, Protocol, Side};
+use intact_ledger::{Close, CloseKind, ClosePoint, Failure, Protocol, Side};
 
 /// Openings for one reason from which on it counts: those without one have the same, and a claim of
 /// them is more than a note.
@@ -116,16 +116,19 @@ impl OpenReason {
                 None => close.exchanges.is_none(),
             };
         let is_cut =
-            close.moment == Some(ClosePoint::MidExchange) || last.is_some_and(|last| !last.ok);
+            close.moment == Some(ClosePoint::MidExchange) || last.is_some_and(|last| !last.is_ok());
         match (by, announced) {
             _ if last.is_some_and(Last::is_upgrade) => OpenReason::Upgraded,
             _ if close.moment == Some(ClosePoint::AfterExcess) => OpenReason::ExcessBytes,
-            _ if last.is_some_and(|last| last.garbled) => OpenReason::Broken,
+            _ if last.is_some_and(|last| last.is_garbled()) => OpenReason::Broken,
             (Some(Side::Client), None | Some(Side::Client)) if undrained => OpenReason::Undrained,
             (_, Some(side)) => live.announced(side, carried, idle),
             (Some(Side::Client), _) if is_cut => OpenReason::GaveUp,
+            _ if last.and_then(|last| last.failure) == Some(Failure::ClientClosed) => {
+                OpenReason::GaveUp
+            }
             // a side that is missing from the recording may have closed in good order
-            _ if is_cut && (by.is_some() || last.is_some_and(|last| !last.ok)) => {
+            _ if is_cut && (by.is_some() || last.is_some_and(|last| !last.is_ok())) => {
                 OpenReason::Broken
             }
             (Some(Side::Server), _) if close.how == Some(CloseKind::Rst) && at_once => {
@@ -232,7 +235,7 @@ fn is_reset_with_rest(live: &OpenConnection, close: &Close) -> bool {
     let connection = &live.connection;
     let since = close.at.since(last.end);
     let is_readable = connection.tls.is_none() || since < AT_ONCE;
-    let is_whole = last.ok && last.body > READ_AT_ONCE && is_readable;
+    let is_whole = last.is_ok() && last.body > READ_AT_ONCE && is_readable;
     // one that the client read has no such pause before its close
     let is_part = last.undrained && since >= AT_ONCE;
     let is_one_at_a_time = !live.multiplexes() && !last.is_upgrade();

@@ -19,8 +19,10 @@ macro_rules! many {
     };
 }
 
+mod abandoned_request;
 mod attribution;
 mod body_not_drained;
+mod broken_response;
 mod channel_per_call;
 mod close_announced_not_kept;
 mod closed_before_response;
@@ -148,7 +150,7 @@ fn is_unsafe(exchange: &Exchange) -> bool {
 const KEPT: usize = 4096;
 
 /// The most specific first: in this order they claim avoidable setups.
-static RULES: [&RuleRow; 33] = [
+static RULES: [&RuleRow; 35] = [
     &connection_shared_by_processes::RULE,
     &stale_reuse::RULE,
     &lost_in_drain::RULE,
@@ -165,6 +167,8 @@ static RULES: [&RuleRow; 33] = [
     &leaked_connections::RULE,
     &new_client_per_request::RULE,
     &pool_per_worker::RULE,
+    &broken_response::RULE,
+    &abandoned_request::RULE,
     &new_connection_per_request::RULE,
     &cold_pool::RULE,
     &retried_request::RULE,

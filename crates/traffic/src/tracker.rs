@@ -261,7 +261,7 @@ impl Tracker {
         if let Some(last) = &before.last {
             let one = Use {
                 span: Span::new(last.end, last.end),
-                is_reusable: last.ok,
+                is_reusable: last.is_ok(),
             };
             self.history.carry(id, one, None);
         }

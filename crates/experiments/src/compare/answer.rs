@@ -30,7 +30,8 @@ const FEW: f64 = 0.1;
 /// With fewer rounds nothing is decided.
 const LEAST_ROUNDS: usize = 2;
 /// Findings of these rules are no risk to weigh: something is lost, repeated or kept for ever.
-const GRAVE: [&str; 9] = [
+const GRAVE: [&str; 10] = [
+    "broken-response",
     "closed-before-response",
     "connection-shared-by-processes",
     "dead-connection-reused",

@@ -64,12 +64,16 @@ fn a_client_that_gives_up_requests_one_after_the_other_needs_one_connection() {
     rows.push(exchange(5, 1510, 1520, 1));
     let found = facts(&rows);
     assert_eq!(found.totals.counted.counts.connections.needed, 1);
-    let one = &of_rule(&found, "new-connection-per-request")[0];
+    let one = &of_rule(&found, "abandoned-request")[0];
     assert_eq!(
-        *one.evidence,
-        *"5 opened after the client had closed the last one before its response was complete"
+        *one.claim,
+        *"5 connections were opened after the client had closed the last one before its response was complete"
     );
-    assert!(one.fix.starts_with("Find out why responses are late"));
+    assert!(
+        one.evidence.starts_with("it waited for up to 281 ms"),
+        "{one:?}"
+    );
+    assert!(of_rule(&found, "new-connection-per-request").is_empty());
     assert!(!one.fix.contains("Session"), "{}", one.fix);
 }
 

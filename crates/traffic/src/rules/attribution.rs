@@ -14,7 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that are about more than connections opened in vain: requests that fail, connections that
 /// pile up.
-const BREAKING: [&str; 5] = [
+const BREAKING: [&str; 7] = [
+    "abandoned-request",
+    "broken-response",
     "closed-before-response",
     "connection-shared-by-processes",
     "leaked-connections",

@@ -140,8 +140,6 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
                     | OpenReason::Unused
                     | OpenReason::Rejected
                     | OpenReason::ExcessBytes
-                    | OpenReason::GaveUp
-                    | OpenReason::Broken
             )
         );
         let client = client.filter(|_| is_of_client && !is_limited);
@@ -336,10 +334,6 @@ fn other_fix(why: OpenReason) -> Option<&'static str> {
         OpenReason::ExcessBytes => {
             "Let the server send no bytes after a response: its body is longer than `Content-Length`, or a response to HEAD, 204 or 304 has a body"
         }
-        OpenReason::GaveUp => {
-            "Find out why responses are late, or let the client wait for longer: in HTTP/1.1 a request that it gives up costs the connection"
-        }
-        OpenReason::Broken => "Find out why connections break before anything else",
         _ => return None,
     })
 }

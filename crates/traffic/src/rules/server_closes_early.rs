@@ -478,7 +478,7 @@ fn how_old(age: Extent) -> Statement {
 
 /// Whether the server closed a connection after a complete response, without an announcement.
 pub(super) fn is_unannounced(close: &Close, live: &OpenConnection) -> bool {
-    let is_after_response = |last: &Last| last.ok && last.close_sent_by.is_none();
+    let is_after_response = |last: &Last| last.is_ok() && last.close_sent_by.is_none();
     let moments = [Some(ClosePoint::AfterExchange), Some(ClosePoint::Idle)];
     close.by == Some(Side::Server)
         && moments.contains(&close.moment)

@@ -13,11 +13,12 @@ from peer import *
 FILE, KIND, RULES = sys.argv[1], sys.argv[2], sys.argv[3:]
 FIRES = KIND == "fires"
 FOLDER = os.environ["FOLDER"]
+ANY_ORIGIN = "Access-Control-Allow-Origin: *\r\n"
 done = threading.Event()
 
 
 def answer(s, request, fields="", body=b"ok"):
-    s.sendall(response("Access-Control-Allow-Origin: *\r\n" + fields, body))
+    s.sendall(response(ANY_ORIGIN + fields, body))
     return True
 
 
@@ -71,6 +72,8 @@ def tls(no_tickets=False, newest=ssl.TLSVersion.TLSv1_3):
 
 SERVERS = {
     "closed-before-response": refuses(lambda request, nth: True),
+    "broken-response": lambda s, *_: s.sendall(response(ANY_ORIGIN)[: -1 if FIRES else None]) or not FIRES,
+    "abandoned-request": slowly,
     "connection-close-sent": ends_at(1, "Connection: close\r\n"),
     "server-closes-early": ends_at(3, "Connection: close\r\n"),
     "retried-request": refuses(lambda request, nth: nth == 2),
@@ -113,12 +116,14 @@ const ask = async (at, fields = {}) => {
 const times = async (count, at) => { for (let n = 0; n < count; n++) await ask(at); };
 const burst = (count, at, of = () => 20) => Promise.all(Array.from({ length: count }, (_, n) => ask(`${at}/${of(n)}`)));
 const rows = {
+  'abandoned-request': async (at) => { for (let n = 0; n < 3; n++) await ask(`${at}/30`, { signal: FIRES ? AbortSignal.timeout(100) : null }); },
   'server-closes-early': (at) => times(12, at),
   'idle-timeout-race': async (at) => { await times(2, at); await pause(850); await ask(at); },
   'slower-when-reused': (at) => times(24, at),
   'first-request-costs-more': (at) => times(24, at),
   'cold-pool': async (at) => { await (FIRES ? times(2, at) : burst(6, at)); await pause(1100); await burst(6, at); },
-  'waiting-for-pool': (at) => burst(FIRES ? 40 : 6, at, (n) => 5 + 7 * n % 20),
+  // after the other rows, which would delay its requests
+  'waiting-for-pool': async (at) => { await pause(1500); await burst(6, at); await burst(FIRES ? 40 : 6, at, (n) => 5 + 7 * n % 20); },
   'h2-stream-limit': async (at) => { await ask(at); await burst(60, at); },
   'lost-in-drain': async (at) => { await times(2, at); await ask(at, { method: 'POST', body: 'a' }); },
 };

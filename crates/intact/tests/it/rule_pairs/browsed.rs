@@ -10,8 +10,10 @@ use crate::peers::program;
 use serde_json::Value;
 
 /// The rows of `browsed.py`.
-const ROWS: [&str; 14] = [
+const ROWS: [&str; 16] = [
     "closed-before-response",
+    "broken-response",
+    "abandoned-request",
     "connection-close-sent",
     "server-closes-early",
     "retried-request",

@@ -19,12 +19,14 @@ use serde_json::Value;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The rows, in the order of their addresses.
-const ROWS: [&str; 32] = [
+const ROWS: [&str; 34] = [
     "connection-shared-by-processes",
     "stale-reuse",
     "lost-in-drain",
     "closed-before-response",
     "dead-connection-reused",
+    "broken-response",
+    "abandoned-request",
     "body-not-drained",
     "connection-close-sent",
     "close-announced-not-kept",

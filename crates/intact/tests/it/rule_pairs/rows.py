@@ -127,6 +127,26 @@ def dead_connection_reused():
     gone.set()
 
 
+def broken_response():
+    serve(lambda s, *_: s.sendall(response()[: -1 if FIRES else None]) or not FIRES)
+    c = new()
+    for _ in range(3):
+        with contextlib.suppress(*FAILED):
+            ask(c)
+        if FIRES:
+            c.close()
+
+
+def abandoned_request():
+    serve(slow(0.3))
+    c = new(timeout=0.1 if FIRES else None)
+    for _ in range(3):
+        with contextlib.suppress(TimeoutError):
+            ask(c)
+        if FIRES:
+            c.close()
+
+
 def body_not_drained():
     serve(lambda s, *_: s.sendall(response(body=b"x" * 200000)) or True)
     for _ in range(4):

@@ -34,6 +34,24 @@ def closed_before_response():
         get(c, "/fault/close-before-answer" if FIRES else "/")
 
 
+def broken_response():
+    c = new()
+    for _ in range(3):
+        with contextlib.suppress(*FAILED):
+            get(c, "/fault/truncated-body" if FIRES else "/")
+        if FIRES:
+            c.close()
+
+
+def abandoned_request():
+    c = new(timeout=0.1 if FIRES else None)
+    for _ in range(3):
+        with contextlib.suppress(TimeoutError):
+            get(c, "/fault/stall" if FIRES else delay(0.3))
+        if FIRES:
+            c.close()
+
+
 def body_not_drained():
     for _ in range(4):
         c = new()

@@ -7,8 +7,10 @@ use crate::peers::program;
 use serde_json::Value;
 
 /// The rows of `served.py`.
-const ROWS: [&str; 18] = [
+const ROWS: [&str; 20] = [
     "closed-before-response",
+    "broken-response",
+    "abandoned-request",
     "body-not-drained",
     "connection-close-sent",
     "close-announced-not-kept",
