@@ -110,6 +110,7 @@ impl Assembler {
             (Kind::SendRequest, EventPhase::End) => request.send_ends(at),
             (Kind::RequestHeaders, _) => request.head_out(params, at),
             (Kind::ResponseHeaders, _) => request.head_in(params, at),
+            (Kind::ReadBody, EventPhase::Begin) => request.is_reading = true,
             (Kind::ReadBody, EventPhase::End) => request.body_in(params, at),
             (Kind::RequestAlive, EventPhase::End) => {
                 request.fail(params, &self.constants);

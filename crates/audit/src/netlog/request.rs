@@ -33,6 +33,8 @@ pub(super) struct Request {
     status: Option<u16>,
     pub(super) terms: KeepAliveTerms,
     pub(super) close_sent_by: Option<Side>,
+    /// It waits for a part of the response's body.
+    pub(super) is_reading: bool,
     /// Bytes of the response's body, if the log has them.
     body: u64,
     failed: Option<Failure>,
@@ -114,6 +116,7 @@ impl Request {
     /// Records that a part of the body was read.
     pub(super) fn body_in(&mut self, params: &Params, at: u64) {
         self.last_byte = Some(at);
+        self.is_reading = false;
         self.body += params.byte_count.count().unwrap_or(0);
     }
 
@@ -126,9 +129,13 @@ impl Request {
         self.failed = fields::failure(name).or(unknown).or(self.failed);
     }
 
-    /// Records that the client gave it up.
+    /// Records that the client gave it up, if it was sent and waited for a part of the response. A
+    /// response that was read is cancelled, too, where the page does not ask for its end.
     pub(super) fn cancel(&mut self) {
-        self.failed.get_or_insert(Failure::ClientClosed);
+        let waits = self.status.is_none() || self.is_reading;
+        if waits && self.head_sent.is_some() {
+            self.failed.get_or_insert(Failure::ClientClosed);
+        }
     }
 
     /// The exchange. `now` is the time at which its end is known.

@@ -85,11 +85,11 @@ fn a_netlog_shows_tls_and_who_closed() {
 }
 
 #[test]
-fn requests_that_a_shutdown_cuts_in_a_netlog_follow_its_announcement() {
+fn requests_that_a_browser_cancels_in_a_shutdown_follow_its_announcement() {
     let browser = audited("netlog/goaway.json.gz");
     let cut: Vec<_> = browser
         .exchanges()
-        .filter(|one| one.outcome.failure() == Some(Failure::Closed))
+        .filter(|one| one.outcome.failure() == Some(Failure::ClientClosed))
         .collect();
     assert_eq!(cut.len(), 3);
     for one in cut {

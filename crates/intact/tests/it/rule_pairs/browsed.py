@@ -116,7 +116,7 @@ const ask = async (at, fields = {}) => {
 const times = async (count, at) => { for (let n = 0; n < count; n++) await ask(at); };
 const burst = (count, at, of = () => 20) => Promise.all(Array.from({ length: count }, (_, n) => ask(`${at}/${of(n)}`)));
 const rows = {
-  'abandoned-request': async (at) => { for (let n = 0; n < 3; n++) await ask(`${at}/30`, { signal: FIRES ? AbortSignal.timeout(100) : null }); },
+  'abandoned-request': async (at) => { for (let n = 0; n < 3; n++) await ask(`${at}/${FIRES ? 200 : 1}`, { signal: AbortSignal.timeout(600) }); },
   'server-closes-early': (at) => times(12, at),
   'idle-timeout-race': async (at) => { await times(2, at); await pause(850); await ask(at); },
   'slower-when-reused': (at) => times(24, at),
