@@ -226,11 +226,12 @@ impl Comparison {
             true => all.traffic,
             false => all.traffic.unmeasured(&Why::cannot_see(NO_ROUND)),
         };
+        let not_completed = not_completed(&variants, &mut caveats);
         CompareFacts {
             traffic,
             findings: challengers(&variants),
             verdict: verdict::claims(&variants, &outcomes, &counts, &changes, is_experiment)
-                .with(not_completed(&variants, &caveats))
+                .with(not_completed)
                 .with(answers.iter().map(Answer::claim)),
             answers,
             fault_changes,
@@ -255,12 +256,11 @@ impl Comparison {
     }
 }
 
-/// Which programs failed, where none came to the end of a round.
-fn not_completed(programs: &[ProgramFacts], caveats: &[Caveat]) -> Vec<Claim> {
+/// Which programs failed, where one came to no end of a round: more than a caveat then.
+fn not_completed(programs: &[ProgramFacts], caveats: &mut Vec<Caveat>) -> Vec<Claim> {
     let is_complete = programs.iter().all(|one| !one.rounds.is_empty());
-    let failed = caveats.iter().filter(|one| one.id == PROGRAM_FAILED);
-    let failed = failed.filter(|_| !is_complete);
-    let claim = |one: &Caveat| Claim::new(ClaimKind::Failed, 1.0, one.message.clone());
+    let failed = caveats.extract_if(.., |one| !is_complete && one.id == PROGRAM_FAILED);
+    let claim = |one: Caveat| Claim::new(ClaimKind::Failed, 1.0, one.message);
     failed.map(claim).collect()
 }
 

@@ -81,11 +81,11 @@ fn unlike(variants: &[VariantFacts]) -> Vec<String> {
     let each = |one: &VariantFacts| mean(one.requests_per_invocation().unwrap_or_default());
     let words = |one: &VariantFacts| {
         format!(
-            "the variants did not do the same work: {} sends {} requests per invocation, {} sends {}",
-            one.name,
+            "the variants did not do the same work: requests per invocation: {} of {}, {} of {}",
             each(one),
-            first.name,
-            each(first)
+            one.name,
+            each(first),
+            first.name
         )
     };
     fewer.map(words).collect()

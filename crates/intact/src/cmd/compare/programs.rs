@@ -130,45 +130,82 @@ fn words_of(command: &[OsString]) -> String {
     }
 }
 
-/// The lines without the words that all of them begin and end with: the difference is name enough.
+/// The words of the lines that are not common to all of them, in the same order: the difference is
+/// name enough.
 fn differing(lines: &[String]) -> Vec<String> {
     let words: Vec<Vec<&str>> = lines.iter().map(|line| line.split(' ').collect()).collect();
-    let shortest = words.iter().map(Vec::len).min().unwrap_or(0);
-    let all_alike = |word: &dyn Fn(&[&str]) -> String| {
-        let mut each = words.iter().map(|words| word(words));
-        let first = each.next();
-        each.all(|other| Some(&other) == first.as_ref())
+    let common = words
+        .iter()
+        .cloned()
+        .reduce(|one, other| common_words(&one, &other));
+    let common = common.unwrap_or_default();
+    let gaps: Vec<Vec<Vec<&str>>> = words.iter().map(|line| gaps(line, &common)).collect();
+    let name = |own: &Vec<Vec<&str>>| {
+        let with_option = own.iter().enumerate().flat_map(|(at, gap)| {
+            let before = at.checked_sub(1).map(|before| common[before]);
+            let says = |before: &&str| gaps.iter().any(|gaps| is_value(before, &gaps[at]));
+            before.filter(says).into_iter().chain(gap.iter().copied())
+        });
+        with_option.collect::<Vec<&str>>().join(" ")
     };
-    let alike = (0..shortest).take_while(|&at| all_alike(&|words| words[at].to_owned()));
-    let front = alike.count();
-    let alike =
-        (1..=shortest).take_while(|&at| all_alike(&|words| words[words.len() - at].to_owned()));
-    let back = alike.count();
+    let is_empty = |gaps: &Vec<Vec<&str>>| gaps.iter().all(Vec::is_empty);
     // where nothing would be left of one, all keep their whole names
-    if lines.len() < 2 || front + back >= shortest {
-        return lines.to_vec();
+    match gaps.iter().any(is_empty) {
+        true => lines.to_vec(),
+        false => gaps.iter().map(name).collect(),
     }
-    let middle = |words: &[&str], front: usize| words[front..words.len() - back].join(" ");
-    let front = front - usize::from(is_value(&words, front));
-    words.iter().map(|words| middle(words, front)).collect()
+}
+
+/// The longest list of words that both have in this order.
+fn common_words<'a>(one: &[&'a str], other: &[&'a str]) -> Vec<&'a str> {
+    // how many are common to what begins at each pair of places
+    let mut longest = vec![vec![0; other.len() + 1]; one.len() + 1];
+    for (at, word) in one.iter().enumerate().rev() {
+        for (there, theirs) in other.iter().enumerate().rev() {
+            longest[at][there] = match word == theirs {
+                true => longest[at + 1][there + 1] + 1,
+                false => longest[at + 1][there].max(longest[at][there + 1]),
+            };
+        }
+    }
+    let (mut at, mut there, mut common) = (0, 0, Vec::new());
+    while at < one.len() && there < other.len() {
+        if one[at] == other[there] {
+            common.push(one[at]);
+            (at, there) = (at + 1, there + 1);
+        } else if longest[at + 1][there] >= longest[at][there + 1] {
+            at += 1;
+        } else {
+            there += 1;
+        }
+    }
+    common
+}
+
+/// The words of a line before each of the common words, and after the last.
+fn gaps<'a>(line: &[&'a str], common: &[&str]) -> Vec<Vec<&'a str>> {
+    let mut gaps = vec![Vec::new(); common.len() + 1];
+    let mut at = 0;
+    for word in line {
+        match common.get(at) == Some(word) {
+            true => at += 1,
+            false => gaps[at].push(*word),
+        }
+    }
+    gaps
 }
 
 /// Whether what differs begins with a bare value, such as `0` or the `on` of `--keepalive on`: the
 /// word before it says of what.
-fn is_value(lines: &[Vec<&str>], at: usize) -> bool {
-    let Some(before) = at.checked_sub(1) else {
-        return false;
-    };
+fn is_value(before: &str, gap: &[&str]) -> bool {
     let is_option = |word: &str| word.starts_with('-');
     let is_bare = |word: &str| {
         let is_switch = ["on", "off", "true", "false", "yes", "no"].contains(&word);
         is_switch || !word.chars().any(char::is_alphabetic)
     };
-    lines.iter().any(|words| {
-        let (before, word) = (words[before], words[at]);
-        // a short option such as `-s` says nothing of the URL after it
-        !is_option(word) && (before.starts_with("--") || is_bare(word))
-    })
+    // a short option such as `-s` says nothing of the URL after it
+    let says = |word: &&str| !is_option(word) && (before.starts_with("--") || is_bare(word));
+    gap.first().is_some_and(says)
 }
 
 /// Names that differ.
@@ -213,6 +250,20 @@ mod tests {
             ["make", "make all"]
         );
         assert_eq!(names(&["./a", "--", "./a"], &[]), ["./a", "./a (2)"]);
+        assert_eq!(
+            names(
+                &["node a.js http://a/ -n", "--", "node b.js http://a/ -m"],
+                &[]
+            ),
+            ["a.js -n", "b.js -m"]
+        );
+        assert_eq!(
+            names(
+                &["node a.js b.js z.js", "--", "node a.js c.js d.js z.js"],
+                &[]
+            ),
+            ["b.js", "c.js d.js"]
+        );
     }
 
     #[test]
