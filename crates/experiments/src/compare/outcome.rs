@@ -130,7 +130,9 @@ fn unlike(first: &ProgramFacts, other: &ProgramFacts) -> Vec<String> {
     let [ours, theirs] = [first, other].map(|one| one.each_run(one.counted.requests.total));
     if seen == [true, true] && (theirs - ours).abs() > ALIKE.1 * ours {
         let (ours, theirs) = (mean(ours), mean(theirs));
-        reasons.push(format!("requests per run: {theirs} of {b}, {ours} of {a}"));
+        reasons.push(format!(
+            "the number of requests is {theirs} in {b} and {ours} in {a}"
+        ));
     }
     reasons
 }

@@ -81,7 +81,7 @@ fn unlike(variants: &[VariantFacts]) -> Vec<String> {
     let each = |one: &VariantFacts| mean(one.requests_per_invocation().unwrap_or_default());
     let words = |one: &VariantFacts| {
         format!(
-            "the variants did not do the same work: requests per invocation: {} of {}, {} of {}",
+            "the variants did not do the same work: requests per invocation are {} in {} and {} in {}",
             each(one),
             one.name,
             each(first),

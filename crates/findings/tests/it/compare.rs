@@ -272,7 +272,7 @@ fn a_change_is_answered_in_one_sentence() {
         (
             [(20, 0, 20, 100), (40, 0, 40, 100)],
             Verdict::NotShown,
-            "new sends 40 requests",
+            "the number of requests is 40 in new",
         ),
     ] {
         let facts = rounds_of(&run, each);
@@ -370,7 +370,10 @@ fn a_program_whose_responses_are_errors_is_no_improvement() {
     // a part of the requests, or fewer of them
     for (work, words) in [
         ((20, 10, 1, 10), "50 % of new's requests and 0 % of old's"),
-        ((10, 0, 1, 10), "new sends 10 requests, old sends 20"),
+        (
+            (10, 0, 1, 10),
+            "the number of requests is 10 in new and 20 in old",
+        ),
     ] {
         let facts = programs([(20, 0, 20, 100), work]);
         assert_eq!(facts.outcomes[0].is_less(), None);
