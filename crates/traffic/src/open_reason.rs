@@ -124,7 +124,7 @@ impl OpenReason {
             (Some(Side::Client), None | Some(Side::Client)) if undrained => OpenReason::Undrained,
             (_, Some(side)) => live.announced(side, carried, idle),
             (Some(Side::Client), _) if is_cut => OpenReason::GaveUp,
-            _ if last.and_then(|last| last.failure) == Some(Failure::ClientClosed) => {
+            (None, _) if last.and_then(|last| last.failure) == Some(Failure::ClientClosed) => {
                 OpenReason::GaveUp
             }
             // a side that is missing from the recording may have closed in good order
@@ -361,9 +361,10 @@ mod tests {
         let mut late = Exchange::new(1, Nanos(0));
         late.outcome = Outcome::Failed(Failure::ClientClosed);
         let live = live(Some(late), false);
-        let why = |by| OpenReason::end_of(&live, &close(Some(by), Some(CloseKind::Fin), None));
-        assert_eq!(why(Side::Client), OpenReason::GaveUp);
-        assert_eq!(why(Side::Server), OpenReason::Broken);
+        let why = |by| OpenReason::end_of(&live, &close(by, Some(CloseKind::Fin), None));
+        assert_eq!(why(Some(Side::Client)), OpenReason::GaveUp);
+        assert_eq!(why(None), OpenReason::GaveUp);
+        assert_eq!(why(Some(Side::Server)), OpenReason::Broken);
     }
 
     #[test]
