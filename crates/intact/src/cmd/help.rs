@@ -7,8 +7,10 @@ pub(super) mod guide;
 use super::json::{self, JsonTarget};
 use crate::console;
 use crate::exit::{self, Failed, refuse};
+use intact_document::finding::RuleDoc;
 use intact_document::requirement::{Better, DocumentKind, FIGURES, SELECTORS};
 use intact_findings::rules_of;
+use intact_ledger::Failure;
 use intact_report::catalogue;
 use intact_report::page::{Block, Section, Text};
 use intact_report::terminal::{self, Length};
@@ -96,21 +98,26 @@ fn about(words: &str) -> Result<ExitCode, Failed> {
     let wanted = words.to_lowercase();
     let rules = rules::all();
     let rules = rules.iter().map(|rule| rule.doc());
-    let rule = rules.clone().find(|doc| doc.id == wanted);
-    let sections = match (rule, &pages[..]) {
-        (Some(doc), _) => {
-            let section = Section::new("rule", doc.id);
-            vec![
-                [doc.what, doc.fix, doc.risk]
-                    .iter()
-                    .filter(|words| !words.is_empty())
-                    .fold(section, |section, words| {
-                        section.summary(Block::from(Text::prose(words)))
-                    }),
-            ]
+    let failure = Failure::ALL.into_iter().find(|kind| kind.id() == wanted);
+    let is_about = |doc: &&RuleDoc| {
+        let has_words = pages.is_empty() && doc.what.to_lowercase().contains(&wanted);
+        doc.id == wanted || failure.is_none() && has_words
+    };
+    let rule = rules.clone().find(is_about);
+    let section = |name: &str, texts: &[&str]| {
+        let texts = texts.iter().filter(|words| !words.is_empty());
+        texts.fold(Section::new("about", name), |section, words| {
+            section.summary(Block::from(Text::prose(words)))
+        })
+    };
+    let sections = match (rule, failure, &pages[..]) {
+        (Some(doc), ..) => vec![section(doc.id, &[doc.what, doc.fix, doc.risk])],
+        (None, Some(kind), []) => {
+            let words = format!("`{}`: {}", kind.id(), kind.words());
+            vec![section("How a request fails", &[&words])]
         }
-        (None, [topic]) => guide::page(topic).unwrap_or_default(),
-        (None, []) => {
+        (None, _, [topic]) => guide::page(topic).unwrap_or_default(),
+        (None, None, []) => {
             let command = crate::command();
             let names = command.get_subcommands().map(clap::Command::get_name);
             let nearest = suggest::nearest(&wanted, names);
@@ -120,7 +127,7 @@ fn about(words: &str) -> Result<ExitCode, Failed> {
             };
             refuse!("no command and no page of the guide has {words:?}; {advice}");
         }
-        (None, topics) => {
+        (None, _, topics) => {
             let section = Section::new("guide", format!("{} pages have {words:?}", topics.len()));
             let items = topics.iter().map(|topic| {
                 Text::prose(&format!("`intact help {topic}`: {}", guide::title(topic)))

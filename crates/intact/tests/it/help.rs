@@ -37,6 +37,23 @@ fn help_of_an_unknown_command_suggests_one() {
     assert_eq!(out.status.code(), Some(2));
 }
 
+/// An id that a page prints, or what a client calls the failure.
+#[test]
+fn help_knows_how_requests_fail() {
+    for (words, expected) in [
+        ("client-closed", "the client closed the connection"),
+        ("IncompleteRead", "broken-response"),
+        ("read timed out", "abandoned-request"),
+        ("Premature close", "broken-response"),
+    ] {
+        let out = intact(&["help", words]);
+        assert_eq!(out.status.code(), Some(0), "{out:?}");
+        let page = String::from_utf8(out.stdout).unwrap();
+        assert!(page.contains(expected), "{words}: {page}");
+    }
+    assert_eq!(intact(&["help", "no such words"]).status.code(), Some(2));
+}
+
 #[test]
 fn help_as_json_has_all_commands_and_their_options() {
     let document = document();

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "abandoned-request",
-        what: "The client gave up requests before their responses were complete: its timeout was over, or the caller cancelled. In HTTP/1.1 it has to close the connection for that.",
+        what: "The client gave up requests before their responses were complete: its timeout was over, or the caller cancelled (`ReadTimeout`, `Read timed out`, `AbortError`, `context deadline exceeded`). In HTTP/1.1 it has to close the connection for that.",
         evidence: "Connections opened after one that the client had closed within a response, and how long it had waited.",
         threshold: many!("One connection."),
         false_positives: "Responses of which the client needs only the beginning.",

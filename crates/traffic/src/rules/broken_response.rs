@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 pub(super) static RULE: RuleRow = RuleRow {
     doc: RuleDoc {
         id: "broken-response",
-        what: "Connections broke: the response was cut off, reset, or no HTTP. Such a connection carries no further request, whatever the client does.",
+        what: "Connections broke: the response was cut off, reset, or no HTTP (`IncompleteRead`, `premature close`, `unexpected EOF`). Such a connection carries no further request, whatever the client does.",
         evidence: "Connections opened after one that broke with a failed exchange, or with a RST of the server right after a response; the failures by kind.",
         threshold: many!("One connection."),
         false_positives: "A test of what the client does with broken responses.",
