@@ -407,9 +407,19 @@ fn read_h2(
 ) {
     run.note_h2(from, bytes, Nanos(at));
     let was_read = observer.lost(from).is_none();
+    let streams = observer.outstanding();
     observer.read(from, bytes, at, |event| rows.take(event, at, run));
-    if was_read && observer.lost(from).is_some() {
-        rows.break_off(from);
+    let is_lost = observer.lost(from).is_some();
+    match from {
+        Side::Client if was_read && is_lost => rows.break_off(from),
+        // a client that sends the next request reads on; else what is open has failed
+        Side::Client
+            if observer.lost(Side::Server).is_some() && observer.outstanding() > streams =>
+        {
+            rows.lose(Side::Server);
+        }
+        Side::Server if was_read && is_lost => rows.is_broken_off = true,
+        _ => {}
     }
     rows.connection.note_settings(observer.facts());
 }

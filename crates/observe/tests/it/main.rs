@@ -716,6 +716,27 @@ fn lost_streams_after_a_goaway_have_its_time_unless_it_was_an_error() {
 }
 
 #[test]
+fn what_is_no_http2_fails_the_open_streams_of_a_client_that_ends() {
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let opening = [&intact_wire::h2::PREFACE[..], &settings, &h2::get(1)].concat();
+    let outcomes = |goes_on: bool| {
+        let one = Observed::new().client(3, &opening).server(4, &settings);
+        let one = one.server(5, b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        let one = match goes_on {
+            true => one.client(6, &h2::get(3)),
+            false => one,
+        };
+        let one = one.end(Client, CloseKind::Fin, 9);
+        let one = one.finish(9, Ending::Observed);
+        let each = one.exchanges.iter().map(|one| one.outcome);
+        each.collect::<Vec<Outcome>>()
+    };
+    assert_eq!(outcomes(false), [Outcome::Failed(Failure::Malformed)]);
+    // a client that sends the next request has read what we could not
+    assert_eq!(outcomes(true), [Outcome::Unknown; 2]);
+}
+
+#[test]
 fn a_call_of_grpc_is_ok_with_the_status_0_only() {
     let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     let calls = [h2::call(1), h2::call(3), h2::call(5), h2::get(7).to_vec()].concat();
