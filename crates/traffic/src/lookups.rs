@@ -1,6 +1,7 @@
 //! Counts of lookups, by name and together. Bounded memory.
 
 use intact_ledger::Lookup;
+use intact_units::plural::counted;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -68,6 +69,17 @@ impl LookupCounts {
         let names = self.names.values();
         let sometimes = names.filter(|one| one.failed + one.without_result < one.total);
         sometimes.map(|one| one.failed).sum()
+    }
+
+    /// The name that failed most often and was never found, and how many others there are.
+    pub(super) fn never_found(&self) -> Option<String> {
+        let names = self.names.iter();
+        let never = names.filter(|(_, one)| one.failed > 0 && one.failed == one.total);
+        let (name, _) = never.clone().max_by_key(|(_, one)| one.failed)?;
+        Some(match never.count() - 1 {
+            0 => name.to_string(),
+            others => format!("{name} and {}", counted(others as u64, "other name")),
+        })
     }
 
     /// Failed ones that a request waited for. A resolver with a search list asks for longer names

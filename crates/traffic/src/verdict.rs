@@ -3,6 +3,7 @@
 use super::distributions::server_limit;
 use super::facts::{Destination, ObservedFacts};
 use super::figures::Figures;
+use super::lookups::LookupCounts;
 use super::loss::{Loss, NOTEWORTHY};
 use super::next_steps::program_at;
 use super::open_connection::UPGRADE;
@@ -12,7 +13,9 @@ use intact_document::error_responses::ErrorResponses;
 use intact_document::finding::{Finding, Severity};
 use intact_document::statement::{Value, connections, counts, timer_nanos};
 use intact_document::{Claim, ClaimKind, Claims};
-use intact_ledger::{Caveat, Evidence, Failure, Handshake, Producer, TlsVersion, Vantage};
+use intact_ledger::{
+    Caveat, Evidence, Failure, Handshake, Producer, SetupPhase, TlsVersion, Vantage,
+};
 use intact_units::number::{count, time, whole_percent};
 use intact_units::plural::{self, counted};
 use std::cmp::Reverse;
@@ -26,16 +29,17 @@ pub(super) fn claims(tracker: &Tracker, judged: &Judged, facts: &ObservedFacts) 
     let totals = &facts.totals;
     let counted = &totals.counted;
     if counted.connections.opened + totals.open_before == 0 && counted.requests.total == 0 {
-        return Claims::ranked([nothing(facts, tracker.lookups.all.without_result)]);
+        return Claims::ranked([nothing(facts, &tracker.lookups)]);
     }
     let all = &tracker.destinations.all;
-    let mut claims: Vec<Claim> = failed_lookups(totals, tracker.lookups.sporadic())
+    let mut claims: Vec<Claim> = failed_lookups(totals, &tracker.lookups)
         .into_iter()
         .chain(error_responses(totals))
         .collect();
     if counted.requests.total == 0 {
         claims.push(without_request(totals, all.unusable, all.unused));
-        if all.unusable < counted.connections.opened {
+        let (failed, _) = counted.connections.dials();
+        if all.unusable < counted.connections.opened || failed > all.unusable {
             claims.extend(failed_dials(totals));
         }
         return Claims::ranked(claims);
@@ -508,16 +512,17 @@ fn failed_dials(totals: &Figures) -> Option<Claim> {
 
 /// Lookups that failed, where they are more than a few among all, or concern a name that was found
 /// at other times (`sporadic`).
-fn failed_lookups(totals: &Figures, sporadic: u64) -> Option<Claim> {
-    let lookups = &totals.lookups;
+fn failed_lookups(totals: &Figures, counts: &LookupCounts) -> Option<Claim> {
+    let (lookups, sporadic) = (&totals.lookups, counts.sporadic());
     let share = lookups.failed as f64 / lookups.seen.max(1) as f64;
     let is_worth_it = lookups.failed > 0 && (share >= NOTEWORTHY || sporadic > 0);
     is_worth_it.then(|| {
         let mut sentence = format!(
-            "{} of {} failed ({})",
+            "{} of {} failed ({}{})",
             lookups.failed,
             counted(lookups.seen, "lookup"),
-            kinds(&lookups.errors)
+            kinds(&lookups.errors),
+            of_names(counts)
         );
         if sporadic > 0 {
             let them = if sporadic == lookups.failed {
@@ -533,9 +538,15 @@ fn failed_lookups(totals: &Figures, sporadic: u64) -> Option<Claim> {
     })
 }
 
-/// The sentence for a run without connections and requests. The results of `unseen` lookups were
-/// not seen.
-fn nothing(facts: &ObservedFacts, unseen: u64) -> Claim {
+/// `: db.internal and 2 other names`.
+fn of_names(counts: &LookupCounts) -> String {
+    let names = counts.never_found();
+    names.map_or_else(String::new, |names| format!(": {names}"))
+}
+
+/// The sentence for a run without connections and requests.
+fn nothing(facts: &ObservedFacts, counts: &LookupCounts) -> Claim {
+    let unseen = counts.all.without_result;
     let totals = &facts.totals;
     let missing = totals.counted.unobserved.missing();
     let elsewhere = facts
@@ -553,7 +564,8 @@ fn nothing(facts: &ObservedFacts, unseen: u64) -> Claim {
     };
     let text = match (failed, missing) {
         (0, _) if lookups.failed > 0 => {
-            let (failed, kinds) = (counted(lookups.failed, "lookup"), kinds(&lookups.errors));
+            let failed = counted(lookups.failed, "lookup");
+            let kinds = format!("{}{}", kinds(&lookups.errors), of_names(counts));
             match &*elsewhere {
                 "" => format!("No connection could be opened: {failed} failed ({kinds})"),
                 _ => {
@@ -607,7 +619,11 @@ fn without_request(totals: &Figures, refused: u64, unused: u64) -> Claim {
     }
     let connections = connections(opened);
     if refused == opened {
-        let kinds = kinds(&totals.counted.connections.failed);
+        // others failed before
+        let is_of_tls = |kind: &Failure| kind.setup_phase() == Some(SetupPhase::Ssl);
+        let mut kinds = totals.counted.connections.failed.clone();
+        kinds.retain(|kind, _| kind.parse().is_ok_and(|kind| is_of_tls(&kind)));
+        let kinds = self::kinds(&kinds);
         let text =
             format!("No request was sent: the TLS handshake of {connections} failed ({kinds})");
         return Claim::new(ClaimKind::Failed, 1.0, text);

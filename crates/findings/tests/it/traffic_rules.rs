@@ -275,7 +275,7 @@ fn failed_lookups_stand_in_the_headline() {
     let failed = after_lookups(&lookups, 20);
     assert_eq!(
         failed.verdict[0],
-        "2 of 3 lookups failed (NXDOMAIN 1, other 1)"
+        "2 of 3 lookups failed (NXDOMAIN 1, other 1: c.example and 1 other name)"
     );
     // what waited for them was not sent
     for metric in ["failed", "failed.lookup"] {

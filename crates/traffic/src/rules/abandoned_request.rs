@@ -14,7 +14,7 @@ pub(super) static RULE: RuleRow = RuleRow {
         evidence: "Connections opened after one that the client had closed within a response, and how long it had waited.",
         threshold: many!("One connection."),
         false_positives: "Responses of which the client needs only the beginning.",
-        fix: "Compare its timeout with the time that these responses take, and change one of them. What is cancelled on purpose costs no connection in HTTP/2 (RST_STREAM)",
+        fix: "Find out what ends the wait: a timeout that is shorter than these responses take, or a caller that cancels. What is cancelled on purpose costs no connection in HTTP/2 (RST_STREAM)",
         risk: "A longer timeout holds the caller for longer when the server does not respond at all",
         needs: &[Evidence::Ends],
     },

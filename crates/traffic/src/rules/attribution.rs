@@ -271,8 +271,9 @@ impl<'a> Attribution<'a> {
         whys: &[OpenReason],
         least: u64,
     ) -> Option<ClaimedOpenings<'a>> {
-        let each = whys.iter().map(|why| self.openings(destination, *why));
-        let openings: u64 = each.sum();
+        let is_free = |why: &&OpenReason| !self.explained.contains(&(destination, **why));
+        let free = whys.iter().filter(is_free);
+        let openings: u64 = free.map(|why| self.openings(destination, *why)).sum();
         (openings.min(self.left[destination]) >= least).then(|| {
             let explained = whys.iter().map(|why| (destination, *why));
             self.explained.extend(explained);

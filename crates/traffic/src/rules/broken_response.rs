@@ -36,7 +36,7 @@ fn remedy(kind: Failure) -> &'static str {
             "Find out why the server or a proxy ends connections within responses: a crash, a timeout, a `Content-Length` that is too large"
         }
         Failure::Malformed => {
-            "Find out what responds there: the port may be that of another service or protocol"
+            "Find out what responds there: another service or protocol on this port, or a server that breaks the framing of its responses"
         }
         Failure::TooLarge => "Find out what makes a part of the response so large",
         _ => RULE.doc.fix,

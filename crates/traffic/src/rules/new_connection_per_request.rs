@@ -76,7 +76,7 @@ fn findings(attribution: &mut Attribution<'_>) -> Vec<Finding> {
             unseen_ends(counts, needed)
         } else if left < counts.opened - needed {
             statement!(
-                "beyond other findings, {others} of {opened} connections for {requests} were avoidable",
+                "{others} of {opened} connections for {requests} were avoidable that no other finding counts",
                 others = Value::Number(left),
                 opened = Value::Number(counts.opened),
                 requests = requests(counts.requests)
