@@ -118,7 +118,7 @@ impl RequestWriter<'_> {
         let named = ServerUrl::parse(&whole).map_err(|error| error.to_string())?;
         if named.origin() != target.origin() {
             return Err(format!(
-                "{} is outside of the plan: its target is {}; a run has one target",
+                "{} is outside of the plan: its target is {}; a run has one target, so give each host a file and a run",
                 named.origin(),
                 target.origin()
             ));

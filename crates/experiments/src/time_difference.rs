@@ -58,7 +58,7 @@ pub struct TimeDifference {
     pub saved_share: Option<Interval>,
     /// p-value of no difference (Holm's, with more than ten comparisons).
     pub p_value: Option<f64>,
-    /// Whether a difference was shown.
+    /// Whether a difference was shown, by p-value and interval.
     pub significant: Option<bool>,
     /// Why there is no interval.
     pub no_interval_reason: Option<String>,
@@ -236,7 +236,8 @@ pub(crate) fn times(statistic: TimeStatistic, pairs: &[Pair<'_>]) -> Vec<TimeDif
                 .map(|one| one.interval)
                 .filter(Interval::is_bounded),
             p_value: sure.map(|one| one.p_value),
-            significant: sure.map(|one| one.significant),
+            // of many comparisons p-values are adjusted less than intervals: both have to show it
+            significant: sure.map(|one| one.significant && one.interval.excludes_zero()),
             no_interval_reason: difference.err().map(|refusal| refusal.to_string()),
             indices: pair.indices,
         }
@@ -275,6 +276,42 @@ fn held(pairs: &[Pair<'_>], pairing: Pairing) -> Vec<Result<Adjusted, NoInterval
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_many_comparisons_none_is_shown_whose_interval_has_0() {
+        let mut state = 1u64;
+        let mut random = || {
+            let next = state.wrapping_mul(6_364_136_223_846_793_005);
+            state = next.wrapping_add(1);
+            (state >> 40) as f64 / f64::from(1 << 24)
+        };
+        let mut is_split = false;
+        for _ in 0..50 {
+            let pairs = (0..12).map(|_| {
+                let a: Vec<f64> = (0..9).map(|_| 1.0 + 9.0 * random()).collect();
+                let b = a.iter().map(|a| a + 0.6 - 2.0 * random()).collect();
+                Pair {
+                    a: "a",
+                    b: "b",
+                    axis: None,
+                    indices: (0, 1),
+                    values: (a, b),
+                }
+            });
+            let pairs: Vec<Pair<'_>> = pairs.collect();
+            let mut by_p_value = differences(&pairs).into_iter().flatten();
+            is_split |= by_p_value.any(|one| one.significant && !one.interval.excludes_zero());
+            for one in times(TimeStatistic::Mean, &pairs) {
+                let shows = |one: Option<Interval>| one.is_none_or(|one| one.excludes_zero());
+                let is_shown = one.significant == Some(true);
+                assert!(
+                    !is_shown || shows(one.saved_ms) && shows(one.saved_share),
+                    "{one:?}"
+                );
+            }
+        }
+        assert!(is_split, "p-values and intervals agreed everywhere");
+    }
 
     #[test]
     fn a_share_without_bounds_has_no_value_and_names_the_reason() {

@@ -99,7 +99,7 @@ const SINGLE_DASHED: &[&str] = &[
 /// The longest group of short options.
 const LONGEST_GROUP: usize = 5;
 /// Replaces a removed value.
-const GONE: &str = "…";
+pub const GONE: &str = "…";
 
 /// Whether the user asked for whole command lines.
 static SHOWS_ALL: AtomicBool = AtomicBool::new(false);
@@ -185,6 +185,8 @@ fn at<'a>(word: &'a str, place: Place<'a>) -> (String, Place<'a>) {
     let next = match place {
         Place::Program if word.contains('=') => Place::Program,
         Place::Program | Place::Short('m') => Place::Lead(0),
+        // settings, as behind `env`
+        Place::Lead(nth) if word.contains('=') => Place::Lead(nth),
         Place::Lead(_) if is_secret_name(word) => Place::Long("password"),
         Place::Lead(nth) if word.contains(char::is_alphabetic) && !shape::is_quantity(word) => {
             Place::Lead((nth + 1).min(LEAD))
@@ -524,6 +526,7 @@ mod tests {
             ("htpasswd -b users me secret", "htpasswd -b … … …"),
             ("PGPASSWORD=s3cret psql -U me", "PGPASSWORD=… psql -U …"),
             ("MODE=hunter2 app", "MODE=… app"),
+            ("env TOKEN=s3cret FOO=1 app", "env TOKEN=… FOO=1 app"),
             (
                 "java -Djavax.net.ssl.keyStorePassword=secret -jar app.jar",
                 "java -Djavax.net.ssl.keyStorePassword=… -jar app.jar",

@@ -11,7 +11,7 @@ use intact_units::number::{per_second, signed_time, time, whole_percent};
 use intact_units::plural::counted;
 
 /// Variants without a comparison that have a sentence.
-const UNCOMPARED: usize = 3;
+const UNCOMPARED: usize = 4;
 
 /// The most rounds that are worth a proposal.
 const MOST_ROUNDS: f64 = 1_000.0;

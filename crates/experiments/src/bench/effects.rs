@@ -144,10 +144,6 @@ impl EffectResult {
         match one.significant {
             None => EffectResult::NoInterval,
             Some(false) => EffectResult::NotShown,
-            // the difference and the share are adjusted separately: both have to show it
-            Some(true) if one.saved_share.is_some_and(|share| !share.excludes_zero()) => {
-                EffectResult::NotShown
-            }
             Some(true) if one.a_ms >= one.b_ms => EffectResult::Saves,
             Some(true) => EffectResult::Costs,
         }

@@ -87,8 +87,16 @@ impl Side {
 /// A figure that is `least` without the client's lateness.
 pub(super) fn bounded_by_lateness(value: f64, least: Option<f64>) -> Reading {
     match least.filter(|least| is_late(value, *least)) {
-        Some(least) => Reading::between(least, value, CLIENT_LATE),
+        Some(least) => bounds(least, value),
         None => Reading::known(value),
+    }
+}
+
+/// A latency that the client's lateness bounds. That it is above 0 is no bound.
+fn bounds(least: f64, most: f64) -> Reading {
+    match least > 0.0 {
+        true => Reading::between(least, most, CLIENT_LATE),
+        false => Reading::at_most(most, CLIENT_LATE),
     }
 }
 
@@ -153,12 +161,13 @@ fn with_lateness(
     seconds: Option<f64>,
 ) -> Reading {
     let Some(interval) = interval else {
-        return Reading::between(least, value, CLIENT_LATE);
+        return bounds(least, value);
     };
     let low = at(interval.shares[0].max(0.0)).unwrap_or(0.0).min(least);
     match interval.high {
-        Some(high) => Reading::between(low, high.max(value), CLIENT_LATE),
-        None => Reading::at_least(low, too_short(interval, seconds)),
+        Some(high) => bounds(low, high.max(value)),
+        None if low > 0.0 => Reading::at_least(low, too_short(interval, seconds)),
+        None => Reading::unknown(too_short(interval, seconds)),
     }
 }
 
@@ -202,4 +211,16 @@ fn round_values(histogram: &Histogram, unfinished: u64) -> RoundValues {
 fn quantile_ms(histogram: &Histogram, share: f64, total: u64) -> Option<f64> {
     let of_all = share * total as f64 / histogram.count().max(1) as f64;
     Some(histogram.quantile(of_all)? / NANOS_PER_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_above_0_is_no_lower_bound() {
+        let shown = |least| bounded_by_lateness(181.0, Some(least)).shown(|one| one.to_string());
+        assert_eq!(shown(0.0), "at most 181");
+        assert_eq!(shown(20.0), "20 to 181");
+    }
 }

@@ -16,7 +16,7 @@ const DIED_IN_FREEZE: &str = "died-in-freeze";
 const OF_IDLE_LIMITS: [&str; 2] = ["server-closes-early", "stale-reuse"];
 
 /// The remedy for what a freeze did.
-const FIX: &str = "Send a request again on a new connection where a kept one fails before a response, if the request may run twice. Else drop kept connections at the start of an invocation that comes later than the server's idle limit after the last one: timers of the client do not run in a freeze";
+const FIX: &str = "Send a request again on a new connection where a kept one fails before a response, if the request may run twice. Else set the client's idle limit below the server's: a client that checks it before it sends, as Node's agent does, then drops the dead connection after the freeze";
 /// Its risk.
 const RISK: &str = "A request that reached the server before its connection failed runs twice";
 

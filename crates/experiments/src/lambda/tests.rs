@@ -96,6 +96,17 @@ fn what_fails_after_a_freeze_is_grouped_by_the_freeze() {
 }
 
 #[test]
+fn an_invocation_that_reached_its_limit_has_a_remedy() {
+    let mut slow = invocation(0, 1, 0, 5);
+    slow.fate = InvocationOutcome::Timeout;
+    let sentence = facts(&["a"], &[slow]).verdict[0].statement.to_string();
+    assert!(
+        sentence.contains("failed: timeout; limit its requests"),
+        "{sentence}"
+    );
+}
+
+#[test]
 fn few_rounds_give_no_interval() {
     let mut other = invocation(1, 2, 2, 3);
     other.round = Some(1);

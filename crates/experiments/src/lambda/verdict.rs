@@ -4,9 +4,14 @@ use super::frozen::FreezeEffect;
 use super::variant::{Kind, VariantFacts};
 use crate::time_difference::TimeDifference;
 use intact_document::{Claim, ClaimKind, Claims};
+use intact_ledger::InvocationOutcome;
 use intact_statistics::Interval;
 use intact_traffic::ObservedFacts;
 use intact_units::number::{mean, time};
+
+/// What ends an invocation before its limit.
+const TIMEOUT_REMEDY: &str =
+    "; limit its requests to less than --timeout (`intact fix CLIENT`), or raise --timeout";
 
 pub(super) fn claims(variants: &[VariantFacts], comparisons: &[TimeDifference]) -> Claims {
     let of = |kind: ClaimKind, sentence: String| Claim::new(kind, 0.0, sentence);
@@ -64,8 +69,10 @@ fn failed(whose: &str, kind: &Kind) -> Option<Claim> {
         true => format!(", {count} of them"),
         false => String::new(),
     };
+    let is_slow = words == InvocationOutcome::Timeout.id();
+    let remedy = if is_slow { TIMEOUT_REMEDY } else { "" };
     let text = format!(
-        "{whose}{} of {} {} invocations failed{of_them}: {words}",
+        "{whose}{} of {} {} invocations failed{of_them}: {words}{remedy}",
         kind.failed, kind.count, kind.name
     );
     let share = kind.failed as f64 / kind.count as f64;

@@ -230,9 +230,10 @@ pub(super) fn of_server(config: Config<Args>) -> Result<(ExitCode, Option<bool>)
             (Some(profile), Parts::Check(facts)) => {
                 let run = &document.run;
                 let part = CheckPart::Rest(&profile.facts);
-                let page = check_page(CheckRun { run, facts }, part);
+                let mut rest = check_page(CheckRun { run, facts }, part);
+                rest.gate = page.gate;
                 let paper = console::paper(length.split(NOTES).1);
-                intact_report::terminal::write_rest(&page, paper, &profile.part)
+                intact_report::terminal::write_rest(&rest, paper, &profile.part)
             }
             _ => intact_report::terminal::write(page, console::paper(length)) + &ladders,
         });

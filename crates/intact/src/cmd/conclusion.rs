@@ -92,6 +92,7 @@ impl Conclusion {
         })?;
         let verdicts = requirement::evaluate(&self.requirements, document.facts());
         page.requirements.clone_from(&verdicts);
+        page.gate = self.gates.fail_on;
         if !self.output.is_json() {
             print(&page, self.output.report.length());
         }

@@ -12,7 +12,7 @@ struct ForeignOption {
 const CREDENTIALS: &str =
     "credentials are a header field: -H 'Authorization: Basic BASE64', of USER:PASSWORD";
 
-const FOREIGN_OPTIONS: [ForeignOption; 19] = [
+const FOREIGN_OPTIONS: [ForeignOption; 20] = [
     row(
         &["-t"],
         &["bench"],
@@ -37,6 +37,11 @@ const FOREIGN_OPTIONS: [ForeignOption; 19] = [
         &["--connections", "--concurrency", "--clients", "--vus", "-u"],
         &["bench"],
         "-c N sets the connections; for credentials use -H 'Authorization: ...'",
+    ),
+    row(
+        &["--rtt"],
+        &["bench"],
+        "--link rtt=TIME puts the server that far away: --link rtt=30ms",
     ),
     row(&["-u", "--user"], &["check", ""], CREDENTIALS),
     row(&["--user", "-A"], &["bench"], CREDENTIALS),

@@ -24,7 +24,7 @@ pub(crate) struct Gates {
     require: Vec<String>,
     /// Exit 1 when there is a finding of this severity or above
     #[arg(long, value_name = "SEVERITY", value_parser = options::words(FAIL_ON))]
-    fail_on: Option<Severity>,
+    pub(super) fail_on: Option<Severity>,
     /// Meet gates also where no request and no connection was observed
     #[arg(long)]
     allow_empty: bool,

@@ -111,11 +111,13 @@ pub(crate) fn run(config: &Config<Args>) -> Result<ExitCode, Failed> {
 
 fn from_file(path: &Path) -> Result<Chain, Failed> {
     let name = || path.display().to_string();
-    let unreadable =
-        |error: std::io::Error| Failed::unreadable(anyhow::Error::from(error).context(name()));
+    let unreadable = |error: std::io::Error| {
+        let remedy = "name a chain, see `intact help model`, or a ledger";
+        Failed::unreadable(anyhow!("{}: {error}; {remedy}", name()))
+    };
     let text = input_file::read_text(path, LONGEST).map_err(unreadable)?;
     intact_model::parse(&text).map_err(|error| {
-        let remedy = "a chain is TOML, see `intact help model`; `intact check --chain nginx=FILE` reads the configuration of a proxy";
+        let remedy = "further mistakes may follow; a chain is TOML, see `intact help model`; `intact check --chain nginx=FILE` reads the configuration of a proxy";
         Failed::usage(anyhow!("{}: {error}; {remedy}", name()))
     })
 }
@@ -124,9 +126,10 @@ fn from_ledger(folder: &Path) -> Result<Fit, Failed> {
     let reader = Reader::open(folder).map_err(Failed::unreadable)?;
     let run = reader.run();
     let name = folder.display();
-    if run.producer == Producer::Bench || run.vantage == Vantage::Server {
+    let is_of_program = matches!(run.producer, Producer::Watch | Producer::Audit);
+    if !is_of_program || run.vantage == Vantage::Server {
         refuse!(
-            "{name}: a ledger of `{}`; a model needs one that watched a program (`watch`, `audit`)",
+            "{name}: a ledger of `{}`; a model needs one of one program: intact watch --ledger DIR -- CMD, or audit",
             run.producer
         );
     }

@@ -55,7 +55,9 @@ fn the_card_is_printed_before_the_wait_and_an_interrupt_prints_the_rest() {
         page.find(title)
             .unwrap_or_else(|| panic!("{title}: {page}"))
     };
-    assert_eq!(page.matches("intact check http").count(), 1, "{page}");
+    for once in ["intact check http", "Keeps connections"] {
+        assert_eq!(page.matches(once).count(), 1, "{once}: {page}");
+    }
     assert!(at("Versions: does a second request") < at("Limits of a connection"));
 }
 

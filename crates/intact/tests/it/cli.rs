@@ -59,6 +59,15 @@ fn bad_usage_exits_2_and_names_the_option() {
         ),
         (&["bench", "ftp://host/"], "http or https"),
         (
+            &["bench", "http://127.0.0.1:9/", "-c", "1,"],
+            "as in -c 1,10",
+        ),
+        (
+            &["bench", "http://127.0.0.1:9/", "--rtt", "30ms"],
+            "--link rtt=30ms",
+        ),
+        (&["serve", "--body", "10kb"], "20kB"),
+        (
             &[
                 "bench",
                 "http://127.0.0.1:9/",

@@ -49,6 +49,9 @@ fn the_fix_shows_in_connections_and_the_server_saw_the_same() {
     let document = read(&json);
     Schema::named("compare").check(&document);
     let variants = document["variants"].as_array().unwrap();
+    let model = intact(&["model", ledger.to_str().unwrap()]);
+    assert_eq!(model.status.code(), Some(2), "{}", text(&model.stdout));
+    assert!(text(&model.stderr).contains("a ledger of `compare`"));
     assert_eq!(variants[0]["name"], "--keepalive off");
     assert_eq!(variants[1]["name"], "--keepalive on");
     // the preflight of a bench has a connection of its own, so that one of two is avoidable

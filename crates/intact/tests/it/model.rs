@@ -55,6 +55,9 @@ fn a_mistake_has_its_line_and_a_missing_file_another_exit_code() {
         printed.contains("line 23: unknown key `wrok`: did you mean `work`?"),
         "{printed}"
     );
+    assert!(printed.contains("further mistakes may follow"), "{printed}");
     let out = intact(&["model", folder.path().join("none.toml").to_str().unwrap()]);
     assert_eq!(out.status.code(), Some(5));
+    let printed = String::from_utf8(out.stderr).unwrap();
+    assert!(printed.contains("name a chain"), "{printed}");
 }

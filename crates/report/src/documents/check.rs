@@ -46,12 +46,17 @@ pub fn page<'a>(one: CheckRun<'a>, part: CheckPart<'_>) -> Page<'a> {
         page.subject.clone_from(&target.url);
     }
     page.headline = headline(facts);
-    let is_new = |said: &&str| match part {
-        CheckPart::Rest(known) => known.verdict.sentences().all(|one| one != *said),
-        CheckPart::All | CheckPart::Early => true,
+    let is_known = |said: &str| match part {
+        CheckPart::Rest(known) => known.verdict.sentences().any(|one| one == said),
+        CheckPart::All | CheckPart::Early => false,
     };
-    let verdict = facts.verdict.sentences().filter(is_new);
-    page.verdict = verdict.map(sentence).collect();
+    // a sentence that a known one begins goes on from there
+    let further = |said: &'a str| match said.split_once(": ") {
+        Some((known, rest)) if is_known(known) => rest,
+        _ => said,
+    };
+    let verdict = facts.verdict.sentences().filter(|said| !is_known(said));
+    page.verdict = verdict.map(further).map(sentence).collect();
     page.facts(totals(facts, part));
     page.intro = intro(facts);
     // a failed first request is the verdict itself

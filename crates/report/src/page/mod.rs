@@ -32,6 +32,7 @@ pub use table::{Column, Rows, Table};
 pub use text::{Span, Text};
 pub(crate) use text::{sentence, text};
 
+use intact_document::Severity;
 use intact_document::requirement::Verdict;
 use intact_reading::Reading;
 use intact_units::plural;
@@ -57,6 +58,8 @@ pub struct Page<'a> {
     pub facts: Vec<Fact>,
     /// The requirements that were checked.
     pub requirements: Vec<Verdict>,
+    /// The least severity of findings that fails a gate: those are on the page whatever its length.
+    pub gate: Option<Severity>,
     /// What was found.
     pub sections: Vec<Section>,
     /// What limits the figures.

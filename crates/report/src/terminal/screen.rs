@@ -8,6 +8,7 @@
 use super::{Output, TerminalOptions, lines};
 use crate::page::{Block, Depth, FindingGroup, Page, Section, Text, Weight};
 use crate::painted::FAINT;
+use intact_document::Severity;
 use intact_units::foreign_text::escape;
 use intact_units::plural::counted;
 
@@ -69,7 +70,7 @@ pub(super) fn shortened(
             kept -= own;
             screen.figures(section, own > 0, kept, &mut left_out);
         } else {
-            screen.findings(section, kept, &mut left_out);
+            screen.findings(section, page.gate, kept, &mut left_out);
         }
     }
     screen.text.push_str(&caveats);
@@ -191,8 +192,14 @@ impl Screen {
         out.text
     }
 
-    /// Claims and remedies, the worst first, while there is room.
-    fn findings(&mut self, section: &Section, kept: usize, left_out: &mut LeftOut) {
+    /// Claims and remedies, the worst first, while there is room; then the claims that fail `gate`.
+    fn findings(
+        &mut self,
+        section: &Section,
+        gate: Option<Severity>,
+        kept: usize,
+        left_out: &mut LeftOut,
+    ) {
         let mut out = Output::new(self.options);
         out.section_title(section);
         let groups = groups(section);
@@ -217,7 +224,15 @@ impl Screen {
             let is_needed = nth == 0 && !group.is_note;
             if !is_needed && lines(&out.text) > self.room(kept) {
                 out.text.truncate(before);
-                left_out.findings += (groups.len() - nth) as u64;
+                let rest = &groups[nth..];
+                let fails = |one: &&&FindingGroup| gate.is_some_and(|gate| one.severity >= gate);
+                let failing = rest
+                    .iter()
+                    .filter(fails)
+                    .map(|group| out.claim(group))
+                    .count();
+                left_out.findings += (rest.len() - failing) as u64;
+                left_out.evidence += failing as u64;
                 break;
             }
             left_out.evidence += 1;
@@ -314,7 +329,6 @@ mod tests {
     use super::*;
     use crate::page::{Case, Rows, Section, note};
     use crate::terminal::{Length, write};
-    use intact_document::Severity;
     use intact_units::Quantity::Count;
 
     const OPTIONS: TerminalOptions = TerminalOptions {
@@ -392,6 +406,17 @@ mod tests {
         let names = ["findings", "the evidence of", "\"Phases\"", "7 caveats"];
         let footer = text[text.find("--full adds").unwrap()..].replace("\n  ", " ");
         assert!(names.iter().all(|name| footer.contains(name)), "{footer}");
+    }
+
+    #[test]
+    fn what_fails_a_gate_is_on_a_page_without_room() {
+        let mut page = page(12, 30, 12);
+        let claims = |page: &Page<'_>| write(page, OPTIONS).matches("40 connections for").count();
+        assert!(claims(&page) < 12);
+        page.gate = Some(Severity::Error);
+        assert!(claims(&page) < 12);
+        page.gate = Some(Severity::Warning);
+        assert_eq!(claims(&page), 12);
     }
 
     #[test]

@@ -298,7 +298,8 @@ fn a_card_that_is_printed_early_and_what_follows_say_nothing_twice() {
         ("What stands out", false),
         ("Client settings", false),
         ("A first request takes", true),
-        ("idle for 6 s", false),
+        ("Keeps connections", true),
+        ("dle for 6 s", false),
     ] {
         assert_eq!(first.contains(title), early, "{title:?}: {first}");
         assert_eq!(rest.contains(title), !early, "{title:?}: {rest}");

@@ -150,7 +150,7 @@ pub(crate) struct Args {
 #[command(next_help_heading = "Variants (comma lists; every combination is measured)")]
 pub(crate) struct AxisOptions {
     /// Connections at once [default: 1]
-    #[arg(short = 'c', value_name = "N,..", value_delimiter = ',')]
+    #[arg(short = 'c', value_name = "N,..", value_delimiter = ',', value_parser = count)]
     pub(in crate::cmd) concurrency: Vec<u32>,
     /// Keep connections, or open one per request (in HTTP/2 too)
     #[arg(
@@ -487,6 +487,11 @@ pub(crate) fn http_version(word: &str) -> Result<Protocol, String> {
         "3" | "3.0" => missing_feature::http3().map(|()| Protocol::Http3),
         _ => Err("one of 1.0, 1.1, 2, 3".to_owned()),
     }
+}
+
+fn count(word: &str) -> Result<u32, &'static str> {
+    word.parse()
+        .map_err(|_| "a number, or several as in -c 1,10")
 }
 
 pub(super) fn rate(word: &str) -> Result<RequestRate, RateError> {

@@ -143,7 +143,9 @@ impl ServerSide {
         match await_listening(child, look).context("--server")? {
             Ok(listening) => Ok(listening),
             Err(NotListening::Ended(status)) => {
-                bail!("--server {command:?} has ended ({status}) before it listened")
+                bail!(
+                    "--server {command:?} has ended ({status}) before it listened; the command must be a server that stays in the foreground"
+                )
             }
             Err(NotListening::TooLate) => {
                 let ports: Vec<String> = ports.iter().map(u16::to_string).collect();

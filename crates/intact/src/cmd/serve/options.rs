@@ -13,6 +13,7 @@ use intact_serve::{
     Disturbances, Fault, Faults, NamedVariants, TlsConfig,
 };
 use intact_units::duration::or_seconds;
+use intact_units::size;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
@@ -140,8 +141,8 @@ struct Tls {
 #[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Responses")]
 struct ResponseOptions {
-    /// Bytes of the body
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    /// Bytes of the body, or its size (20kB, 3MB)
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = bytes)]
     body: u64,
     /// Status
     #[arg(long, value_name = "CODE", default_value_t = 200, value_parser = clap::value_parser!(u16).range(200..1000))]
@@ -377,6 +378,11 @@ fn disturbances() -> String {
 pub(super) fn list<T: NamedVariants>() -> String {
     let line = |choice: &T| format!("\n- {:<22} {}", format!("{}:", choice.id()), choice.words());
     T::VARIANTS.iter().map(line).collect()
+}
+
+fn bytes(word: &str) -> Result<u64, &'static str> {
+    let bytes = word.parse().ok().or_else(|| size::read(word));
+    bytes.ok_or("a number of bytes, or a size such as 512B, 20kB or 3MB")
 }
 
 fn threads(word: &str) -> Result<usize, String> {

@@ -118,7 +118,7 @@ fn lines(section: Section, limit: &HangLimit) -> Section {
     };
     let with = text!(words, &limit.variant, seconds(time(limit.measured)));
     let advice = text!(
-        "These lines wait for at most {}; set what your callers can wait for:",
+        "These lines wait for at most {}; set what your callers can wait for, on the one client that keeps connections:",
         seconds(limit.timeout_s)
     );
     section

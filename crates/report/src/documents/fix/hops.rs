@@ -114,7 +114,7 @@ pub fn fix_hop(catalogue: &Catalogue, hop: &Hop, version: Option<&str>) -> Page<
     page.verdict = of(Role::Default).map(verdict).collect();
     let since = hop.since.as_deref();
     page.verdict
-        .extend(since.map(|since| text!("Reuses connections: {}.", Text::prose(since))));
+        .extend(since.map(|since| text!("Since {}.", Text::prose(since))));
     if let Some(row) = of(Role::Remedy)
         .next_back()
         .or_else(|| of(Role::Default).next_back())
@@ -166,16 +166,14 @@ fn verdict(row: &HopRow<'_>) -> Text {
     let (name, version) = (&row.hop.name, &row.one.version);
     if let Some(upstream) = &row.one.upstream {
         let count = &upstream.one_client;
-        let words = match upstream.is_reused() {
-            true => {
-                "{} {} reuses connections to the server behind it by default: {} for {} requests in turn."
-            }
-            false => {
-                "{} {} does not reuse connections to the server behind it by default: {} for {} requests in turn."
-            }
+        let does = match upstream.is_reused() {
+            true => "reuses connections",
+            false => "does not reuse connections",
         };
+        let title = Text::prose(&row.variant.title);
+        let words = "{} {} {} to the server behind it by default ({}): {} for {} requests in turn.";
         let opened = counted(count.connections, "connection");
-        return text!(words, name, version, opened, count.requests);
+        return text!(words, name, version, does, title, opened, count.requests);
     }
     match &row.one.accepted {
         Some(facts) if facts.idle == AcceptedIdle::NotKept => {
