@@ -153,7 +153,7 @@ impl Invocations {
         let findings = findings(&variants);
         LambdaFacts {
             verdict: verdict::claims(&variants, &comparisons),
-            next: next_steps(&self.run, &findings, false),
+            next: next_steps(&self.run, &findings, false, &[]),
             findings,
             caveats: self.caveats(&variants),
             variants,

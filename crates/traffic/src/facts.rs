@@ -9,13 +9,13 @@ use super::next_steps::{NextStep, is_local, next_steps};
 use super::tracker::{Judged, Need, Tracker};
 use super::verdict;
 use crate::rules::{Attribution, Rule};
-use intact_document::Claims;
 use intact_document::cpu::CpuFacts;
 use intact_document::figures::NANOS_PER_MS;
 use intact_document::finding::Finding;
 use intact_document::first_calls::{CallNoun, FirstCallTiers};
 use intact_document::traffic_readings::TrafficReadings;
 use intact_document::unobserved::Unobserved;
+use intact_document::{ClaimKind, Claims};
 use intact_ledger::{Caveat, Handshake, Run, TlsVersion};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -183,8 +183,22 @@ impl ObservedFacts {
         };
         facts.verdict = verdict::claims(tracker, judged, &facts);
         let run = tracker.run();
-        facts.next = next_steps(run, &facts.findings, facts.is_near(run));
+        let is_near = facts.is_near(run);
+        facts.next = next_steps(run, &facts.findings, is_near, &facts.failed_figures());
         facts
+    }
+
+    /// The figures of a gate on what failed, where the first sentences name it.
+    fn failed_figures(&self) -> Vec<&'static str> {
+        let is_named = self.verdict.iter().any(|one| one.kind == ClaimKind::Failed);
+        let counted = &self.totals.counted;
+        let lookups = self.totals.lookups.failed;
+        let all = [
+            ("failed", counted.requests.failures() + lookups),
+            ("connections-failed", counted.connections.dials().0),
+        ];
+        let failed = all.into_iter().filter(|(_, count)| is_named && *count > 0);
+        failed.map(|(figure, _)| figure).collect()
     }
 
     /// Whether its destinations cost next to nothing to reach: what a setup costs is no argument.

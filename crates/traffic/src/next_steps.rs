@@ -16,17 +16,35 @@ pub struct NextStep {
     pub command: String,
 }
 
-/// The commands for a run with a warning; none otherwise. `is_near`: its destinations cost next to
-/// nothing to reach.
-pub fn next_steps(run: &Run, findings: &[Finding], is_near: bool) -> Vec<NextStep> {
-    let mut grave = findings
+/// The commands for a run with a warning, or with failures that have none; none otherwise.
+/// `is_near`: its destinations cost next to nothing to reach. `failures`: the figures of what
+/// failed.
+pub fn next_steps(
+    run: &Run,
+    findings: &[Finding],
+    is_near: bool,
+    failures: &[&str],
+) -> Vec<NextStep> {
+    let grave = findings
         .iter()
         .filter(|finding| finding.severity > Severity::Info);
-    let Some(worst) = grave.next() else {
-        return Vec::new();
-    };
+    let worst = grave.clone().next();
     // a gate on a count fails for clients that are fixed and open one more, by design
-    let requirement = format!("--require 'findings.{} == 0'", worst.rule);
+    let mut gates: Vec<String> = Vec::new();
+    for finding in grave {
+        let gate = format!("--require 'findings.{} == 0'", finding.rule);
+        if !gates.contains(&gate) {
+            gates.push(gate);
+        }
+    }
+    if gates.is_empty() {
+        let failures = failures.iter();
+        gates.extend(failures.map(|figure| format!("--require '{figure} == 0'")));
+    }
+    if gates.is_empty() {
+        return Vec::new();
+    }
+    let requirement = gates.join(" ");
     let step = |purpose: &str, command| NextStep {
         purpose: purpose.to_owned(),
         command,
@@ -40,12 +58,15 @@ pub fn next_steps(run: &Run, findings: &[Finding], is_near: bool) -> Vec<NextSte
     let own = || joined(&repeatable(&run.argv[1..end.unwrap_or(run.argv.len())]));
     let mut steps = match (&run.producer, end, program) {
         (Producer::Watch, _, Some(program)) if !program.is_empty() => {
-            let prove = step(
-                "prove the fix: FIXED is the program with it",
-                format!("intact compare -- {program} -- FIXED"),
-            );
+            let prove = worst.map(|_| {
+                step(
+                    "prove the fix: FIXED is the program with it",
+                    format!("intact compare -- {program} -- FIXED"),
+                )
+            });
             // what fails costs no setup, but the request
-            let far = (is_near && worst.is_of_openings).then(|| {
+            let far = worst.filter(|worst| is_near && worst.is_of_openings);
+            let far = far.map(|_| {
                 step(
                     "see what it costs at a distance",
                     format!("intact watch --rtt 30ms -- {program}"),
@@ -55,10 +76,7 @@ pub fn next_steps(run: &Run, findings: &[Finding], is_near: bool) -> Vec<NextSte
                 "keep it",
                 format!("intact watch {requirement} -- {program}"),
             );
-            [Some(prove), far, Some(keep)]
-                .into_iter()
-                .flatten()
-                .collect()
+            [prove, far, Some(keep)].into_iter().flatten().collect()
         }
         // the freezes are among its options
         (Producer::Lambda, Some(_), Some(program)) if run.variants.len() == 1 => vec![step(
@@ -153,7 +171,7 @@ mod tests {
         }];
         let claim = intact_document::statement::Statement::text("slow");
         let finding = Finding::new("a-rule", Severity::Warning, String::new(), claim);
-        next_steps(&run, &[finding], false)
+        next_steps(&run, &[finding], false, &[])
     }
 
     #[test]
