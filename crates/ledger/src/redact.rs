@@ -183,10 +183,8 @@ fn at<'a>(word: &'a str, place: Place<'a>) -> (String, Place<'a>) {
             .next()
             .is_some_and(|file| file.contains('.'));
     let next = match place {
-        Place::Program if word.contains('=') => Place::Program,
+        Place::Program if word.contains('=') || word == "env" => Place::Program,
         Place::Program | Place::Short('m') => Place::Lead(0),
-        // settings, as behind `env`
-        Place::Lead(nth) if word.contains('=') => Place::Lead(nth),
         Place::Lead(_) if is_secret_name(word) => Place::Long("password"),
         Place::Lead(nth) if word.contains(char::is_alphabetic) && !shape::is_quantity(word) => {
             Place::Lead((nth + 1).min(LEAD))

@@ -292,7 +292,7 @@ fn failed_lookups_stand_in_the_headline() {
     // nothing else happened
     assert_eq!(
         after_lookups(&[one("b.example", &missing)], 0).verdict[..],
-        ["No connection could be opened: 1 lookup failed (NXDOMAIN 1)"]
+        ["No connection could be opened: 1 lookup failed (NXDOMAIN 1: b.example)"]
     );
 }
 
@@ -649,7 +649,7 @@ fn a_page_with_a_warning_ends_with_the_next_commands() {
         [
             "intact compare -- node 'my app.js' -- FIXED",
             "intact watch --rtt 30ms -- node 'my app.js'",
-            "intact watch --require 'findings.new-connection-per-request == 0' -- node 'my app.js'",
+            "intact watch --require 'findings.new-connection-per-request == 0' --require 'findings.ports-running-out == 0' -- node 'my app.js'",
         ]
     );
     assert!(

@@ -185,8 +185,8 @@ fn each_failure_of_a_name_server_is_the_error_that_the_program_gets() {
         assert_eq!(asked["failed"][failure], asked["total"], "{asked}");
         assert!(asked["total"].as_u64() >= Some(1), "{asked}");
         let first = seen.watch["verdict"][0].as_str().unwrap();
-        let sentence = format!("No connection could be opened: 1 lookup failed ({error} 1)");
-        assert_eq!(first, sentence);
+        let sentence = format!("No connection could be opened: 1 lookup failed ({error} 1: ");
+        assert!(first.starts_with(&sentence), "{first}");
     }
 }
 
