@@ -148,7 +148,9 @@ fn run(
     let findings = list("findings");
     let warned = findings.iter().filter(|one| one["severity"] != "info");
     let next = list("next");
-    let kept = next.iter().filter(|step| step["purpose"] == "keep it");
+    let kept = next
+        .iter()
+        .filter(|step| text(&step["purpose"]).starts_with("keep it"));
     Ok(Some(Run {
         connections: watched.server.connections(),
         requests: watched.server.requests(),
