@@ -118,6 +118,8 @@ const burst = (count, at, of = () => 20) => Promise.all(Array.from({ length: cou
 const rows = {
   'abandoned-request': async (at) => { for (let n = 0; n < 3; n++) await ask(`${at}/${FIRES ? 200 : 1}`, { signal: AbortSignal.timeout(600) }); },
   'server-closes-early': (at) => times(12, at),
+  // a FIN that comes with the response is another cause
+  'new-connection-per-request': (at) => times(12, at),
   'idle-timeout-race': async (at) => { await times(2, at); await pause(850); await ask(at); },
   'slower-when-reused': (at) => times(24, at),
   'first-request-costs-more': (at) => times(24, at),
